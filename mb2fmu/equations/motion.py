@@ -1,0 +1,286 @@
+"""EquationsOfMotion: the physics of one mechanism by one formulation, nothing expanded, every part by its name.
+
+Input of this stage: none (it is a type). All symbols are plain ``sympy.Symbol`` objects: no function of time and no
+``Derivative`` is left. What a formulation knows by name stays a named intermediate; expressions may use intermediates
+that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and m dependent ones), n_z auxiliary states.
+
+    q' = K u + k0                         kinematic differential equations
+    A u + b = 0                           velocity constraints (m rows; holonomic ones differentiated included)
+    A u' + gamma = 0                      the same differentiated
+    M u' = f                              dynamics: see MassMatrixDynamics
+    z' = f_z                              auxiliary states
+    phi(q, t) = 0                         holonomic constraints
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.variables import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``symbol`` := ``expression``."""
+
+    symbol: sm.Symbol
+    expression: sm.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSolve:
+    """``unknowns`` := the solution X of ``matrix`` X = ``right_hand_side``, by pivoted LU, numerically.
+
+    Attributes:
+        unknowns: Shape (n, k), symbols, row-major.
+        matrix: Shape (n, n).
+        right_hand_side: Shape (n, k).
+        name: What is solved for, for messages when the matrix is singular.
+        symmetric: True: the matrix is symmetric positive definite, LDLᵀ may be used.
+    """
+
+    unknowns: tuple[sm.Symbol, ...]
+    matrix: sm.ImmutableMatrix
+    right_hand_side: sm.ImmutableMatrix
+    name: str
+    symmetric: bool = False
+
+
+Intermediate = Assignment | LinearSolve
+
+
+@dataclass(frozen=True, slots=True)
+class KinematicEquations:
+    """q' = ``matrix`` u + ``offset``; n_q ≠ n_u is allowed (quaternions).
+
+    Attributes:
+        matrix: K(q, t), shape (n_q, n_u).
+        offset: k0(q, t), shape (n_q, 1).
+        projection: Coordinates pulled back to where they belong (unit quaternions), or None.
+    """
+
+    matrix: sm.ImmutableMatrix
+    offset: sm.ImmutableMatrix
+    projection: tuple[sm.Expr, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityConstraints:
+    """A u + b = 0 and A u' + gamma = 0.
+
+    Attributes:
+        names: One per row.
+        jacobian: A(q, t), shape (m, n_u), columns in the order of ``EquationsOfMotion.u``.
+        offset: b(q, t), shape (m, 1).
+        bias: gamma(q, u, t) = A' u + b', shape (m, 1).
+    """
+
+    names: tuple[str, ...]
+    jacobian: sm.ImmutableMatrix
+    offset: sm.ImmutableMatrix
+    bias: sm.ImmutableMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class MassMatrixDynamics:
+    """M u' = f.
+
+    Attributes:
+        mass_matrix: Shape (n_u, n_u), symmetric: the unconstrained mass matrix over *all* speeds, which the velocity
+            constraints reduce to the independent speeds; or (n_u - m, n_u): rows already reduced (Kane with dependent
+            speeds), which together with the constraints' A u' + gamma = 0 determine u'. The same if m = 0.
+        forcing: One row per row of ``mass_matrix``.
+    """
+
+    mass_matrix: sm.ImmutableMatrix
+    forcing: sm.ImmutableMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """Motion of one body, for balances, animation and reactions.
+
+    Attributes:
+        name: Of the body.
+        position: Of the mass centre from the origin, in the inertial frame, m; None where it is not known.
+        rotation: ``N_C_B``, shape (3, 3); None for particles.
+        velocity: Of the mass centre, components in the inertial frame, m/s.
+        angular_velocity: In the inertial frame's components, rad/s; None for particles.
+    """
+
+    name: str
+    position: tuple[sm.Expr, sm.Expr, sm.Expr] | None
+    rotation: sm.ImmutableMatrix | None
+    velocity: tuple[sm.Expr, sm.Expr, sm.Expr]
+    angular_velocity: tuple[sm.Expr, sm.Expr, sm.Expr] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputExpression:
+    """One scalar output.
+
+    Attributes:
+        name: FMU variable name.
+        expression: May contain q, u, z, p, r, t, u' symbols, constraint forces and intermediates.
+        level: What it needs: ``position`` (q, t only), ``velocity`` (u too), ``acceleration`` (u' or constraint
+            forces: costs the linear solve).
+        unit: Modelica style.
+        display_unit: For people.
+        nominal: Typical magnitude.
+        description: One line.
+    """
+
+    name: str
+    expression: sm.Expr
+    level: Level
+    unit: str = "1"
+    display_unit: str | None = None
+    nominal: float | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Balances of the mechanism: T' = sum of the powers where no prescribed motion does work.
+
+    Attributes:
+        kinetic: T in J; None where there are no bodies (a Lagrangian alone).
+        potential: V in J; None where it is not known.
+        powers: (load name, power in W that it delivers to the mechanism), all loads, gravity included.
+        balanced: False where a prescribed motion (explicit time in the kinematics, moving constraints) does work that
+            is not among ``powers``; then ``reason`` says which.
+        reason: Why it is not balanced.
+    """
+
+    kinetic: sm.Expr | None = None
+    potential: sm.Expr | None = None
+    powers: tuple[tuple[str, sm.Expr], ...] = ()
+    balanced: bool = True
+    reason: str = ""
+
+
+Method = Literal["kane", "tmt", "lagrange", "recursive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquationsOfMotion:
+    """The equations of one mechanism by one formulation.
+
+    Attributes:
+        method: The formulation.
+        t: Time.
+        q: Coordinates, in the order of ``ModelDefinition.coordinates``.
+        u: Speeds, in the order of ``ModelDefinition.speeds``.
+        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the velocity constraints.
+        u_dot: Symbols that stand for u', same order as ``u``.
+        z: Auxiliary states.
+        p: Free parameters.
+        calculated_parameters: Parameter := expression of parameters, in order of evaluation.
+        r: Inputs.
+        intermediates: In an order in which each uses only earlier ones. They may depend on anything but ``u_dot``.
+        kinematics: q' = K u + k0.
+        z_dot: f_z, one per z; may contain ``u_dot``.
+        holonomic: (name, phi) rows.
+        velocity_constraints: All of them, holonomic ones differentiated included.
+        dynamics: M u' = f.
+        constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
+        bodies: Per-body motion.
+        energy: Energies and powers.
+        outputs: Scalar outputs.
+    """
+
+    method: Method
+    t: sm.Symbol
+    q: tuple[sm.Symbol, ...]
+    u: tuple[sm.Symbol, ...]
+    u_independent: tuple[int, ...]
+    u_dot: tuple[sm.Symbol, ...]
+    z: tuple[sm.Symbol, ...] = ()
+    p: tuple[sm.Symbol, ...] = ()
+    calculated_parameters: tuple[Assignment, ...] = ()
+    r: tuple[sm.Symbol, ...] = ()
+    intermediates: tuple[Intermediate, ...] = ()
+    kinematics: KinematicEquations
+    z_dot: tuple[sm.Expr, ...] = ()
+    holonomic: tuple[tuple[str, sm.Expr], ...] = ()
+    velocity_constraints: VelocityConstraints | None = None
+    dynamics: MassMatrixDynamics
+    constraint_forces: LinearSolve | None = None
+    bodies: tuple[BodyMotion, ...] = ()
+    energy: Energy = field(default_factory=Energy)
+    outputs: tuple[OutputExpression, ...] = ()
+
+    def __post_init__(self) -> None:
+        faults = [*self._shape_faults(), *self._symbol_faults()]
+        if faults:
+            raise FormulationError(f"the equations formed by {self.method} break their own laws:", faults)
+
+    @property
+    def u_dependent(self) -> tuple[int, ...]:
+        """Indices of the speeds that follow from the velocity constraints."""
+        return tuple(i for i in range(len(self.u)) if i not in self.u_independent)
+
+    @property
+    def states(self) -> tuple[sm.Symbol, ...]:
+        """The FMU's continuous states: q, the independent u, z."""
+        return (*self.q, *(self.u[i] for i in self.u_independent), *self.z)
+
+    def _shape_faults(self) -> list[Fault]:
+        n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
+        m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
+        rows = self.dynamics.mass_matrix.rows
+        laws = [
+            (self.kinematics.matrix.shape == (n_q, n_u), f"K has shape {self.kinematics.matrix.shape}"),
+            (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
+            (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
+            (len(self.z_dot) == n_z, f"{len(self.z_dot)} derivatives for {n_z} auxiliary states"),
+            (len(self.u_independent) == n_u - m, f"{n_u} speeds, {m} constraints, {len(self.u_independent)} independent"),
+            (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
+            (self.dynamics.mass_matrix.cols == n_u, f"mass matrix with {self.dynamics.mass_matrix.cols} columns"),
+            (self.dynamics.forcing.shape == (rows, 1), f"forcing has shape {self.dynamics.forcing.shape}"),
+        ]
+        if self.velocity_constraints:
+            c = self.velocity_constraints
+            laws += [
+                (c.jacobian.shape == (m, n_u), f"A has shape {c.jacobian.shape}"),
+                (c.offset.shape == (m, 1), f"b has shape {c.offset.shape}"),
+                (c.bias.shape == (m, 1), f"gamma has shape {c.bias.shape}"),
+            ]
+        return [Fault(text) for holds, text in laws if not holds]
+
+    def _symbol_faults(self) -> list[Fault]:
+        known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
+        faults = []
+
+        def look(where: str, known_here: set[sm.Symbol], *expressions: sm.Basic) -> None:
+            unknown = set().union(*(e.free_symbols for e in expressions)) - known_here if expressions else set()
+            if unknown:
+                faults.append(Fault(f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines", where))
+
+        for calculated in self.calculated_parameters:
+            look(str(calculated.symbol), known, calculated.expression)
+            known.add(calculated.symbol)
+        for item in self.intermediates:
+            if isinstance(item, Assignment):
+                look(str(item.symbol), known, item.expression)
+                known.add(item.symbol)
+            else:
+                look(item.name, known, item.matrix, item.right_hand_side)
+                known.update(item.unknowns)
+        look("kinematics", known, self.kinematics.matrix, self.kinematics.offset)
+        look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
+        if self.velocity_constraints:
+            c = self.velocity_constraints
+            look("velocity constraints", known, c.jacobian, c.offset, c.bias)
+        late = known | set(self.u_dot)
+        if self.constraint_forces:
+            look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
+            late |= set(self.constraint_forces.unknowns)
+        look("z'", late, *self.z_dot)
+        for output in self.outputs:
+            look(output.name, late, output.expression)
+        return faults

@@ -1,0 +1,1 @@
+"""Placeholder docstring: input type, output type, promises, what this stage must not do."""

@@ -1,0 +1,500 @@
+"""Model: what the user writes, and ModelDefinition: the frozen record that the pipeline takes.
+
+A ``Model`` collects declarations without judging them; ``mb2fmu.model.checks.check`` judges all of them at once and hands
+back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed over
+as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+
+from mb2fmu.variables import (
+    AuxiliaryState,
+    ConstraintForce,
+    Coordinate,
+    Input,
+    Output,
+    Parameter,
+    Quantity,
+    Speed,
+    StartKind,
+)
+
+OutputKind = Literal[
+    "position",
+    "velocity",
+    "acceleration",
+    "angular_velocity",
+    "orientation",
+    "distance",
+    "force",
+    "power",
+    "kinetic_energy",
+    "potential_energy",
+    "total_energy",
+]
+Number = float | int | sm.Expr
+Signal = float | sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The third door: the mechanics in parts, where neither a ``System`` nor a method object is at hand.
+
+    Attributes:
+        frame: The inertial frame N.
+        origin: A point fixed in N.
+        q: Generalized coordinates.
+        u: Generalized speeds, independent ones first or in any order (see ``u_dependent``).
+        kinematic_equations: Expressions that vanish, linear in q' and u, one per coordinate.
+        bodies: ``RigidBody`` and ``Particle`` objects.
+        loads: ``Force``/``Torque`` objects or ``(point or frame, vector)`` pairs.
+        actuators: SymPy actuators (``LinearSpring``, ``ForceActuator``, ``TorqueActuator``, musculotendons).
+        velocity_constraints: Nonholonomic constraints, expressions that vanish, linear in u.
+        u_dependent: As many of ``u`` as there are velocity constraints.
+        holonomic_constraints: Expressions of q and t that vanish.
+        q_dependent: As many of ``q`` as there are holonomic constraints.
+        u_auxiliary: Auxiliary speeds, which bring noncontributing forces to light.
+    """
+
+    frame: ReferenceFrame
+    origin: Point
+    q: Sequence[sm.Expr]
+    u: Sequence[sm.Expr]
+    kinematic_equations: Sequence[sm.Expr]
+    bodies: Sequence[Any]
+    loads: Sequence[Any] = ()
+    actuators: Sequence[Any] = ()
+    velocity_constraints: Sequence[sm.Expr] = ()
+    u_dependent: Sequence[sm.Expr] = ()
+    holonomic_constraints: Sequence[sm.Expr] = ()
+    q_dependent: Sequence[sm.Expr] = ()
+    u_auxiliary: Sequence[sm.Expr] = ()
+
+
+Mechanics = System | KanesMethod | LagrangesMethod | Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRequest(Quantity):
+    """An output in one line: a kinematic, load or energy quantity that the mechanism knows how to compute.
+
+    Attributes:
+        kind: What is asked.
+        subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
+            ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
+            (load or actuator,); energies: ().
+        relative_to: The point (position) or frame (the others) it is relative to; None: the origin, the inertial frame.
+        expressed_in: The frame of the components; None: the inertial frame.
+        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
+    """
+
+    kind: OutputKind
+    subject: tuple[Any, ...] = ()
+    relative_to: Any = None
+    expressed_in: ReferenceFrame | None = None
+    representation: str = "quaternion"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """The default experiment, which is also what the proof runs.
+
+    Attributes:
+        stop: Stop time in s; the start time is 0.
+        step: Communication step size in s.
+        tolerance: Relative tolerance of the integration.
+        stiff: True: an implicit method integrates the unit.
+        solver: ``adaptive`` (error control) or ``fixed`` (classical Runge-Kutta of order 4 with ``internal_step``).
+        internal_step: Step of the fixed-step solver in s; None: the communication step.
+        signals: Input symbol → constant or expression of ``dynamicsymbols._t``, sampled at the start of each
+            communication step and held over it.
+    """
+
+    stop: float = 10.0
+    step: float = 0.01
+    tolerance: float = 1e-6
+    stiff: bool = False
+    solver: Literal["adaptive", "fixed"] = "adaptive"
+    internal_step: float | None = None
+    signals: Mapping[sm.Expr, Signal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDefinition:
+    """A checked model: every symbol declared once, every name legal and unique, every unit known.
+
+    Attributes:
+        name: FMU model name, a C identifier.
+        description: One line.
+        mechanics: As handed over.
+        parameters: Free and calculated, calculated ones after all they depend on.
+        inputs: In order of declaration.
+        coordinates: In the order of the mechanics' q.
+        speeds: In the order of the mechanics' u (independent before dependent, as SymPy keeps them).
+        auxiliary_states: In order of declaration.
+        constraint_forces: In order of declaration.
+        outputs: Expressions and requests, in order of declaration.
+        potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
+        experiment: The default experiment.
+        source: The model file, if there is one.
+        diagram: An SVG or text picture of what the coordinates mean; may be empty.
+    """
+
+    name: str
+    description: str
+    mechanics: Mechanics
+    parameters: tuple[Parameter, ...]
+    inputs: tuple[Input, ...]
+    coordinates: tuple[Coordinate, ...]
+    speeds: tuple[Speed, ...]
+    auxiliary_states: tuple[AuxiliaryState, ...]
+    constraint_forces: tuple[ConstraintForce, ...]
+    outputs: tuple[Output | OutputRequest, ...]
+    potential_energy: sm.Expr | None
+    experiment: Experiment
+    source: Path | None = None
+    diagram: str = ""
+
+
+def _caller() -> str:
+    """``file:line`` of the user's line that made a declaration."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__") == __name__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+class Model:
+    """A mechanism and what has to be said about its quantities.
+
+    Example:
+        >>> model = Model("Pendulum", system, description="a rod on a pin")    # doctest: +SKIP
+        >>> model.parameter(m, 1.0, "kg", min=0.0, description="mass")         # doctest: +SKIP
+        >>> model.coordinate(q, 0.5, "rad")                                    # doctest: +SKIP
+
+    Args:
+        name: FMU model name, a C identifier such as ``DoublePendulum``.
+        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``.
+        description: One line.
+        diagram: SVG or text picture of what the coordinates mean.
+    """
+
+    def __init__(self, name: str, mechanics: Mechanics, *, description: str = "", diagram: str = "") -> None:
+        self.name = name
+        self.mechanics = mechanics
+        self.description = description
+        self.diagram = diagram
+        self.declared: list[Quantity | OutputRequest] = []
+        self.potential: sm.Expr | None = None
+        self.default_experiment = Experiment()
+        self.source: Path | None = None
+
+    def parameter(
+        self,
+        symbol: sm.Symbol,
+        value: Number,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        tunable: bool = True,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares a parameter; a ``value`` with symbols in it makes it a calculated one.
+
+        Args:
+            symbol: As it stands in the mechanics.
+            value: A number in ``unit``, or an expression of other parameters.
+            unit: Modelica style, e.g. ``"kg.m2"``.
+            name: FMU name; the symbol's name if None.
+            tunable: False: fixed once the simulation has started.
+            min: Lower bound in ``unit``.
+            max: Upper bound in ``unit``.
+            nominal: Typical magnitude, > 0.
+            display_unit: Unit for people, e.g. ``"deg"``.
+            description: One line.
+        """
+        expression = sm.sympify(value)
+        self.declared.append(
+            Parameter(
+                symbol=symbol,
+                value=expression if expression.free_symbols else float(expression),
+                tunable=tunable,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def input(
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set."""
+        self.declared.append(
+            Input(
+                symbol=symbol,
+                start=float(start),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def coordinate(
+        self,
+        symbol: sm.Expr,
+        start: float,
+        unit: str = "1",
+        *,
+        kind: StartKind = "fixed",
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for)."""
+        self.declared.append(
+            Coordinate(
+                symbol=symbol,
+                start=float(start),
+                kind=kind,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def speed(
+        self,
+        symbol: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        kind: StartKind = "fixed",
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``."""
+        self.declared.append(
+            Speed(
+                symbol=symbol,
+                start=float(start),
+                kind=kind,
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def state(
+        self,
+        symbol: sm.Expr,
+        derivative: sm.Expr,
+        start: float = 0.0,
+        unit: str = "1",
+        *,
+        name: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares an auxiliary state z with z' = ``derivative``."""
+        self.declared.append(
+            AuxiliaryState(
+                symbol=symbol,
+                derivative=sm.sympify(derivative),
+                start=float(start),
+                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+            )
+        )
+
+    def constraint_force(
+        self, symbol: sm.Expr, unit: str = "N", *, name: str | None = None, description: str = ""
+    ) -> None:
+        """Declares an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
+        self.declared.append(
+            ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit, None, None, None, None, description))
+        )
+
+    def output(
+        self,
+        name: str,
+        expression: sm.Expr,
+        unit: str = "1",
+        *,
+        nominal: float | None = None,
+        display_unit: str | None = None,
+        description: str = "",
+    ) -> None:
+        """Declares an output: any expression of state, inputs, parameters, time, and derivatives of q and u."""
+        self.declared.append(
+            Output(
+                expression=sm.sympify(expression),
+                **_quantity(None, name, unit, display_unit, None, None, nominal, description),
+            )
+        )
+
+    def output_position(
+        self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Outputs ``name.x``, ``name.y``, ``name.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
+        self._request("position", name, "m", (point,), relative_to, expressed_in)
+
+    def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
+        self._request("velocity", name, "m/s", (point,), None, expressed_in)
+
+    def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
+        self._request("acceleration", name, "m/s2", (point,), None, expressed_in)
+
+    def output_orientation(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+    ) -> None:
+        """Outputs the orientation of ``frame``.
+
+        ``quaternion``: ``name.w``, ``.x``, ``.y``, ``.z``, unit length, rotating vectors of ``frame`` into
+        ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
+        """
+        unit = "1" if representation == "quaternion" else "rad"
+        self._request("orientation", name, unit, (frame,), relative_to, None, representation)
+
+    def output_angular_velocity(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
+        self._request("angular_velocity", name, "rad/s", (frame,), relative_to, expressed_in)
+
+    def output_distance(self, name: str, point: Point, other: Point) -> None:
+        """Outputs ``name``: the distance of two points in m."""
+        self._request("distance", name, "m", (point, other))
+
+    def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
+        """Outputs the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
+
+        ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
+        frame, an actuator ``name``.
+        """
+        self._request("force", name, unit, (load,))
+
+    def output_power(self, name: str, load: Any) -> None:
+        """Outputs ``name``: the power in W that a load or actuator delivers to the mechanism."""
+        self._request("power", name, "W", (load,))
+
+    def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
+        """Outputs the kinetic energy in J."""
+        self._request("kinetic_energy", name, "J")
+
+    def output_potential_energy(self, name: str = "potential_energy") -> None:
+        """Outputs the potential energy in J of constant forces, springs and what the bodies declare (:meth:`potential_energy`)."""
+        self._request("potential_energy", name, "J")
+
+    def output_total_energy(self, name: str = "total_energy") -> None:
+        """Outputs the sum of kinetic and potential energy in J."""
+        self._request("total_energy", name, "J")
+
+    def potential_energy(self, expression: sm.Expr) -> None:
+        """Gives the potential energy in J, where it cannot be found from the loads."""
+        self.potential = sm.sympify(expression)
+
+    def experiment(
+        self,
+        *,
+        stop: float = 10.0,
+        step: float = 0.01,
+        tolerance: float = 1e-6,
+        stiff: bool = False,
+        solver: Literal["adaptive", "fixed"] = "adaptive",
+        internal_step: float | None = None,
+        signals: Mapping[sm.Expr, Signal] | None = None,
+    ) -> None:
+        """Sets the default experiment (see :class:`Experiment`), which the proof runs too."""
+        self.default_experiment = Experiment(
+            stop=stop,
+            step=step,
+            tolerance=tolerance,
+            stiff=stiff,
+            solver=solver,
+            internal_step=internal_step,
+            signals=dict(signals or {}),
+        )
+
+    def _request(
+        self,
+        kind: OutputKind,
+        name: str,
+        unit: str,
+        subject: tuple[Any, ...] = (),
+        relative_to: Any = None,
+        expressed_in: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+    ) -> None:
+        self.declared.append(
+            OutputRequest(
+                kind=kind,
+                name=name,
+                unit=unit,
+                subject=subject,
+                relative_to=relative_to,
+                expressed_in=expressed_in,
+                representation=representation,
+                where=_caller(),
+            )
+        )
+
+
+def _quantity(
+    symbol: sm.Expr | None,
+    name: str | None,
+    unit: str,
+    display_unit: str | None,
+    minimum: float | None,
+    maximum: float | None,
+    nominal: float | None,
+    description: str,
+) -> dict[str, Any]:
+    """The keyword arguments that all ``Quantity`` records share."""
+    if name is None:
+        name = str(getattr(symbol, "name", None) or getattr(getattr(symbol, "func", None), "__name__", symbol))
+    return {
+        "name": name,
+        "unit": unit,
+        "display_unit": display_unit,
+        "minimum": minimum,
+        "maximum": maximum,
+        "nominal": nominal,
+        "description": description,
+        "where": _caller(),
+    }

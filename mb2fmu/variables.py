@@ -1,0 +1,105 @@
+"""What a model says about its quantities: one frozen record each, in the user's own symbols.
+
+All records share: the SymPy ``symbol`` (a ``Symbol`` for parameters, a ``dynamicsymbols`` function of time for the others),
+the FMU variable ``name`` (FMI structured naming, ``shoulder.q``), ``unit`` in Modelica style (``"N.m"``, ``"rad/s"``, ``"1"``),
+an optional ``display_unit`` (``"deg"``), bounds, ``nominal`` (> 0) and a ``description``. ``where`` is the
+``file:line`` of the declaration, for messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import sympy as sm
+
+StartKind = Literal["fixed", "guess"]
+Level = Literal["position", "velocity", "acceleration"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """What all variables have. Numbers are in ``unit`` (not in ``display_unit``)."""
+
+    name: str
+    unit: str = "1"
+    display_unit: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    description: str = ""
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter(Quantity):
+    """A constant of the mechanism.
+
+    Attributes:
+        symbol: The symbol as it stands in the mechanics.
+        value: A number, or an expression of other parameters: then it is a calculated parameter, evaluated in
+            ``prepare`` and never set from outside.
+        tunable: True: may be changed between steps. False: fixed after initialization.
+    """
+
+    symbol: sm.Symbol
+    value: float | sm.Expr
+    tunable: bool = True
+
+    @property
+    def calculated(self) -> bool:
+        """True if the value is an expression of other parameters."""
+        return isinstance(self.value, sm.Expr)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input(Quantity):
+    """A signal from outside: continuous, with the value ``start`` until it is set."""
+
+    symbol: sm.Expr
+    start: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinate(Quantity):
+    """A generalized coordinate q; ``start`` is kept if ``kind`` is ``fixed``, solved for if it is a ``guess``."""
+
+    symbol: sm.Expr
+    start: float
+    kind: StartKind = "fixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed(Quantity):
+    """A generalized speed u; ``start`` as for ``Coordinate``. Dependent speeds are solved for from the others."""
+
+    symbol: sm.Expr
+    start: float
+    kind: StartKind = "fixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuxiliaryState(Quantity):
+    """A state z with its own differential equation z' = ``derivative`` (activation, bristle friction, controller)."""
+
+    symbol: sm.Expr
+    start: float
+    derivative: sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintForce(Quantity):
+    """An unknown (noncontributing) force or torque, made visible by an auxiliary speed; usable in outputs."""
+
+    symbol: sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output(Quantity):
+    """A quantity computed from state, inputs, parameters and time.
+
+    Attributes:
+        expression: In the user's symbols; derivatives of coordinates and speeds are allowed (accelerations).
+    """
+
+    expression: sm.Expr
