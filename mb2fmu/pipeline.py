@@ -1,0 +1,1 @@
+"""The way of the data: the only place that composes stages."""
