@@ -1,0 +1,387 @@
+"""Units in Modelica's notation, read into FMI's base units.
+
+Grammar (Modelica 3.6, "Unit Expressions"; an exponent stands directly behind its unit, ``m2``):
+
+    expression  = numerator [ "/" denominator ]
+    numerator   = "1" | product | "(" expression ")"
+    denominator = factor | "(" expression ")"
+    product     = factor { "." factor }
+    factor      = symbol [ [ "+" | "-" ] digits ]
+
+So ``N.m.s/rad``, ``kg/(m.s2)`` and ``1/s`` are units; ``kg/m/s2`` and ``W/m2.K`` are refused: they can be read in two
+ways. A symbol is one of the table's, or a decimal prefix and a unit that takes one. FMI's base units are kg, m, s, A,
+K, mol, cd and rad; a value v in a unit is ``factor * v + offset`` in base units.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
+
+BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
+"""FMI's base units, in the order of ``Unit.exponents``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit as FMI describes it.
+
+    Attributes:
+        name: As it was written.
+        factor: Value in base units per value in this unit, > 0.
+        offset: Added after the factor: 273.15 for ``degC``, else 0.
+        exponents: Of the base units, in the order of ``BASE_UNITS``.
+
+    Raises:
+        ValueError: If the factor is not a positive number or the exponents are not eight.
+    """
+
+    name: str
+    factor: float
+    offset: float
+    exponents: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.factor) and self.factor > 0.0 and math.isfinite(self.offset)):
+            raise ValueError(f"{self.name}: factor {self.factor} and offset {self.offset} make no unit")
+        if len(self.exponents) != len(BASE_UNITS):
+            raise ValueError(f"{self.name}: {len(self.exponents)} exponents for {len(BASE_UNITS)} base units")
+
+    @property
+    def powers(self) -> Mapping[str, int]:
+        """Base unit → exponent, those that are not 0 only."""
+        return {base: power for base, power in zip(BASE_UNITS, self.exponents, strict=True) if power}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """A unit while it is read, exact: ``ratio`` π^``pi_power`` base units, plus ``offset``."""
+
+    ratio: Fraction
+    pi_power: int
+    exponents: tuple[int, ...]
+    offset: Fraction = Fraction(0)
+
+    def times(self, other: _Scale, power: int) -> _Scale:
+        """``self`` · ``other``^``power``."""
+        return _Scale(
+            self.ratio * other.ratio**power,
+            self.pi_power + other.pi_power * power,
+            tuple(a + power * b for a, b in zip(self.exponents, other.exponents, strict=True)),
+        )
+
+
+_ONE = _Scale(Fraction(1), 0, (0,) * len(BASE_UNITS))
+
+
+def _scale(ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int) -> _Scale:
+    return _Scale(Fraction(ratio), pi_power, tuple(exponents.get(base, 0) for base in BASE_UNITS), Fraction(offset))
+
+
+_PREFIXED = MappingProxyType(
+    {
+        "m": _scale(m=1),
+        "g": _scale("1/1000", kg=1),
+        "s": _scale(s=1),
+        "A": _scale(A=1),
+        "K": _scale(K=1),
+        "mol": _scale(mol=1),
+        "cd": _scale(cd=1),
+        "rad": _scale(rad=1),
+        "Hz": _scale(s=-1),
+        "N": _scale(kg=1, m=1, s=-2),
+        "Pa": _scale(kg=1, m=-1, s=-2),
+        "bar": _scale(100_000, kg=1, m=-1, s=-2),
+        "J": _scale(kg=1, m=2, s=-2),
+        "W": _scale(kg=1, m=2, s=-3),
+        "Wh": _scale(3600, kg=1, m=2, s=-2),
+        "C": _scale(s=1, A=1),
+        "V": _scale(kg=1, m=2, s=-3, A=-1),
+        "F": _scale(kg=-1, m=-2, s=4, A=2),
+        "Ohm": _scale(kg=1, m=2, s=-3, A=-2),
+        "S": _scale(kg=-1, m=-2, s=3, A=2),
+        "Wb": _scale(kg=1, m=2, s=-2, A=-1),
+        "T": _scale(kg=1, s=-2, A=-1),
+        "H": _scale(kg=1, m=2, s=-2, A=-2),
+        "lm": _scale(cd=1),
+        "lx": _scale(cd=1, m=-2),
+        "l": _scale("1/1000", m=3),
+        "L": _scale("1/1000", m=3),
+        "t": _scale(1000, kg=1),
+    }
+)
+"""Units that take decimal prefixes. Mass is built on the gram, as its prefixes are."""
+
+_PLAIN = MappingProxyType(
+    {
+        "min": _scale(60, s=1),
+        "h": _scale(3600, s=1),
+        "d": _scale(86_400, s=1),
+        "deg": _scale("1/180", 1, rad=1),
+        "r": _scale(2, 1, rad=1),
+        "rev": _scale(2, 1, rad=1),
+        "rpm": _scale("1/30", 1, rad=1, s=-1),
+        "sr": _scale(rad=2),
+        "degC": _scale(offset="273.15", K=1),
+        "in": _scale("0.0254", m=1),
+        "ft": _scale("0.3048", m=1),
+        "lb": _scale("0.45359237", kg=1),
+        "lbf": _scale(Fraction("0.45359237") * Fraction("9.80665"), kg=1, m=1, s=-2),
+    }
+)
+"""Units that take none. ``r`` and ``rev`` are revolutions, ``rpm`` is ``r/min``."""
+
+_PREFIXES = MappingProxyType(
+    {
+        symbol: Fraction(10) ** power
+        for symbol, power in [
+            *zip(("da", "h", "k", "M", "G", "T", "P", "E"), (1, 2, 3, 6, 9, 12, 15, 18), strict=True),
+            *zip(("d", "c", "m", "u", "n", "p", "f", "a"), (-1, -2, -3, -6, -9, -12, -15, -18), strict=True),
+        ]
+    }
+)
+
+_MISTAKES = MappingProxyType(
+    {
+        "degree": "deg",
+        "degrees": "deg",
+        "°": "deg",
+        "radian": "rad",
+        "radians": "rad",
+        "sec": "s",
+        "second": "s",
+        "seconds": "s",
+        "meter": "m",
+        "metre": "m",
+        "meters": "m",
+        "metres": "m",
+        "kilogram": "kg",
+        "newton": "N",
+        "hour": "h",
+        "hr": "h",
+        "celsius": "degC",
+        "°C": "degC",
+        "ohm": "Ohm",
+        "Ω": "Ohm",
+        "turn": "rev",
+        "lbs": "lb",
+        "kph": "km/h",
+        "": "1",
+        "-": "1",
+        "%": "1",
+    }
+)
+"""What people write, and what is meant."""
+
+_TOKEN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
+_FOREIGN = MappingProxyType(
+    {
+        "*": "'.' multiplies",
+        "·": "'.' multiplies",
+        "^": "an exponent stands directly behind its unit: m2",
+        " ": "no spaces",
+    }
+)
+
+Factors = tuple[tuple[str, int], ...]
+"""A unit as a product: (symbol, exponent), in the order written."""
+
+
+@cache
+def parse_unit(text: str) -> Unit:
+    """Reads a unit.
+
+    Args:
+        text: In Modelica's notation, e.g. ``"N.m.s/rad"``; ``"1"`` for a pure number.
+
+    Returns:
+        The unit with ``text`` as its name.
+
+    Raises:
+        ValueError: Says what is wrong with ``text`` and what may have been meant.
+    """
+    factors = _Reader(text).factors()
+    scale = _ONE
+    for symbol, exponent in factors:
+        scale = scale.times(_symbol(symbol, text), exponent)
+    if len(factors) == 1 and factors[0][1] == 1:
+        scale = _symbol(factors[0][0], text)
+    elif offset_units := [symbol for symbol, _ in factors if _symbol(symbol, text).offset]:
+        raise ValueError(f"unit {text!r}: {offset_units[0]} has an offset and can only stand alone; write K")
+    return Unit(text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents)
+
+
+def compatible(unit: Unit | str, display_unit: Unit | str) -> bool:
+    """Whether values in ``unit`` can be shown in ``display_unit``: the same exponents of the base units, rad included.
+
+    Raises:
+        ValueError: If one of them is no unit.
+    """
+    return _unit(unit).exponents == _unit(display_unit).exponents
+
+
+def display_conversion(unit: Unit | str, display_unit: Unit | str) -> tuple[float, float]:
+    """FMI's (factor, offset) of a display unit: shown value = factor * value in ``unit`` + offset.
+
+    Raises:
+        ValueError: If the two are not compatible, or one of them is no unit.
+    """
+    unit, display_unit = _unit(unit), _unit(display_unit)
+    if not compatible(unit, display_unit):
+        raise ValueError(
+            f"{display_unit.name} ({base_text(display_unit)}) cannot show values in {unit.name} ({base_text(unit)})"
+        )
+    return unit.factor / display_unit.factor, (unit.offset - display_unit.offset) / display_unit.factor
+
+
+def base_text(unit: Unit | str) -> str:
+    """The base units of a unit, e.g. ``kg.m2/s2`` for ``N.m``."""
+    return _write(tuple(_unit(unit).powers.items()))
+
+
+def derivative_unit(text: str) -> str:
+    """The unit of the time derivative of what is measured in ``text``: ``rad/s`` → ``rad/s2``, ``1`` → ``1/s``.
+
+    Raises:
+        ValueError: If ``text`` is no unit.
+    """
+    unit = parse_unit(text)
+    factors = (("K", 1),) if unit.offset else _Reader(text).factors()
+    powers: dict[str, int] = {}
+    for symbol, exponent in (*factors, ("s", -1)):
+        powers[symbol] = powers.get(symbol, 0) + exponent
+    return _write(tuple((symbol, exponent) for symbol, exponent in powers.items() if exponent))
+
+
+def _unit(unit: Unit | str) -> Unit:
+    return parse_unit(unit) if isinstance(unit, str) else unit
+
+
+def _write(factors: Factors) -> str:
+    """A product of powers in Modelica's notation; the inverse of reading it."""
+    above = ".".join(f"{symbol}{power if power != 1 else ''}" for symbol, power in factors if power > 0)
+    below = [f"{symbol}{-power if power != -1 else ''}" for symbol, power in factors if power < 0]
+    if not below:
+        return above or "1"
+    return f"{above or '1'}/{below[0] if len(below) == 1 else '(' + '.'.join(below) + ')'}"
+
+
+class _Reader:
+    """Recursive descent over the grammar in the module's docstring."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(self._split())
+        self.next = 0
+
+    def factors(self) -> Factors:
+        """The whole text as a product.
+
+        Raises:
+            ValueError: If the text does not follow the grammar.
+        """
+        if not self.tokens:
+            raise self._fault("it is empty; a pure number has the unit '1'")
+        result = self._expression()
+        if self.next < len(self.tokens):
+            rest = self.tokens[self.next].group()
+            if rest in "./":
+                raise self._fault("can be read in two ways; put all that is below the line into brackets: J/(kg.K)")
+            raise self._fault(f"{rest!r} is one too many")
+        return result
+
+    def _split(self) -> Iterator[re.Match[str]]:
+        position = 0
+        while position < len(self.text):
+            token = _TOKEN.match(self.text, position)
+            if token is None:
+                strange = self.text[position]
+                meant = _MISTAKES.get(self.text)
+                raise self._fault(
+                    f"did you mean {meant!r}?" if meant else _FOREIGN.get(strange, f"{strange!r} cannot stand there")
+                )
+            yield token
+            position = token.end()
+
+    def _expression(self) -> Factors:
+        above = self._numerator()
+        if not self._take("/"):
+            return above
+        return above + tuple((symbol, -exponent) for symbol, exponent in self._denominator())
+
+    def _numerator(self) -> Factors:
+        if self._take("("):
+            return self._closed()
+        if self.next < len(self.tokens) and self.tokens[self.next]["one"]:
+            self.next += 1
+            return ()
+        result = self._factor()
+        while self._take("."):
+            result += self._factor()
+        return result
+
+    def _denominator(self) -> Factors:
+        return self._closed() if self._take("(") else self._factor()
+
+    def _closed(self) -> Factors:
+        result = self._expression()
+        if not self._take(")"):
+            raise self._fault("a bracket is not closed")
+        return result
+
+    def _factor(self) -> Factors:
+        token = self.tokens[self.next] if self.next < len(self.tokens) else None
+        if token is None or not token["symbol"]:
+            raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
+        self.next += 1
+        return ((token["symbol"], int(token["exponent"] or 1)),)
+
+    def _take(self, sign: str) -> bool:
+        found = self.next < len(self.tokens) and self.tokens[self.next].group() == sign
+        self.next += found
+        return found
+
+    def _fault(self, what: str) -> ValueError:
+        return ValueError(f"unit {self.text!r}: {what}")
+
+
+def _symbol(symbol: str, text: str) -> _Scale:
+    """The table's entry for a symbol, prefixed ones included; ``text`` is for the message."""
+    known = _symbols()
+    if symbol in known:
+        return known[symbol]
+    near = [_MISTAKES[symbol]] if symbol in _MISTAKES else difflib.get_close_matches(symbol, known, n=1, cutoff=0.85)
+    near = near or ([product] if (product := _as_product(symbol)) else [])
+    near = near or difflib.get_close_matches(symbol, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    whole = "" if symbol == text else f" in {text!r}"
+    raise ValueError(f"unknown unit {symbol!r}{whole}{hint}")
+
+
+def _as_product(symbol: str) -> str:
+    """``N.m`` for ``Nm``: the shortest product of unprefixed units that spells ``symbol``, or nothing."""
+    plain = {*_PREFIXED, *_PLAIN, "kg"}
+    for cut in range(len(symbol) - 1, 0, -1):
+        head, tail = symbol[:cut], symbol[cut:]
+        if head in plain:
+            rest = tail if tail in plain else _as_product(tail)
+            if rest:
+                return f"{head}.{rest}"
+    return ""
+
+
+@cache
+def _symbols() -> Mapping[str, _Scale]:
+    """Every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then the prefixed ones."""
+    prefixed = {
+        prefix + symbol: _Scale(ratio * scale.ratio, scale.pi_power, scale.exponents)
+        for symbol, scale in _PREFIXED.items()
+        for prefix, ratio in _PREFIXES.items()
+    }
+    return MappingProxyType(prefixed | dict(_PREFIXED) | dict(_PLAIN))

@@ -1,0 +1,179 @@
+"""Units: what is read, what is refused, and the laws that hold for all of them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mb2fmu.units import (
+    BASE_UNITS,
+    Unit,
+    base_text,
+    compatible,
+    derivative_unit,
+    display_conversion,
+    parse_unit,
+)
+
+SYMBOLS = ["m", "kg", "s", "N", "J", "W", "Pa", "rad", "deg", "mm", "kN", "min", "h", "l", "bar", "rpm", "A", "V", "K"]
+symbols = st.sampled_from(SYMBOLS)
+products = st.lists(st.tuples(symbols, st.integers(1, 3)), min_size=1, max_size=4)
+exponents = st.tuples(*[st.integers(-4, 4)] * len(BASE_UNITS))
+
+
+def written(product):
+    return ".".join(f"{symbol}{power if power > 1 else ''}" for symbol, power in product)
+
+
+def added(product):
+    """Exponents and factor of a product, from its factors one by one."""
+    units = [(parse_unit(symbol), power) for symbol, power in product]
+    powers = tuple(sum(power * unit.exponents[i] for unit, power in units) for i in range(len(BASE_UNITS)))
+    return powers, math.prod(unit.factor**power for unit, power in units)
+
+
+@pytest.mark.parametrize(
+    ("text", "factor", "powers"),
+    [
+        ("1", 1.0, {}),
+        ("N.m", 1.0, {"kg": 1, "m": 2, "s": -2}),
+        ("rad/s", 1.0, {"rad": 1, "s": -1}),
+        ("kg.m2", 1.0, {"kg": 1, "m": 2}),
+        ("m/s2", 1.0, {"m": 1, "s": -2}),
+        ("m.s-2", 1.0, {"m": 1, "s": -2}),
+        ("N.m.s/rad", 1.0, {"kg": 1, "m": 2, "s": -1, "rad": -1}),
+        ("1/s", 1.0, {"s": -1}),
+        ("Hz", 1.0, {"s": -1}),
+        ("kg/(m.s2)", 1.0, {"kg": 1, "m": -1, "s": -2}),
+        ("deg", math.pi / 180, {"rad": 1}),
+        ("r/min", 2 * math.pi / 60, {"rad": 1, "s": -1}),
+        ("rev/min", 2 * math.pi / 60, {"rad": 1, "s": -1}),
+        ("rpm", 2 * math.pi / 60, {"rad": 1, "s": -1}),
+        ("bar", 1e5, {"kg": 1, "m": -1, "s": -2}),
+        ("h", 3600.0, {"s": 1}),
+        ("min", 60.0, {"s": 1}),
+        ("l", 1e-3, {"m": 3}),
+        ("km/h", 1 / 3.6, {"m": 1, "s": -1}),
+        ("g/cm3", 1000.0, {"kg": 1, "m": -3}),
+        ("mm", 1e-3, {"m": 1}),
+        ("MPa", 1e6, {"kg": 1, "m": -1, "s": -2}),
+        ("kW.h", 3.6e6, {"kg": 1, "m": 2, "s": -2}),
+        ("cd", 1.0, {"cd": 1}),
+    ],
+)
+def test_reads(text, factor, powers):
+    unit = parse_unit(text)
+    assert unit.name == text
+    assert unit.factor == pytest.approx(factor, rel=1e-15)
+    assert unit.offset == 0.0
+    assert unit.powers == powers
+
+
+def test_degrees_celsius_have_an_offset():
+    assert parse_unit("degC").offset == 273.15
+    assert display_conversion("K", "degC") == (1.0, -273.15)
+    with pytest.raises(ValueError, match="degC has an offset and can only stand alone; write K"):
+        parse_unit("J/degC")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Nm", "did you mean 'N.m'"),
+        ("Nms/rad", "did you mean 'N.m.s'"),
+        ("kgm2", "did you mean 'kg.m'"),
+        ("radd", "did you mean 'rad'"),
+        ("degrees", "did you mean 'deg'"),
+        ("°", "did you mean 'deg'"),
+        ("newtons/m", "unknown unit 'newtons' in 'newtons/m'"),
+        ("kg/m/s2", "brackets"),
+        ("W/m2.K", "brackets"),
+        ("kg*m", "'.' multiplies"),
+        ("m^2", "an exponent stands directly behind its unit"),
+        ("N m", "no spaces"),
+        ("", "a pure number has the unit '1'"),
+        ("m/", "a unit is missing at the end"),
+        ("/s", "a unit is missing before '/'"),
+        ("kg/(m.s2", "a bracket is not closed"),
+        ("m)", "one too many"),
+        ("2m", "'2' cannot stand there"),
+        ("rad/1", "a unit is missing before '1'"),
+    ],
+)
+def test_refuses_and_says_why(text, says):
+    with pytest.raises(ValueError, match="unit") as caught:
+        parse_unit(text)
+    assert says in str(caught.value)
+
+
+@given(products)
+def test_a_product_multiplies_factors_and_adds_exponents(product):
+    powers, factor = added(product)
+    unit = parse_unit(written(product))
+    assert unit.exponents == powers
+    assert unit.factor == pytest.approx(factor, rel=1e-13)
+
+
+@given(products, products)
+def test_below_the_line_is_the_inverse(above, below):
+    quotient = parse_unit(f"{written(above)}/({written(below)})")
+    top, bottom = parse_unit(written(above)), parse_unit(written(below))
+    assert quotient.exponents == tuple(a - b for a, b in zip(top.exponents, bottom.exponents, strict=True))
+    assert quotient.factor == pytest.approx(top.factor / bottom.factor, rel=1e-13)
+
+
+@given(exponents)
+def test_base_text_reads_back(powers):
+    text = base_text(Unit("x", 1.0, 0.0, powers))
+    unit = parse_unit(text)
+    assert unit.exponents == powers
+    assert unit.factor == 1.0
+
+
+@given(products, products)
+def test_the_derivative_is_per_second(above, below):
+    text = f"{written(above)}/({written(below)})"
+    derivative, per_second = parse_unit(derivative_unit(text)), parse_unit(f"({text})/s")
+    assert derivative.exponents == per_second.exponents
+    assert derivative.factor == pytest.approx(per_second.factor, rel=1e-13)
+
+
+def test_derivatives_look_as_one_writes_them():
+    names = {
+        "m": "m/s",
+        "m/s": "m/s2",
+        "1": "1/s",
+        "rad/s": "rad/s2",
+        "kg/(m.s2)": "kg/(m.s3)",
+        "degC": "K/s",
+        "s": "1",
+    }
+    assert {text: derivative_unit(text) for text in names} == names
+
+
+@given(symbols, symbols, st.floats(-1e3, 1e3))
+def test_shown_values_convert_back(text, shown, value):
+    if not compatible(text, shown):
+        with pytest.raises(ValueError, match="cannot show values in"):
+            display_conversion(text, shown)
+        return
+    factor, offset = display_conversion(text, shown)
+    back, back_offset = display_conversion(shown, text)
+    assert back * (factor * value + offset) + back_offset == pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def test_compatible_minds_angles():
+    assert compatible("rad", "deg")
+    assert compatible("rad/s", "rpm")
+    assert compatible("K", "degC")
+    assert not compatible("N.m", "N.m/rad")
+    assert not compatible("m", "deg")
+
+
+@pytest.mark.parametrize(
+    ("factor", "offset", "size"), [(0.0, 0.0, 8), (math.nan, 0.0, 8), (1.0, math.inf, 8), (1.0, 0.0, 7)]
+)
+def test_a_unit_keeps_its_laws(factor, offset, size):
+    with pytest.raises(ValueError, match="x: "):
+        Unit("x", factor, offset, (0,) * size)
