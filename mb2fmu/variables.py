@@ -1,9 +1,9 @@
 """What a model says about its quantities: one frozen record each, in the user's own symbols.
 
-All records share: the SymPy ``symbol`` (a ``Symbol`` for parameters, a ``dynamicsymbols`` function of time for the others),
-the FMU variable ``name`` (FMI structured naming, ``shoulder.q``), ``unit`` in Modelica style (``"N.m"``, ``"rad/s"``, ``"1"``),
-an optional ``display_unit`` (``"deg"``), bounds, ``nominal`` (> 0) and a ``description``. ``where`` is the
-``file:line`` of the declaration, for messages.
+All records share: the SymPy ``symbol`` (a ``Symbol`` for parameters, a ``dynamicsymbols`` function of time for the
+others), the FMU variable ``name`` (FMI structured naming, ``shoulder.q``), ``unit`` in Modelica style (``"N.m"``,
+``"rad/s"``, ``"1"``), an optional ``display_unit`` (``"deg"``), bounds, ``nominal`` (> 0) and a ``description``.
+``where`` is the ``file:line`` of the declaration, for messages.
 """
 
 from __future__ import annotations
@@ -15,6 +15,17 @@ import sympy as sm
 
 StartKind = Literal["fixed", "guess"]
 Level = Literal["position", "velocity", "acceleration"]
+
+
+def plain_name(symbol: sm.Basic) -> str:
+    """The name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot`` for q', ``q_ddot`` for q''.
+
+    FMI writes ``der(q)`` for q', but that is the derivative variable of the state q; a speed that is q' itself (there
+    is no other in a ``LagrangesMethod``) is a state of its own and needs a name of its own.
+    """
+    if isinstance(symbol, sm.Derivative):
+        return f"{plain_name(symbol.expr)}_{'d' * symbol.derivative_count}ot"
+    return str(getattr(symbol, "name", None) or getattr(symbol.func, "__name__", symbol))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

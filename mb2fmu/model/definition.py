@@ -1,8 +1,8 @@
 """Model: what the user writes, and ModelDefinition: the frozen record that the pipeline takes.
 
-A ``Model`` collects declarations without judging them; ``mb2fmu.model.checks.check`` judges all of them at once and hands
-back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed over
-as they are.
+A ``Model`` collects declarations without judging them; ``mb2fmu.model.checks.check`` judges all of them at once and
+hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed
+over as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
@@ -26,6 +26,7 @@ from mb2fmu.variables import (
     Quantity,
     Speed,
     StartKind,
+    plain_name,
 )
 
 OutputKind = Literal[
@@ -41,8 +42,8 @@ OutputKind = Literal[
     "potential_energy",
     "total_energy",
 ]
-Number = float | int | sm.Expr
-Signal = float | sm.Expr
+Number: TypeAlias = float | int | sm.Expr
+Signal: TypeAlias = float | sm.Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class Parts:
         loads: ``Force``/``Torque`` objects or ``(point or frame, vector)`` pairs.
         actuators: SymPy actuators (``LinearSpring``, ``ForceActuator``, ``TorqueActuator``, musculotendons).
         velocity_constraints: Nonholonomic constraints, expressions that vanish, linear in u.
-        u_dependent: As many of ``u`` as there are velocity constraints.
+        u_dependent: As many of ``u`` as there are holonomic and nonholonomic constraints together.
         holonomic_constraints: Expressions of q and t that vanish.
         q_dependent: As many of ``q`` as there are holonomic constraints.
         u_auxiliary: Auxiliary speeds, which bring noncontributing forces to light.
@@ -80,7 +81,7 @@ class Parts:
     u_auxiliary: Sequence[sm.Expr] = ()
 
 
-Mechanics = System | KanesMethod | LagrangesMethod | Parts
+Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +168,7 @@ class ModelDefinition:
 
 def _caller() -> str:
     """``file:line`` of the user's line that made a declaration."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
     while frame.f_globals.get("__name__") == __name__ and frame.f_back is not None:
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
@@ -359,7 +360,7 @@ class Model:
     def output_position(
         self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
     ) -> None:
-        """Outputs ``name.x``, ``name.y``, ``name.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
+        """Outputs ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
         self._request("position", name, "m", (point,), relative_to, expressed_in)
 
     def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
@@ -418,7 +419,7 @@ class Model:
         self._request("kinetic_energy", name, "J")
 
     def output_potential_energy(self, name: str = "potential_energy") -> None:
-        """Outputs the potential energy in J of constant forces, springs and what the bodies declare (:meth:`potential_energy`)."""
+        """Outputs the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
         self._request("potential_energy", name, "J")
 
     def output_total_energy(self, name: str = "total_energy") -> None:
@@ -487,7 +488,7 @@ def _quantity(
 ) -> dict[str, Any]:
     """The keyword arguments that all ``Quantity`` records share."""
     if name is None:
-        name = str(getattr(symbol, "name", None) or getattr(getattr(symbol, "func", None), "__name__", symbol))
+        name = plain_name(symbol) if isinstance(symbol, sm.Basic) else str(symbol)
     return {
         "name": name,
         "unit": unit,

@@ -1,0 +1,219 @@
+"""One way to ask any of the doors (``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``) what it holds.
+
+Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
+points and frames they pass, so neither is called; only local relations are looked at. What a door cannot know comes
+back empty or as None (a Lagrangian alone has no bodies).
+"""
+# ruff: noqa: SLF001 - what KanesMethod, points and frames were given stands in private attributes only
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.model.definition import Mechanics, Parts
+
+Expressions = tuple[sm.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Generalized speeds of a mechanism, as SymPy keeps them.
+
+    Attributes:
+        independent: Those that are states.
+        dependent: Those that follow from the velocity constraints.
+        auxiliary: Always zero in the motion; they bring noncontributing forces to light.
+    """
+
+    independent: Expressions
+    dependent: Expressions = ()
+    auxiliary: Expressions = ()
+
+    @property
+    def all(self) -> Expressions:
+        """The speeds u, independent before dependent, without auxiliary ones."""
+        return (*self.independent, *self.dependent)
+
+
+def is_mechanics(candidate: object) -> bool:
+    """Whether ``candidate`` is one of the doors."""
+    return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts)
+
+
+def coordinates(mechanics: Mechanics) -> Expressions:
+    """The generalized coordinates q, independent before dependent ones where the door tells them apart."""
+    return tuple(mechanics.q)
+
+
+def dependent_coordinates(mechanics: Mechanics) -> Expressions:
+    """The coordinates that the holonomic constraints determine; empty for a ``LagrangesMethod``, which names none."""
+    match mechanics:
+        case System():
+            return tuple(mechanics.q_dep)
+        case KanesMethod():
+            return tuple(mechanics._qdep)
+    return tuple(mechanics.q_dependent) if isinstance(mechanics, Parts) else ()
+
+
+def speeds(mechanics: Mechanics) -> Speeds:
+    """The generalized speeds.
+
+    A ``LagrangesMethod`` has none of its own: there, and wherever the user chose so, a speed is ``Derivative(q)``.
+    """
+    match mechanics:
+        case System():
+            return Speeds(tuple(mechanics.u_ind), tuple(mechanics.u_dep), tuple(mechanics.u_aux))
+        case KanesMethod():
+            dependent = tuple(mechanics._udep)
+            independent = tuple(mechanics.u)[: len(mechanics.u) - len(dependent)]
+            return Speeds(independent, dependent, tuple(mechanics._uaux))
+        case LagrangesMethod():
+            return Speeds(tuple(mechanics._qdots))
+    independent = tuple(u for u in mechanics.u if u not in mechanics.u_dependent)
+    return Speeds(independent, tuple(mechanics.u_dependent), tuple(mechanics.u_auxiliary))
+
+
+def kinematic_equations(mechanics: Mechanics) -> Expressions:
+    """Expressions that vanish, linear in q' and u.
+
+    A q' that is itself a speed (``Derivative(q)`` among :func:`speeds`) has no equation: it needs none. So a
+    ``LagrangesMethod`` has none at all.
+    """
+    match mechanics:
+        case System():
+            return _nonzero(mechanics.kdes)
+        case KanesMethod():
+            if not mechanics._k_kqdot_implicit:
+                return ()
+            equations = mechanics._k_kqdot_implicit * mechanics._qdot + mechanics._f_k_implicit
+            return _nonzero(equations + mechanics._k_ku_implicit * mechanics.u)
+        case LagrangesMethod():
+            return ()
+    return _nonzero(mechanics.kinematic_equations)
+
+
+def holonomic_constraints(mechanics: Mechanics) -> Expressions:
+    """Expressions of q and t that vanish."""
+    match mechanics:
+        case System():
+            return tuple(mechanics.holonomic_constraints)
+        case KanesMethod():
+            return tuple(mechanics._f_h)
+        case LagrangesMethod():
+            return tuple(mechanics._hol_coneqs)
+    return tuple(mechanics.holonomic_constraints)
+
+
+def velocity_constraints(mechanics: Mechanics) -> Expressions:
+    """Expressions that vanish, linear in u or q': the holonomic constraints differentiated come before the others.
+
+    As many as there are dependent speeds; a ``LagrangesMethod`` names none of those.
+    """
+    match mechanics:
+        case System():
+            return tuple(mechanics.velocity_constraints)
+        case KanesMethod():
+            return tuple(mechanics._k_nh * mechanics.u + mechanics._f_nh) if mechanics._k_nh else ()
+        case LagrangesMethod():
+            return tuple(mechanics.coneqs)
+    differentiated = tuple(sm.diff(row, dynamicsymbols._t) for row in mechanics.holonomic_constraints)
+    return (*differentiated, *mechanics.velocity_constraints)
+
+
+def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
+    """The ``RigidBody`` and ``Particle`` objects that can move.
+
+    A body that is the ground itself (its frame is N, its mass centre the origin: ``System.from_newtonian`` adds such a
+    one) is left out: its mass and inertia do not matter and need no values.
+    """
+    found: Iterable[Any]
+    match mechanics:
+        case System():
+            found = mechanics.bodies
+        case KanesMethod():
+            found = mechanics.bodylist or ()
+        case LagrangesMethod():
+            found = mechanics._bodies or ()
+        case Parts():
+            found = mechanics.bodies
+    frame = inertial_frame(mechanics)
+    return tuple(body for body in found if not _is_ground(body, frame))
+
+
+def loads(mechanics: Mechanics) -> tuple[Any, ...]:
+    """Forces and torques as handed over: ``(point or frame, vector)``, without those of actuators."""
+    match mechanics:
+        case System():
+            return tuple(mechanics.loads)
+        case KanesMethod() | LagrangesMethod():
+            return tuple(mechanics.forcelist or ())
+    return tuple(mechanics.loads)
+
+
+def actuators(mechanics: Mechanics) -> tuple[Any, ...]:
+    """SymPy actuators; a ``KanesMethod`` or ``LagrangesMethod`` holds their loads only."""
+    return tuple(mechanics.actuators) if isinstance(mechanics, System | Parts) else ()
+
+
+def joints(mechanics: Mechanics) -> tuple[Any, ...]:
+    """SymPy joints; only a ``System`` has them."""
+    return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
+
+
+def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | None:
+    """The inertial frame N; None for a Lagrangian that was given none."""
+    match mechanics:
+        case KanesMethod():
+            return mechanics._inertial
+        case LagrangesMethod():
+            return mechanics.inertial
+    return mechanics.frame
+
+
+def origin(mechanics: Mechanics) -> Point | None:
+    """A point fixed in N, from which positions count.
+
+    A ``System`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from the first
+    body's mass centre (from the loads' points where there are no bodies), whose velocity in N was set to zero; None if
+    there is no such point: then the mechanism knows velocities, and no positions.
+    """
+    match mechanics:
+        case System():
+            return mechanics.fixed_point
+        case Parts():
+            return mechanics.origin
+    frame = inertial_frame(mechanics)
+    starts = [body.masscenter for body in bodies(mechanics)]
+    starts += [load[0] for load in loads(mechanics) if isinstance(load[0], Point)]
+    for start in starts:
+        for point in connected_points(start):
+            if point._vel_dict.get(frame) == 0:
+                return point
+    return None
+
+
+def connected_points(start: Point) -> list[Point]:
+    """All points joined to ``start`` by given positions, nearest first."""
+    found = {start: None}
+    queue = deque([start])
+    while queue:
+        for neighbour in queue.popleft()._pos_dict:
+            if neighbour not in found:
+                found[neighbour] = None
+                queue.append(neighbour)
+    return list(found)
+
+
+def _nonzero(equations: Iterable[sm.Expr]) -> Expressions:
+    return tuple(equation for equation in equations if equation != 0)
+
+
+def _is_ground(body: Any, frame: ReferenceFrame | None) -> bool:
+    return frame is not None and getattr(body, "frame", None) == frame and body.masscenter._vel_dict.get(frame) == 0
