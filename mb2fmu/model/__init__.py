@@ -2,15 +2,26 @@
 
 Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check``), a frozen record.
 
-Promises: every fault that can be told without forming equations is raised at once, in one ``ModelError``, in plain words,
-with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that are legal
-and unique, units that are known, coordinates and speeds in the mechanics' order. The user's SymPy objects are as before:
-nothing is called that writes into their caches.
+Promises: every fault that can be told without forming equations is raised at once, in one ``ModelError``, in plain
+words, with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that
+are legal and unique, units that are known, coordinates and speeds in the mechanics' order. The user's SymPy objects are
+as before: nothing is called that writes into their caches.
 
 Must not: form equations, compute velocities, know of FMUs beyond the rules for names, or touch the disk outside of
 ``loading`` and ``template``.
 """
 
 from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest, Parts
+from mb2fmu.model.loading import ListedModel, list_models, load
 
-__all__ = ["Experiment", "Mechanics", "Model", "ModelDefinition", "OutputRequest", "Parts"]
+__all__ = [
+    "Experiment",
+    "ListedModel",
+    "Mechanics",
+    "Model",
+    "ModelDefinition",
+    "OutputRequest",
+    "Parts",
+    "list_models",
+    "load",
+]

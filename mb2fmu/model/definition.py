@@ -233,7 +233,16 @@ class Model:
                 symbol=symbol,
                 value=expression if expression.free_symbols else float(expression),
                 tunable=tunable,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity(
+                    symbol,
+                    name,
+                    unit=unit,
+                    display_unit=display_unit,
+                    minimum=min,
+                    maximum=max,
+                    nominal=nominal,
+                    description=description,
+                ),
             )
         )
 
@@ -255,7 +264,16 @@ class Model:
             Input(
                 symbol=symbol,
                 start=float(start),
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity(
+                    symbol,
+                    name,
+                    unit=unit,
+                    display_unit=display_unit,
+                    minimum=min,
+                    maximum=max,
+                    nominal=nominal,
+                    description=description,
+                ),
             )
         )
 
@@ -279,7 +297,16 @@ class Model:
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity(
+                    symbol,
+                    name,
+                    unit=unit,
+                    display_unit=display_unit,
+                    minimum=min,
+                    maximum=max,
+                    nominal=nominal,
+                    description=description,
+                ),
             )
         )
 
@@ -303,7 +330,16 @@ class Model:
                 symbol=symbol,
                 start=float(start),
                 kind=kind,
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity(
+                    symbol,
+                    name,
+                    unit=unit,
+                    display_unit=display_unit,
+                    minimum=min,
+                    maximum=max,
+                    nominal=nominal,
+                    description=description,
+                ),
             )
         )
 
@@ -327,7 +363,16 @@ class Model:
                 symbol=symbol,
                 derivative=sm.sympify(derivative),
                 start=float(start),
-                **_quantity(symbol, name, unit, display_unit, min, max, nominal, description),
+                **_quantity(
+                    symbol,
+                    name,
+                    unit=unit,
+                    display_unit=display_unit,
+                    minimum=min,
+                    maximum=max,
+                    nominal=nominal,
+                    description=description,
+                ),
             )
         )
 
@@ -336,7 +381,7 @@ class Model:
     ) -> None:
         """Declares an unknown force or torque of a load at an auxiliary speed; outputs may contain it."""
         self.declared.append(
-            ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit, None, None, None, None, description))
+            ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit=unit, description=description))
         )
 
     def output(
@@ -353,7 +398,7 @@ class Model:
         self.declared.append(
             Output(
                 expression=sm.sympify(expression),
-                **_quantity(None, name, unit, display_unit, None, None, nominal, description),
+                **_quantity(None, name, unit=unit, display_unit=display_unit, nominal=nominal, description=description),
             )
         )
 
@@ -361,15 +406,15 @@ class Model:
         self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
     ) -> None:
         """Outputs ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
-        self._request("position", name, "m", (point,), relative_to, expressed_in)
+        self._request("position", name, "m", (point,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
         """Outputs ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
-        self._request("velocity", name, "m/s", (point,), None, expressed_in)
+        self._request("velocity", name, "m/s", (point,), expressed_in=expressed_in)
 
     def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
         """Outputs ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
-        self._request("acceleration", name, "m/s2", (point,), None, expressed_in)
+        self._request("acceleration", name, "m/s2", (point,), expressed_in=expressed_in)
 
     def output_orientation(
         self,
@@ -385,7 +430,7 @@ class Model:
         ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
         """
         unit = "1" if representation == "quaternion" else "rad"
-        self._request("orientation", name, unit, (frame,), relative_to, None, representation)
+        self._request("orientation", name, unit, (frame,), relative_to=relative_to, representation=representation)
 
     def output_angular_velocity(
         self,
@@ -396,7 +441,7 @@ class Model:
         expressed_in: ReferenceFrame | None = None,
     ) -> None:
         """Outputs ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
-        self._request("angular_velocity", name, "rad/s", (frame,), relative_to, expressed_in)
+        self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_distance(self, name: str, point: Point, other: Point) -> None:
         """Outputs ``name``: the distance of two points in m."""
@@ -458,6 +503,7 @@ class Model:
         name: str,
         unit: str,
         subject: tuple[Any, ...] = (),
+        *,
         relative_to: Any = None,
         expressed_in: ReferenceFrame | None = None,
         representation: str = "quaternion",
@@ -476,26 +522,8 @@ class Model:
         )
 
 
-def _quantity(
-    symbol: sm.Expr | None,
-    name: str | None,
-    unit: str,
-    display_unit: str | None,
-    minimum: float | None,
-    maximum: float | None,
-    nominal: float | None,
-    description: str,
-) -> dict[str, Any]:
+def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str, Any]:
     """The keyword arguments that all ``Quantity`` records share."""
     if name is None:
         name = plain_name(symbol) if isinstance(symbol, sm.Basic) else str(symbol)
-    return {
-        "name": name,
-        "unit": unit,
-        "display_unit": display_unit,
-        "minimum": minimum,
-        "maximum": maximum,
-        "nominal": nominal,
-        "description": description,
-        "where": _caller(),
-    }
+    return {"name": name, "where": _caller(), **rest}

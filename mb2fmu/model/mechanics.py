@@ -133,28 +133,26 @@ def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
     A body that is the ground itself (its frame is N, its mass centre the origin: ``System.from_newtonian`` adds such a
     one) is left out: its mass and inertia do not matter and need no values.
     """
-    found: Iterable[Any]
-    match mechanics:
-        case System():
-            found = mechanics.bodies
-        case KanesMethod():
-            found = mechanics.bodylist or ()
-        case LagrangesMethod():
-            found = mechanics._bodies or ()
-        case Parts():
-            found = mechanics.bodies
     frame = inertial_frame(mechanics)
-    return tuple(body for body in found if not _is_ground(body, frame))
+    return tuple(body for body in _handed_over_bodies(mechanics) if not _is_ground(body, frame))
 
 
 def loads(mechanics: Mechanics) -> tuple[Any, ...]:
-    """Forces and torques as handed over: ``(point or frame, vector)``, without those of actuators."""
+    """Forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
+
+    What acts on the ground body (``System.apply_uniform_gravity`` pulls at it, too) moves nothing and is left out.
+    """
+    frame = inertial_frame(mechanics)
+    ground = [body for body in _handed_over_bodies(mechanics) if _is_ground(body, frame)]
+    at_rest = {body.masscenter for body in ground} | {body.frame for body in ground}
     match mechanics:
         case System():
-            return tuple(mechanics.loads)
+            found: Iterable[Any] = mechanics.loads
         case KanesMethod() | LagrangesMethod():
-            return tuple(mechanics.forcelist or ())
-    return tuple(mechanics.loads)
+            found = mechanics.forcelist or ()
+        case Parts():
+            found = mechanics.loads
+    return tuple(load for load in found if load[0] not in at_rest)
 
 
 def actuators(mechanics: Mechanics) -> tuple[Any, ...]:
@@ -213,6 +211,15 @@ def connected_points(start: Point) -> list[Point]:
 
 def _nonzero(equations: Iterable[sm.Expr]) -> Expressions:
     return tuple(equation for equation in equations if equation != 0)
+
+
+def _handed_over_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
+    match mechanics:
+        case KanesMethod():
+            return tuple(mechanics.bodylist or ())
+        case LagrangesMethod():
+            return tuple(mechanics._bodies or ())
+    return tuple(mechanics.bodies)
 
 
 def _is_ground(body: Any, frame: ReferenceFrame | None) -> bool:
