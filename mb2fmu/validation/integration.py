@@ -1,0 +1,104 @@
+"""Integration of x' = f(t, x, r_k) from one communication point to the next, to all digits that doubles carry.
+
+Every step between two communication points is integrated by itself, starting with the step size that the one before
+ended with: inputs that jump there need it, and where they do not jump it saves the error of dense output (order 7 only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import DOP853
+
+from mb2fmu.errors import Fault, ValidationError
+
+Floats = npt.NDArray[np.float64]
+Slope = Callable[[float, Floats], Floats]
+HeldSlope = Callable[[int], Slope]
+
+# Below this SciPy ignores the tolerance; at it the error is round-off.
+TIGHTEST = 2.3e-14
+
+
+def integrate(slope: HeldSlope, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int) -> Floats:
+    """Dormand and Prince's method of order 8(5, 3), landing on every communication point.
+
+    Args:
+        slope: k → f(t, y) with the inputs held over step k.
+        time: Communication points, shape (n_t,).
+        start: y at ``time[0]``, shape (n,).
+        tolerance: Relative; the local error of y_j is kept below ``tolerance`` (``scales[j]`` + |y_j|).
+        scales: Magnitude of each y_j, > 0.
+        budget: Evaluations of f that may be spent.
+
+    Returns:
+        Shape (n_t, n).
+
+    Raises:
+        ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular there.
+    """
+    y = np.empty((len(time), len(start)))
+    y[0] = start
+    step, spent = np.inf, 0
+    for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
+        solver = DOP853(
+            _finite(slope(k)),
+            begin,
+            y[k],
+            end,
+            first_step=min(step, end - begin) if np.isfinite(step) else None,
+            rtol=max(tolerance, TIGHTEST),
+            atol=tolerance * scales,
+        )
+        while solver.status == "running":
+            solver.step()
+            if solver.status == "failed" or spent + solver.nfev > budget:
+                raise _stuck(solver.t, "the step size vanishes" if solver.status == "failed" else f"{budget} evaluations spent")
+        y[k + 1] = solver.y
+        step, spent = solver.h_abs, spent + solver.nfev
+    return y
+
+
+def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
+    """Explicit Euler with a fixed step, for results that others published so.
+
+    Args:
+        slope: As for :func:`integrate`.
+        time: Communication points; each interval is divided into equal steps of about ``step``.
+        start: y at ``time[0]``.
+        step: In s.
+
+    Returns:
+        Shape (n_t, n).
+    """
+    y = np.empty((len(time), len(start)))
+    y[0] = start
+    for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
+        count = max(1, round((end - begin) / step))
+        h = (end - begin) / count
+        value, f = y[k], slope(k)
+        for i in range(count):
+            value = value + h * f(begin + i * h, value)
+        y[k + 1] = value
+    return y
+
+
+def _finite(slope: Slope) -> Slope:
+    """Slopes that leave their domain become NaN, so that the trial step is refused and made smaller."""
+
+    def guarded(t: float, y: Floats) -> Floats:
+        try:
+            return slope(t, y)
+        except (ArithmeticError, ValueError):
+            return np.full_like(y, np.nan)
+
+    return guarded
+
+
+def _stuck(t: float, why: str) -> ValidationError:
+    return ValidationError(
+        "the reference cannot be integrated:",
+        [Fault(f"at t = {t:.6g} s {why}", remedy="a singular position, an end of the experiment before it, or stiff=True")],
+    )

@@ -1,0 +1,340 @@
+"""EquationsOfMotion as functions of numbers, by SymPy's own ``lambdify``: the reference's side of the proof.
+
+Nothing of ``mb2fmu.lowering`` is used, and the linear algebra is not the Program's: constrained dynamics are solved
+in the null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
+[M; A] u' = [f; -gamma] where the rows are reduced already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.scalar import scalar_function
+
+Floats = npt.NDArray[np.float64]
+
+
+def ordered_cse(
+    assignments: Sequence[Assignment],
+) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
+    """A ``cse`` for ``lambdify`` that keeps assignments in front of what uses them.
+
+    Args:
+        assignments: In order; their symbols are local to the function that ``lambdify`` makes.
+
+    Returns:
+        A function that takes the expressions and gives (replacements in order of evaluation, reduced expressions).
+    """
+
+    def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+        taken = {str(s) for e in expressions for s in e.free_symbols} | {str(a.symbol) for a in assignments}
+        taken |= {str(s) for a in assignments for s in a.expression.free_symbols}
+        fresh = (s for s in sm.numbered_symbols("_common") if str(s) not in taken)
+        shared, reduced = sm.cse([*(a.expression for a in assignments), *expressions], symbols=fresh, order="none")
+        split = len(assignments)
+        pending = dict(shared)
+        ordered: list[tuple[sm.Symbol, sm.Expr]] = []
+
+        def emit(expression: sm.Expr) -> None:
+            """Puts the shared subexpressions that ``expression`` reads before it, innermost first."""
+            for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
+                if symbol in pending:
+                    inner = pending.pop(symbol)
+                    emit(inner)
+                    ordered.append((symbol, inner))
+
+        for assignment, expression in zip(assignments, reduced[:split], strict=True):
+            emit(expression)
+            ordered.append((assignment.symbol, expression))
+        for expression in reduced[split:]:
+            emit(expression)
+        return ordered, list(reduced[split:])
+
+    return cse
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One lambdified function: reads slots; its first results go to the slots from ``first`` on.
+
+    ``solve`` = (n, k, first slot of the unknowns, name) if the other results are a matrix and right-hand sides.
+    """
+
+    function: Callable[..., list[float]]
+    reads: tuple[int, ...]
+    first: int
+    count: int
+    solve: tuple[int, int, int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps that evaluate targets from a list of values (one slot per symbol)."""
+
+    steps: tuple[_Step, ...]
+
+    def __call__(self, values: list[float]) -> list[float]:
+        """Fills the slots of intermediates and returns the targets.
+
+        Raises:
+            ValidationError: If the matrix of a linear solve is singular.
+        """
+        rest: list[float] = []
+        for step in self.steps:
+            results = step.function(*[values[i] for i in step.reads])
+            values[step.first : step.first + step.count] = results[: step.count]
+            rest = results[step.count :]
+            if step.solve:
+                n, k, first, name = step.solve
+                matrix = np.array(rest[: n * n]).reshape(n, n)
+                solution = solve(matrix, np.array(rest[n * n :]).reshape(n, k), name)
+                values[first : first + n * k] = solution.ravel().tolist()
+        return rest
+
+
+def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
+    """X of ``matrix`` X = ``right_hand_side``.
+
+    Raises:
+        ValidationError: If the matrix is singular; ``name`` says of what.
+    """
+    try:
+        return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise ValidationError(
+            "the reference cannot be integrated:",
+            [
+                Fault(
+                    f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates"
+                )
+            ],
+        ) from error
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Turns targets into a Plan; remembers which symbols have a slot and are evaluated by then."""
+
+    intermediates: Sequence[Intermediate]
+    slots: dict[sm.Symbol, int]
+    evaluated: set[int] = field(default_factory=set)
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.slots)
+
+    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> Plan:
+        """A plan for ``targets`` that evaluates only the intermediates they need and that no kept plan before it has.
+
+        ``keep`` False: the plan need not be run for later plans to be right.
+        """
+        before = set(self.evaluated)
+        steps: list[_Step] = []
+        pending: list[Assignment] = []
+        for index in self._needed(targets):
+            item = self.intermediates[index]
+            self.evaluated.add(index)
+            if isinstance(item, Assignment):
+                pending.append(item)
+            else:
+                steps.append(self._solve(pending, item))
+                pending = []
+        steps.append(self._function(pending, targets))
+        if not keep:
+            self.evaluated = before
+        return Plan(tuple(steps))
+
+    def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
+        wanted: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
+        needed = []
+        for index in range(len(self.intermediates) - 1, -1, -1):
+            item = self.intermediates[index]
+            gives = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
+            if index in self.evaluated or not gives & wanted:
+                continue
+            needed.append(index)
+            reads = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
+            wanted |= set().union(*(e.free_symbols for e in reads))
+        return needed[::-1]
+
+    def _solve(self, pending: Sequence[Assignment], item: LinearSolve) -> _Step:
+        step = self._function(pending, [*item.matrix, *item.right_hand_side])
+        first = self.reserve(item.unknowns)
+        n, k = item.right_hand_side.shape
+        return _Step(step.function, step.reads, step.first, step.count, (n, k, first, item.name))
+
+    def _function(self, pending: Sequence[Assignment], targets: Sequence[sm.Expr]) -> _Step:
+        local = {a.symbol for a in pending}
+        expressions = [*(a.expression for a in pending), *targets]
+        read = set().union(*(e.free_symbols for e in expressions)) - local if expressions else set()
+        arguments = sorted(read, key=lambda s: self.slots[s])
+        function = scalar_function(arguments, [*(a.symbol for a in pending), *targets], ordered_cse(tuple(pending)))
+        reads = tuple(self.slots[s] for s in arguments)
+        return _Step(function, reads, self.reserve([a.symbol for a in pending]), len(pending))
+
+    def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
+        first = self.size
+        self.slots.update(zip(symbols, range(first, first + len(symbols)), strict=True))
+        self.size += len(symbols)
+        return first
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Everything at one instant.
+
+    Attributes:
+        u: All speeds, dependent ones included, shape (n_u,).
+        x_dot: Derivative of (q, independent u, z).
+        power: Sum of all powers delivered to the mechanism, W.
+        kinetic: J; nan where it is not known.
+        outputs: Shape (n_outputs,).
+        residual: Of the constraints: phi(q, t), then A u + b.
+    """
+
+    u: Floats
+    x_dot: Floats
+    power: float
+    kinetic: float
+    outputs: Floats
+    residual: Floats
+
+
+class NumericEquations:
+    """The equations compiled: state x = (q, independent u, z) of length ``n_x``.
+
+    Args:
+        equations: Of any formulation.
+
+    ``prepared`` is always what :meth:`prepare` gives for the parameter values; ``r`` are the values of the inputs.
+    """
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        e = self.equations = equations
+        self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
+        self.n_x = len(e.states)
+        self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
+        self._calculated = _Compiler(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
+            [c.symbol for c in e.calculated_parameters]
+        )
+        given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        intermediates = (*e.intermediates, e.constraint_forces) if e.constraint_forces else e.intermediates
+        compiler = _Compiler(intermediates, {s: i for i, s in enumerate(given)})
+        constraints = e.velocity_constraints
+        self.m = len(constraints.names) if constraints else 0
+        self.rows = e.dynamics.mass_matrix.rows
+        self._project = compiler.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
+        self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
+        # Kept plans below are always run in this order: each relies on what those before it have evaluated.
+        self._constraints = compiler.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
+        q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
+        bias = list(constraints.bias) if constraints else []
+        self._dynamics = compiler.plan([*q_dot, *e.dynamics.mass_matrix, *e.dynamics.forcing, *bias])
+        self._u_dot = compiler.reserve(e.u_dot)
+        self._late = compiler.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
+        self._kinetic = compiler.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
+        self._outputs = compiler.plan([output.expression for output in e.outputs])
+        self._blank = [0.0] * compiler.size
+
+    def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
+        """Free parameters in the order of ``equations.p``, followed by the calculated ones."""
+        count = len(self.equations.calculated_parameters)
+        return (*parameters, *self._calculated([*parameters, *([0.0] * count)]))
+
+    def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
+        """State derivative x' and the sum of all powers in W.
+
+        Raises:
+            ValidationError: If a matrix is singular.
+            ArithmeticError, ValueError: Where an expression leaves its domain.
+        """
+        return self._advance(t, x, r, prepared)[2:]
+
+    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
+        """Everything at one instant; errors as for :meth:`x_dot`."""
+        values, constraints, x_dot, power = self._advance(t, x, r, prepared)
+        u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
+        return Motion(
+            u=u,
+            x_dot=x_dot,
+            power=power,
+            kinetic=self._kinetic(values)[0],
+            outputs=np.array(self._outputs(values), dtype=float),
+            residual=self._residual(values, u, constraints),
+        )
+
+    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
+        values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
+        values += self._blank[len(values) :]
+        return self._residual(values, u, self._constraints(values))
+
+    def kinetic_energy(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
+        """T in J; nan where it is not known."""
+        return self.motion(t, x, r, prepared).kinetic
+
+    def project(self, x: Floats, prepared: Sequence[float]) -> Floats:
+        """State with its coordinates pulled back to where they belong (unit quaternions)."""
+        if self._project is None:
+            return x
+        values = [0.0, *x[: self.n_q], *([0.0] * self.n_u), *x[self.n_x - self.n_z :]]
+        values += [*([0.0] * len(self.equations.r)), *prepared]
+        return np.array([*self._project(values + self._blank[len(values) :]), *x[self.n_q :]])
+
+    def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
+        A, b = self._rows(constraints)
+        return np.concatenate([np.array(self._holonomic(values), dtype=float), A @ u + b])
+
+    def _rows(self, constraints: list[float]) -> tuple[Floats, Floats]:
+        n = self.m * self.n_u
+        return np.array(constraints[:n], dtype=float).reshape(self.m, self.n_u), np.array(constraints[n:], dtype=float)
+
+    def _advance(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> tuple[list[float], list[float], Floats, float]:
+        """Slots filled up to u', the constraints' entries, x' and power."""
+        n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
+        state = x.tolist()
+        u = [0.0] * n_u
+        for i, value in zip(self._independent, state[n_q : n_q + n_i], strict=True):
+            u[i] = value
+        values = [t, *state[:n_q], *u, *state[n_q + n_i :], *r, *prepared]
+        values += self._blank[len(values) :]
+        constraints = self._constraints(values)
+        if self.m:
+            A, b = self._rows(constraints)
+            free = A[:, self._independent] @ x[n_q : n_q + n_i] + b
+            bound = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
+            for i, value in zip(self._dependent, bound.tolist(), strict=True):
+                values[1 + n_q + i] = value
+        numbers = self._dynamics(values)
+        u_dot = self._accelerations(numbers[n_q:], constraints)
+        values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
+        *z_dot, power = self._late(values)
+        return values, constraints, np.array([*numbers[:n_q], *u_dot[self._independent], *z_dot]), power
+
+    def _accelerations(self, numbers: list[float], constraints: list[float]) -> Floats:
+        """Accelerations u' of all speeds from M, f, gamma (row by row) and A."""
+        rows, n_u = self.rows, self.n_u
+        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
+        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        if not self.m:
+            return solve(M, f[:, None], "the accelerations")[:, 0]
+        A, _ = self._rows(constraints)
+        gamma = np.array(numbers[rows * n_u + rows :])
+        if rows < n_u:
+            stacked = np.concatenate([M, A])
+            return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
+        # Null space: A = U S Vt; u' = u'_p + Z w with A Z = 0, and Z^T (M u' - f) = 0 removes the multipliers.
+        U, S, Vt = np.linalg.svd(A)
+        particular = Vt[: self.m].T @ ((U.T @ -gamma) / S)
+        Z = Vt[self.m :].T
+        w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
+        return np.asarray(particular + Z @ w)

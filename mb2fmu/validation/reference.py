@@ -1,0 +1,258 @@
+"""The reference: a model's experiment integrated directly, sharing as little with the FMU as possible."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, integrate
+from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.trajectory import Trajectory
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["coordinate", "speed", "state", "output"]
+
+COARSE = 1e-12
+SCOUT = 1e-6
+BUDGET = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A compared variable: FMU name, what it is, its unit."""
+
+    name: str
+    kind: Kind
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A quantity of the reference that should vanish.
+
+    Attributes:
+        name: What balances.
+        formula: How it is computed.
+        values: Relative to ``scale``, shape (n_t,).
+        scale: In ``unit``.
+        unit: Of ``scale``.
+    """
+
+    name: str
+    formula: str
+    values: Floats
+    scale: float
+    unit: str
+
+    @property
+    def worst(self) -> float:
+        """The largest magnitude."""
+        return float(np.max(np.abs(self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A trajectory with all that is needed to judge others by it.
+
+    Attributes:
+        trajectory: All coordinates, speeds (dependent ones too), auxiliary states and outputs.
+        variables: One per column of the trajectory.
+        states: x = (q, independent u, z) at each communication point, shape (n_t, n_x).
+        state_columns: Columns of the trajectory that hold x.
+        state_scales: Magnitude of each state, > 0, shape (n_x,).
+        work: Integrated power delivered to the mechanism since t = 0, J, shape (n_t,).
+        balances: The reference's own: energy, constraints.
+        numeric: The equations as functions of numbers.
+        conditions: The experiment.
+    """
+
+    trajectory: Trajectory
+    variables: tuple[Variable, ...]
+    states: Floats
+    state_columns: tuple[int, ...]
+    state_scales: Floats
+    work: Floats
+    balances: tuple[Balance, ...]
+    numeric: NumericEquations
+    conditions: Conditions
+
+
+def make_reference(
+    definition: ModelDefinition,
+    equations: EquationsOfMotion,
+    *,
+    experiment: Conditions | None = None,
+) -> Reference:
+    """Integrates the equations over the experiment, twice: the difference is the reference's uncertainty.
+
+    Method: Dormand-Prince 8(5, 3) with relative tolerances 1e-12 and 2.3e-14 from communication point to communication
+    point, inputs held in between. The uncertainty of a value is the running maximum of the difference between the two
+    runs, plus 64 units of round-off of the variable's largest magnitude. Inputs jump at communication points: values
+    there are those at the end of the step before (as an FMU shows them after ``doStep``).
+
+    Args:
+        definition: The checked model: names, experiment.
+        equations: Of another formulation than the FMU's.
+        experiment: Other numbers than the model's default experiment.
+
+    Raises:
+        ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
+    """
+    run = experiment or conditions(definition)
+    numeric = NumericEquations(equations)
+    prepared = numeric.prepare(run.parameters)
+    start = np.concatenate([start_state(numeric, run), [0.0]])
+    scout = solve(numeric, run, start, SCOUT, np.ones_like(start))
+    scales = magnitudes(scout, numeric)
+    coarse = solve(numeric, run, start, COARSE, scales)
+    fine = solve(numeric, run, start, TIGHTEST, scales)
+    variables = describe(definition, equations)
+    values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared)
+    rough, _, _ = observe(numeric, run, coarse[:, :-1], prepared)
+    rounding = 64 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
+    trajectory = Trajectory(
+        names=tuple(v.name for v in variables),
+        time=run.time,
+        values=values,
+        uncertainty=np.maximum.accumulate(np.abs(values - rough), axis=0) + rounding,
+        provenance=provenance(definition, equations, run),
+    )
+    return Reference(
+        trajectory=trajectory,
+        variables=variables,
+        states=fine[:, :-1],
+        state_columns=state_columns(numeric),
+        state_scales=scales[:-1],
+        work=fine[:, -1],
+        balances=balances(equations, kinetic, fine[:, -1], residual, values),
+        numeric=numeric,
+        conditions=run,
+    )
+
+
+def solve(numeric: NumericEquations, run: Conditions, start: Floats, tolerance: float, scales: Floats) -> Floats:
+    """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
+
+    Raises:
+        ValidationError: See :func:`mb2fmu.validation.integration.integrate`.
+    """
+    return integrate(held_slope(numeric, run), run.time, start, tolerance, scales, BUDGET)
+
+
+def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
+    """For step k the slope of (x, W) with the inputs of that step."""
+    prepared = numeric.prepare(run.parameters)
+
+    def during(k: int) -> Slope:
+        r: Sequence[float] = run.inputs[k].tolist()
+
+        def slope(t: float, y: Floats) -> Floats:
+            x_dot, power = numeric.x_dot(t, y[:-1], r, prepared)
+            return np.append(x_dot, power)
+
+        return slope
+
+    return during
+
+
+def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
+    """x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
+    u = [run.u[i] for i in numeric.equations.u_independent]
+    return numeric.project(np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
+
+
+def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
+    """Where x = (q, independent u, z) stands among the compared variables (q, all u, z, outputs)."""
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    speeds = (n_q + i for i in numeric.equations.u_independent)
+    return (*range(n_q), *speeds, *range(n_q + n_u, n_q + n_u + n_z))
+
+
+def magnitudes(y: Floats, numeric: NumericEquations) -> Floats:
+    """Largest magnitude of each state and of the work; one that hardly moves gets that of its kind (q, u, z), or 1."""
+    largest = np.max(np.abs(y), axis=0)
+    n_q, n_x = numeric.n_q, numeric.n_x
+    ends = [0, n_q, n_x - numeric.n_z, n_x, n_x + 1]
+    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+        group = largest[begin:end]
+        if len(group):
+            group[group <= 1e-6 * max(group)] = max(group)
+    largest[largest == 0] = 1.0
+    return np.asarray(largest)
+
+
+def observe(
+    numeric: NumericEquations, run: Conditions, states: Floats, prepared: Sequence[float]
+) -> tuple[Floats, Floats, Floats]:
+    """All compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m)."""
+    n_q, n_z = numeric.n_q, numeric.n_z
+    rows, kinetic, residual = [], [], []
+    for k, x in enumerate(states):
+        motion = numeric.motion(float(run.time[k]), x, run.held(k).tolist(), prepared)
+        rows.append(np.concatenate([x[:n_q], motion.u, x[len(x) - n_z :], motion.outputs]))
+        kinetic.append(motion.kinetic)
+        residual.append(motion.residual)
+    return np.array(rows), np.array(kinetic), np.array(residual)
+
+
+def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Variable, ...]:
+    """The compared variables: coordinates, speeds, auxiliary states, outputs."""
+    return (
+        *(Variable(c.name, "coordinate", c.unit) for c in definition.coordinates),
+        *(Variable(s.name, "speed", s.unit) for s in definition.speeds),
+        *(Variable(z.name, "state", z.unit) for z in definition.auxiliary_states),
+        *(Variable(o.name, "output", o.unit) for o in equations.outputs),
+    )
+
+
+def balances(
+    equations: EquationsOfMotion, kinetic: Floats, work: Floats, residual: Floats, values: Floats
+) -> tuple[Balance, ...]:
+    """Energy balance (T - T(0) - W over the larger of T's maximum and W's range) and constraint residuals."""
+    found = []
+    if equations.energy.kinetic is not None and equations.energy.balanced:
+        scale = float(max(np.max(np.abs(kinetic)), np.ptp(work))) or 1.0
+        found.append(Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"))
+    if residual.shape[1]:
+        n_q = len(equations.q)
+        n_phi = len(equations.holonomic)
+        speeds = values[:, n_q : n_q + len(equations.u)]
+        scales = (float(np.max(np.abs(values[:, :n_q]))) or 1.0, float(np.max(np.abs(speeds))) or 1.0)
+        for name, part, scale in (
+            ("position constraints", residual[:, :n_phi], scales[0]),
+            ("velocity constraints", residual[:, n_phi:], scales[1]),
+        ):
+            if part.shape[1]:
+                formula = "φ(q, t)" if name.startswith("position") else "A u + b"
+                found.append(Balance(name, formula, np.max(np.abs(part), axis=1) / scale, scale, "1"))
+    return tuple(found)
+
+
+def provenance(definition: ModelDefinition, equations: EquationsOfMotion, run: Conditions) -> dict[str, object]:
+    """What made a reference; nothing of day, place or machine beyond the versions that its digits may depend on."""
+    return {
+        "model": definition.name,
+        "formulation": equations.method,
+        "evaluation": "sympy.lambdify(cse=True), scalar",
+        "integrator": "DOP853, every communication step by itself, inputs held",
+        "tolerances": [TIGHTEST, COARSE],
+        "stop": float(run.time[-1]),
+        "step": run.step,
+        "parameters": dict(run.overridden),
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "sympy": sm.__version__,
+        },
+    }
