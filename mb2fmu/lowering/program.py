@@ -66,6 +66,16 @@ class Op(IntEnum):
     BLOCK = auto()  # result b of blocks[a]; a and b are plain integers
 
 
+LEAVES = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
+"""Read something; operand ``a`` is the index of what they read."""
+
+TERNARY = frozenset({Op.SELECT})
+BINARY = frozenset(
+    {Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.POW, Op.ATAN2, Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ, Op.AND, Op.OR}
+)
+UNARY = frozenset(Op) - LEAVES - TERNARY - BINARY - {Op.TABLE, Op.BLOCK}
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Names of what the entry points read: time is always there; x = (q, independent u, z)."""
@@ -96,6 +106,11 @@ class Block:
     factor: int = -1
     name: str = ""
 
+    def __post_init__(self) -> None:
+        entries = {"lu_factor": self.size**2, "ldlt_factor": self.size * (self.size + 1) // 2, "solve": self.size}
+        assert len(self.operands) == entries[self.kind], f"{self.kind} of size {self.size}: {len(self.operands)} operands"
+        assert (self.factor >= 0) == (self.kind == "solve"), f"{self.kind} with factor block {self.factor}"
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -108,6 +123,20 @@ class Table:
     breaks: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
 
+    def __post_init__(self) -> None:
+        pieces = len(self.breaks) - 1
+        assert pieces >= 1, "a table needs a piece"
+        assert all(a < b for a, b in zip(self.breaks, self.breaks[1:], strict=False)), "breaks must grow"
+        assert self.coefficients, "a table needs coefficients"
+        assert all(len(row) == pieces for row in self.coefficients), "one coefficient per piece and power"
+
+    def derivative(self, order: int) -> Table:
+        """The table of the derivative of that order (of each piece; jumps between pieces are no part of it)."""
+        rows = self.coefficients
+        for _ in range(order):
+            rows = tuple(tuple(k * c for c in row) for k, row in enumerate(rows) if k > 0)
+        return Table(self.name, self.breaks, rows or ((0.0,) * (len(self.breaks) - 1),))
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -116,6 +145,9 @@ class Entry:
     name: str
     labels: tuple[str, ...]
     results: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.labels) == len(self.results), f"{self.name}: {len(self.labels)} labels, {len(self.results)} results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +172,87 @@ class Program:
     blocks: tuple[Block, ...]
     tables: tuple[Table, ...]
     entries: Mapping[str, Entry]
+
+    def __post_init__(self) -> None:
+        _check_arrays(self)
+        _check_leaves(self)
+        _check_order(self)
+        for name, entry in self.entries.items():
+            assert name == entry.name, f"entry {entry.name} stored as {name}"
+            assert all(0 <= result < len(self.op) for result in entry.results), f"{name} names a node that is not there"
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        """The nodes that a node reads; for a block's result those that the block and its factors read."""
+        op = Op(self.op[node])
+        a, b, c = int(self.a[node]), int(self.b[node]), int(self.c[node])
+        if op in BINARY:
+            return a, b
+        if op in UNARY:
+            return (a,)
+        if op is Op.TABLE:
+            return (c,)
+        if op is Op.SELECT:
+            return a, b, c
+        if op is Op.BLOCK:
+            return self.block_operands(a)
+        return ()
+
+    def block_operands(self, index: int) -> tuple[int, ...]:
+        """The nodes that a block reads, those of its factor block included."""
+        block = self.blocks[index]
+        if block.factor < 0:
+            return block.operands
+        return (*self.blocks[block.factor].operands, *block.operands)
+
+
+def _check_arrays(program: Program) -> None:
+    n = len(program.op)
+    for array in (program.op, program.a, program.b, program.c, program.constants):
+        array.flags.writeable = False
+    assert len(program.a) == len(program.b) == len(program.c) == n, "one element per node in each array"
+    assert n == 0 or program.op.max() <= max(Op), "unknown operation"
+
+
+def _check_leaves(program: Program) -> None:
+    """Every index of what is read is in range."""
+    layout = program.layout
+    sizes = {
+        Op.CONSTANT: len(program.constants),
+        Op.TIME: 1,
+        Op.STATE: len(layout.states),
+        Op.INPUT: len(layout.inputs),
+        Op.PARAMETER: len(layout.parameters),
+        Op.MEMORY: len(layout.memory),
+        Op.SEED: len(layout.seeds),
+        Op.TABLE: len(program.tables),
+        Op.BLOCK: len(program.blocks),
+    }
+    for op, size in sizes.items():
+        index = program.a[program.op == op]
+        assert not len(index) or (index.min() >= 0 and index.max() < size), f"{op.name} reads what is not there"
+
+
+def _check_order(program: Program) -> None:
+    """Operands come before what uses them."""
+    op, ids = program.op, np.arange(len(program.op))
+    reads = {
+        "a": UNARY | BINARY | TERNARY,
+        "b": BINARY | TERNARY,
+        "c": TERNARY | {Op.TABLE},
+    }
+    for name, ops in reads.items():
+        mask = np.isin(op, [int(o) for o in ops])
+        operand = getattr(program, name)[mask]
+        assert bool(np.all((operand >= 0) & (operand < ids[mask]))), f"operand {name} does not come first"
+    for index, block in enumerate(program.blocks):
+        assert block.factor < index, f"{block.name}: factors come first"
+        assert block.factor < 0 or program.blocks[block.factor].kind != "solve", f"{block.name}: nothing was factored"
+    newest = [max(program.block_operands(i), default=-1) for i in range(len(program.blocks))]
+    for node in np.flatnonzero(op == Op.BLOCK):
+        block = program.blocks[program.a[node]]
+        assert block.kind == "solve", f"{block.name}: only solutions are read"
+        assert 0 <= program.b[node] < block.size, f"{block.name}: no such result"
+        assert newest[program.a[node]] < node, f"{block.name}: operands come first"

@@ -1,0 +1,198 @@
+"""Functions that loads and outputs may use: the list of supported ones, and lookup tables.
+
+``SUPPORTED_FUNCTIONS`` names every SymPy function that a Program can compute, with a line for the documentation.
+Model checks refuse anything else by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sm
+from scipy.interpolate import CubicSpline, PchipInterpolator
+
+TableKind = Literal["linear", "cubic", "pchip"]
+Extrapolation = Literal["linear", "constant"]
+
+SUPPORTED_FUNCTIONS: dict[str, str] = {
+    "+ - * / **": "arithmetic; powers with any real exponent",
+    "sqrt": "square root",
+    "exp exp2": "exponential, and 2**x",
+    "log log2 log10": "natural logarithm, and those to base 2 and 10",
+    "sin cos tan cot sec csc": "trigonometric functions of radians",
+    "asin acos atan acot asec acsc": "their inverses",
+    "atan2": "angle of the point (x, y), arguments (y, x)",
+    "sinh cosh tanh coth sech csch": "hyperbolic functions",
+    "asinh acosh atanh": "their inverses",
+    "sinc": "sin(x)/x, 1 at 0",
+    "erf erfc": "error function, and 1 − erf",
+    "Abs": "absolute value",
+    "sign": "−1, 0 or 1",
+    "floor ceiling frac Mod": "largest integer that is not greater, its like, and remainders",
+    "Min": "smallest of any number of arguments",
+    "Max": "largest of any number of arguments",
+    "Heaviside": "step, with its value at 0",
+    "Piecewise": "choice by conditions; NaN where none holds",
+    "ITE": "if, then, else",
+    "< <= > >= Eq Ne": "comparisons, in conditions",
+    "And Or Not": "logic, in conditions",
+    "re im conjugate": "every symbol is real",
+    "LookupTable": "linear, cubic or monotone interpolation of data",
+    "musculotendon curves": "the characteristic curves of sympy.physics.biomechanics",
+}
+
+
+class LookupTable(sm.AtomicExpr):
+    """Data to interpolate; call it with an expression to have its value there.
+
+    Two tables of equal content are equal. Beyond its data it goes on as a straight line, or stays constant.
+
+    Example:
+        >>> drag = LookupTable("drag", [0, 1, 2], [0, 1, 4])
+        >>> drag(sm.Symbol("v"))
+        drag(v)
+
+    Args:
+        name: For printing.
+        x: Abscissae, at least two, growing.
+        y: Ordinates, as many.
+        kind: ``linear``; ``cubic``: spline whose second derivative is continuous (not-a-knot; with fewer than four
+            points the polynomial through them); ``pchip``: cubic, keeps monotone data monotone.
+        extrapolation: ``linear``: goes on with the slope at the end; ``constant``: stays at the end value.
+
+    Raises:
+        ValueError: The data are not two growing, finite columns of one length.
+    """
+
+    is_commutative = True
+    is_real = True
+    __slots__ = ("breaks", "coefficients", "name")
+
+    name: str
+    breaks: tuple[float, ...]
+    coefficients: tuple[tuple[float, ...], ...]
+
+    def __new__(
+        cls,
+        name: str,
+        x: Sequence[float],
+        y: Sequence[float],
+        kind: TableKind = "linear",
+        extrapolation: Extrapolation = "linear",
+    ) -> LookupTable:
+        xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:
+            raise ValueError(f"table {name}: two columns of one length, at least 2, are needed")
+        if not (np.isfinite(xs).all() and np.isfinite(ys).all() and (np.diff(xs) > 0).all()):
+            raise ValueError(f"table {name}: abscissae must grow and all numbers be finite")
+        breaks, pieces = _extended(xs, _pieces(xs, ys, kind), extrapolation)
+        table: LookupTable = super().__new__(cls)
+        table.name = name
+        table.breaks = tuple(map(float, breaks))
+        table.coefficients = tuple(tuple(map(float, row)) for row in pieces)
+        return table
+
+    def __call__(self, argument: Any) -> TableValue:
+        """The value of the table at an expression."""
+        return TableValue(argument, self, 0)
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (self.name, self.breaks, self.coefficients)
+
+    def _eval_derivative(self, _symbol: sm.Symbol) -> sm.Expr:
+        return sm.S.Zero
+
+    def _sympystr(self, _printer: Any) -> str:
+        return self.name
+
+    _latex = _sympystr
+
+
+class TableValue(sm.Function):
+    """The derivative of some order of a table at an expression: ``TableValue(argument, table, order)``."""
+
+    nargs = 3
+    is_real = True
+
+    @property
+    def table(self) -> LookupTable:
+        """The data."""
+        return self.args[1]
+
+    @property
+    def order(self) -> int:
+        """0: the value, 1: the slope, …"""
+        return int(self.args[2])
+
+    def fdiff(self, argindex: int = 1) -> sm.Expr:
+        """The derivative with respect to the argument."""
+        if argindex != 1:
+            return sm.S.Zero
+        return TableValue(self.args[0], self.table, self.order + 1)
+
+    def _eval_rewrite_as_Piecewise(self, *_args: Any, **_hints: Any) -> sm.Expr:  # noqa: N802 (SymPy's name)
+        """The same as a ``Piecewise``, which every SymPy printer knows."""
+        x, breaks = self.args[0], self.table.breaks
+        pieces = []
+        for i, start in enumerate(breaks[:-1]):
+            polynomial = sm.S.Zero
+            for k in range(len(self.table.coefficients) - 1, self.order - 1, -1):
+                factor = sm.ff(k, self.order) * sm.Float(self.table.coefficients[k][i])
+                polynomial = polynomial * (x - sm.Float(start)) + factor
+            last = i == len(breaks) - 2
+            pieces.append((polynomial, sm.true if last else x < sm.Float(breaks[i + 1])))
+        return sm.Piecewise(*pieces)
+
+    def _eval_evalf(self, precision: int) -> sm.Expr | None:
+        if not self.args[0].is_number:
+            return None
+        return self.rewrite(sm.Piecewise)._eval_evalf(precision)
+
+    def _printed(self, printer: Any) -> str:
+        primes = "'" * self.order
+        return f"{self.table.name}{primes}({printer.doprint(self.args[0])})"
+
+    _sympystr = _printed
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        """LaTeX; ``exp`` is the power that the printer wants to set at the name."""
+        name = rf"\operatorname{{{self.table.name}}}" + "'" * self.order
+        base = rf"{name}\left({printer.doprint(self.args[0])}\right)"
+        return base if exp is None else rf"\left[{base}\right]^{{{exp}}}"
+
+    def _printed_as_code(self, printer: Any) -> str:
+        text: str = printer._print(self.rewrite(sm.Piecewise))  # noqa: SLF001 (how SymPy's printers call each other)
+        return text
+
+    _pythoncode = _numpycode = _mpmathcode = _scipycode = _ccode = _printed_as_code
+
+
+def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
+    """Coefficients of powers 0, 1, … of x − x[i], shape (powers, len(x) − 1)."""
+    if kind == "linear":
+        return np.array([y[:-1], np.diff(y) / np.diff(x)])
+    if kind == "cubic":
+        return CubicSpline(x, y).c[::-1]
+    if kind == "pchip":
+        return PchipInterpolator(x, y).c[::-1]
+    raise ValueError(f"a table is linear, cubic or pchip, not {kind}")
+
+
+def _extended(x: np.ndarray, pieces: np.ndarray, extrapolation: Extrapolation) -> tuple[np.ndarray, np.ndarray]:
+    """One more piece at each end, a straight line, as wide as the data."""
+    if extrapolation not in {"linear", "constant"}:
+        raise ValueError(f"a table is continued linear or constant, not {extrapolation}")
+    powers = np.arange(len(pieces))
+    width = x[-1] - x[0]
+    step = x[-1] - x[-2]
+    start, end = pieces[0, 0], float(np.sum(pieces[:, -1] * step**powers))
+    slopes = pieces[1, 0], float(np.sum(powers[1:] * pieces[1:, -1] * step ** powers[:-1]))
+    if extrapolation == "constant":
+        slopes = 0.0, 0.0
+    left, right = np.zeros(len(pieces)), np.zeros(len(pieces))
+    left[:2] = start - slopes[0] * width, slopes[0]
+    right[:2] = end, slopes[1]
+    breaks = np.concatenate([[x[0] - width], x, [x[-1] + width]])
+    return breaks, np.column_stack([left, pieces, right])

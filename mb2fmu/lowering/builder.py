@@ -1,0 +1,395 @@
+"""ProgramBuilder: makes the nodes of a Program one by one, folds them, and shares equal ones.
+
+Every method takes and gives node ids. Laws of folding, all exact in IEEE arithmetic unless said otherwise:
+
+    x + 0, x − 0, 1·x, x/1, −(−x)      → x
+    x − x → 0, x/x → 1, 0·x → 0        meant, although not so for x = inf or NaN
+    a + (−b) → a − b, (−a)·b → −(a·b)  signs move outwards until a sum absorbs them
+    b − a where a − b is known         → −(a − b)
+    c1·(c2·x) → (c1·c2)·x              one rounding moves
+    sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
+    x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
+
+Operations on constants are rounded correctly, whatever the C library of the machine that exports. Zero has no sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from mb2fmu.lowering.constants import evaluate
+from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
+
+_ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
+_EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
+_COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
+_LARGEST_PRODUCT = 64  # higher powers are left to pow()
+
+
+class ProgramBuilder:
+    """Builds one Program.
+
+    Args:
+        layout: Names of what the program reads.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._op: list[int] = []
+        self._a: list[int] = []
+        self._b: list[int] = []
+        self._c: list[int] = []
+        self._rank: list[int] = []  # 0: a number, 1: of parameters only, 2: of anything
+        self._nodes: dict[tuple[int, int, int, int], int] = {}
+        self._values: list[float] = []
+        self._value_index: dict[str, int] = {}
+        self._constant: dict[int, float] = {}  # node → value
+        self._blocks: list[Block] = []
+        self._block_index: dict[Block, int] = {}
+        self._tables: list[Table] = []
+        self._table_index: dict[Table, int] = {}
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._op)
+
+    # --- leaves ------------------------------------------------------------------------------------------------------
+
+    def constant(self, value: float) -> int:
+        """A number; −0.0 becomes 0.0."""
+        value = float(value)
+        if value == 0.0:
+            value = 0.0
+        text = repr(value)
+        index = self._value_index.get(text)
+        if index is None:
+            index = self._value_index[text] = len(self._values)
+            self._values.append(value)
+        node = self._intern(Op.CONSTANT, index, -1, -1, 0)
+        self._constant[node] = value
+        return node
+
+    def time(self) -> int:
+        """The time t."""
+        return self._intern(Op.TIME, 0, -1, -1, 2)
+
+    def state(self, index: int) -> int:
+        """x[index]."""
+        return self._intern(Op.STATE, index, -1, -1, 2)
+
+    def input(self, index: int) -> int:
+        """r[index]."""
+        return self._intern(Op.INPUT, index, -1, -1, 2)
+
+    def parameter(self, index: int) -> int:
+        """p[index]."""
+        return self._intern(Op.PARAMETER, index, -1, -1, 1)
+
+    def memory(self, index: int) -> int:
+        """m[index]."""
+        return self._intern(Op.MEMORY, index, -1, -1, 2)
+
+    def seed(self, index: int) -> int:
+        """s[index]."""
+        return self._intern(Op.SEED, index, -1, -1, 2)
+
+    def value(self, node: int) -> float | None:
+        """The number that a node is, None if it is not one."""
+        return self._constant.get(node)
+
+    def is_zero(self, node: int) -> bool:
+        """True if the node is the number 0."""
+        return self._constant.get(node) == 0.0
+
+    # --- arithmetic --------------------------------------------------------------------------------------------------
+
+    def neg(self, a: int) -> int:
+        """−a."""
+        value = self._constant.get(a)
+        if value is not None:
+            return self.constant(-value)
+        if self._op[a] == Op.NEG:
+            return self._a[a]
+        return self._intern(Op.NEG, a, -1, -1, self._rank[a])
+
+    def add(self, a: int, b: int) -> int:
+        """a + b."""
+        x, y = self._constant.get(a), self._constant.get(b)
+        if x is not None and y is not None:
+            return self.constant(x + y)
+        if x == 0.0:
+            return b
+        if y == 0.0:
+            return a
+        negative_a, negative_b = self._op[a] == Op.NEG, self._op[b] == Op.NEG
+        if negative_a and negative_b:
+            return self.neg(self.add(self._a[a], self._a[b]))
+        if negative_b:
+            return self.sub(a, self._a[b])
+        if negative_a:
+            return self.sub(b, self._a[a])
+        if x is not None and x < 0.0:
+            return self.sub(b, self.constant(-x))
+        if y is not None and y < 0.0:
+            return self.sub(a, self.constant(-y))
+        if a == b:
+            return self._scale(2.0, a)
+        return self._binary(Op.ADD, min(a, b), max(a, b))
+
+    def sub(self, a: int, b: int) -> int:
+        """a − b."""
+        if a == b:
+            return self.constant(0.0)
+        x, y = self._constant.get(a), self._constant.get(b)
+        if x is not None and y is not None:
+            return self.constant(x - y)
+        if x == 0.0:
+            return self.neg(b)
+        if y == 0.0:
+            return a
+        if self._op[b] == Op.NEG or (y is not None and y < 0.0):
+            return self.add(a, self.neg(b))
+        if self._op[a] == Op.NEG or (x is not None and x < 0.0):
+            return self.neg(self.add(self.neg(a), b))
+        if (int(Op.SUB), b, a, -1) in self._nodes:
+            return self.neg(self._nodes[int(Op.SUB), b, a, -1])
+        return self._binary(Op.SUB, a, b)
+
+    def mul(self, a: int, b: int) -> int:
+        """a·b."""
+        x, y = self._constant.get(a), self._constant.get(b)
+        if x is not None:
+            return self.constant(x * y) if y is not None else self._scale(x, b)
+        if y is not None:
+            return self._scale(y, a)
+        if self._op[a] == Op.NEG:
+            return self.neg(self.mul(self._a[a], b))
+        if self._op[b] == Op.NEG:
+            return self.neg(self.mul(a, self._a[b]))
+        return self._binary(Op.MUL, min(a, b), max(a, b))
+
+    def _scale(self, factor: float, a: int) -> int:
+        """factor·a, where a is no number."""
+        if factor == 0.0:
+            return self.constant(0.0)
+        if factor == 1.0:
+            return a
+        if factor < 0.0:
+            return self.neg(self._scale(-factor, a))
+        op = self._op[a]
+        if op == Op.NEG:
+            return self.neg(self._scale(factor, self._a[a]))
+        if op == Op.MUL:
+            inner = self._constant.get(self._a[a])
+            rest = self._b[a]
+            if inner is None:
+                inner, rest = self._constant.get(self._b[a]), self._a[a]
+            if inner is not None:
+                return self._scale(factor * inner, rest)
+        if op == Op.DIV:
+            inner = self._constant.get(self._a[a])
+            if inner is not None:
+                return self.div(self.constant(factor * inner), self._b[a])
+        return self._binary(Op.MUL, self.constant(factor), a)
+
+    def div(self, a: int, b: int) -> int:
+        """a / b."""
+        x, y = self._constant.get(a), self._constant.get(b)
+        if x is not None and y is not None:
+            return self.constant(evaluate(Op.DIV, x, y))
+        if x == 0.0:
+            return a
+        if a == b:
+            return self.constant(1.0)
+        if y is not None:
+            if y < 0.0:
+                return self.neg(self.div(a, self.constant(-y)))
+            if y != 0.0 and math.frexp(y)[0] == 0.5 and 1e-300 < y < 1e300:  # a power of two: exact
+                return self._scale(1.0 / y, a)
+        if x is not None and x < 0.0:
+            return self.neg(self.div(self.constant(-x), b))
+        if self._op[a] == Op.NEG:
+            return self.neg(self.div(self._a[a], b))
+        if self._op[b] == Op.NEG:
+            return self.neg(self.div(a, self._a[b]))
+        if self._op[b] == Op.DIV and self._constant.get(self._a[b]) == 1.0:
+            return self.mul(a, self._b[b])
+        return self._binary(Op.DIV, a, b)
+
+    def power(self, a: int, b: int) -> int:
+        """a to the power b; numbers that are multiples of ½ become products, square roots and quotients."""
+        exponent = self._constant.get(b)
+        if exponent is None or not (abs(exponent) <= _LARGEST_PRODUCT and 2 * exponent == int(2 * exponent)):
+            if self._constant.get(a) == 1.0:
+                return a
+            return self._folded(Op.POW, a, b)
+        if exponent < 0:
+            return self.div(self.constant(1.0), self.power(a, self.constant(-exponent)))
+        whole = int(exponent)
+        result = self._whole_power(a, whole)
+        return self.mul(result, self.unary(Op.SQRT, a)) if exponent != whole else result
+
+    def _whole_power(self, a: int, exponent: int) -> int:
+        """a to a whole power ≥ 0, by squaring: equal squares are shared between powers."""
+        result = self.constant(1.0)
+        square = a
+        while exponent:
+            if exponent & 1:
+                result = self.mul(result, square)
+            exponent >>= 1
+            if exponent:
+                square = self.mul(square, square)
+        return result
+
+    def sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
+        """The sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
+        plus, minus = [], []
+        for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
+            for term in terms:
+                if self._op[term] == Op.NEG:
+                    other.append(self._a[term])
+                else:
+                    side.append(term)
+        result = self.constant(0.0)
+        for term in self._ordered(plus):
+            result = self.add(result, term)
+        if len(plus) > 0:
+            for term in self._ordered(minus):
+                result = self.sub(result, term)
+            return result
+        return self.neg(self.sum(minus)) if minus else result
+
+    def product(self, factors: Iterable[int]) -> int:
+        """The product of some nodes: numbers first, then what depends on parameters only, then the rest."""
+        result = self.constant(1.0)
+        for factor in self._ordered(factors):
+            result = self.mul(result, factor)
+        return result
+
+    def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
+        """The sum of products of two rows of nodes."""
+        return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
+
+    def _ordered(self, nodes: Iterable[int]) -> list[int]:
+        rank = self._rank
+        return sorted(nodes, key=lambda node: (rank[node], node))
+
+    # --- functions ---------------------------------------------------------------------------------------------------
+
+    def unary(self, op: Op, a: int) -> int:
+        """A function of one argument."""
+        value = self._constant.get(a)
+        if value is not None:
+            return self.constant(evaluate(op, value))
+        inner = self._op[a]
+        if op is Op.NEG:
+            return self.neg(a)
+        if inner == Op.NEG and op in _ODD:
+            return self.neg(self.unary(op, self._a[a]))
+        if inner == Op.NEG and op in _EVEN:
+            return self.unary(op, self._a[a])
+        if inner == op and op in {Op.ABS, Op.NOT, Op.FLOOR, Op.CEIL}:
+            return self._a[a] if op is Op.NOT else a
+        return self._intern(op, a, -1, -1, self._rank[a])
+
+    def binary(self, op: Op, a: int, b: int) -> int:
+        """An operation with two operands."""
+        arithmetic = {Op.ADD: self.add, Op.SUB: self.sub, Op.MUL: self.mul, Op.DIV: self.div, Op.POW: self.power}
+        if op in arithmetic:
+            return arithmetic[op](a, b)
+        return self._folded(op, a, b)
+
+    def _folded(self, op: Op, a: int, b: int) -> int:
+        x, y = self._constant.get(a), self._constant.get(b)
+        if x is not None and y is not None:
+            return self.constant(evaluate(op, x, y))
+        if op in _COMMUTATIVE:
+            a, b = min(a, b), max(a, b)
+        if a == b and op in {Op.MIN, Op.MAX, Op.AND, Op.OR}:
+            return a
+        if a == b and op in {Op.LT, Op.LE, Op.EQ}:
+            return self.constant(0.0 if op is Op.LT else 1.0)
+        for value, other in ((x, b), (y, a)):
+            if value is not None and op is Op.AND:
+                return other if value else self.constant(0.0)
+            if value is not None and op is Op.OR:
+                return self.constant(1.0) if value else other
+        return self._binary(op, a, b)
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """a where the condition is not 0, else b."""
+        value = self._constant.get(condition)
+        if value is not None:
+            return a if value else b
+        if a == b:
+            return a
+        if self._op[condition] == Op.NOT:
+            return self.select(self._a[condition], b, a)
+        rank = max(self._rank[condition], self._rank[a], self._rank[b])
+        return self._intern(Op.SELECT, condition, a, b, rank)
+
+    def table(self, table: Table, order: int, a: int) -> int:
+        """The derivative of that order of a table at a; beyond the table's degree it is 0."""
+        if order >= len(table.coefficients):
+            return self.constant(0.0)
+        index = self._table_index.setdefault(table, len(self._tables))
+        if index == len(self._tables):
+            self._tables.append(table)
+        return self._intern(Op.TABLE, index, order, a, self._rank[a])
+
+    # --- blocks ------------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> int:
+        """Index of a block statement; equal ones are shared."""
+        index = self._block_index.setdefault(block, len(self._blocks))
+        if index == len(self._blocks):
+            self._blocks.append(block)
+        return index
+
+    def solution(self, factor: int, right_hand_side: Sequence[int]) -> list[int]:
+        """The nodes of the solution of one right-hand side with the factors of a block."""
+        if all(self.is_zero(node) for node in right_hand_side):
+            return list(right_hand_side)
+        factored = self._blocks[factor]
+        index = self.block(Block("solve", factored.size, tuple(right_hand_side), factor, factored.name))
+        rank = max(self._rank[node] for node in (*factored.operands, *right_hand_side))
+        return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
+
+    # --- the whole ---------------------------------------------------------------------------------------------------
+
+    def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
+        """Declares an entry point."""
+        self._entries[name] = Entry(name, tuple(labels), tuple(results))
+
+    def build(self) -> Program:
+        """The program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
+        return Program(
+            layout=self.layout,
+            op=np.array(self._op, dtype=np.uint8),
+            a=np.array(self._a, dtype=np.int32),
+            b=np.array(self._b, dtype=np.int32),
+            c=np.array(self._c, dtype=np.int32),
+            constants=np.array(self._values, dtype=np.float64),
+            blocks=tuple(self._blocks),
+            tables=tuple(self._tables),
+            entries=dict(self._entries),
+        )
+
+    def _binary(self, op: Op, a: int, b: int) -> int:
+        rank = self._rank
+        return self._intern(op, a, b, -1, rank[a] if rank[a] > rank[b] else rank[b])
+
+    def _intern(self, op: Op, a: int, b: int, c: int, rank: int) -> int:
+        key = (int(op), a, b, c)
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = len(self._op)
+            self._op.append(key[0])
+            self._a.append(a)
+            self._b.append(b)
+            self._c.append(c)
+            self._rank.append(rank)
+        return node

@@ -1,0 +1,133 @@
+"""Solves of the equations of motion, as nodes: dependent speeds, accelerations, and linear systems in general.
+
+With m velocity constraints A u + b = 0, A u' + γ = 0 and the dynamics M u' = f there are two cases:
+
+- M square, over all speeds: u' = S u_i' + s, where S spans what the constraints leave free
+  (A_d S_d = −A_i, identity in the independent rows) and s_d solves A_d s_d = −γ, so that
+  (Sᵀ M S) u_i' = Sᵀ (f − M s), symmetric positive definite.
+- M with n_u − m rows (Kane's equations with dependent speeds): stacked over A u' = −γ, solved by pivoted LU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.linear_solve import LinearSystem, solve_dense
+
+__all__ = ["ConstrainedDynamics", "solve_dense"]
+
+Rows = list[list[int]]
+
+
+class ConstrainedDynamics:
+    """Accelerations of constrained and unconstrained equations.
+
+    Args:
+        builder: Takes the nodes.
+        equations: Whose dynamics are solved.
+    """
+
+    def __init__(self, builder: ProgramBuilder, equations: EquationsOfMotion) -> None:
+        self._builder = builder
+        self._equations = equations
+        self._m = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
+
+    # --- speeds ------------------------------------------------------------------------------------------------------
+
+    def speed_expressions(self) -> list[sm.Basic]:
+        """What :meth:`dependent_speeds` needs lowered: A, b and the independent u."""
+        e = self._equations
+        c = e.velocity_constraints
+        assert c is not None
+        return [*c.jacobian, *c.offset, *(e.u[i] for i in e.u_independent)]
+
+    def dependent_speeds(self, nodes: Sequence[int]) -> list[int]:
+        """A_d u_d = −(A_i u_i + b)."""
+        e, b, m = self._equations, self._builder, self._m
+        n = len(e.u)
+        A = _rows(nodes, m, n)
+        offset, independent = nodes[m * n : m * n + m], nodes[m * n + m :]
+        right = [
+            b.neg(b.sum([*(b.mul(row[j], u) for j, u in zip(e.u_independent, independent, strict=True)), offset[i]]))
+            for i, row in enumerate(A)
+        ]
+        return self._constraints(A).solve(right)
+
+    def _constraints(self, A: Rows) -> LinearSystem:
+        dependent = self._equations.u_dependent
+        names = ", ".join(str(self._equations.u[i]) for i in dependent)
+        return LinearSystem(self._builder, [[row[j] for j in dependent] for row in A], f"the dependent speeds {names}")
+
+    # --- accelerations -----------------------------------------------------------------------------------------------
+
+    def expressions(self) -> list[sm.Basic]:
+        """What :meth:`accelerations` needs lowered: M, f, A and γ."""
+        d, c = self._equations.dynamics, self._equations.velocity_constraints
+        return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *c.bias) if c else ())]
+
+    def accelerations(self, nodes: Sequence[int]) -> list[int]:
+        """u' of all speeds."""
+        return self.forward(nodes, [()])[0]
+
+    def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
+        """u' for generalized forces that are added to f, one list per set of forces; one factorization for all.
+
+        Args:
+            nodes: Of :meth:`expressions`.
+            forces: Each one node per row of M, or nothing for no added forces.
+        """
+        b, e, m = self._builder, self._equations, self._m
+        n = len(e.u)
+        rows = e.dynamics.mass_matrix.rows
+        M = _rows(nodes, rows, n)
+        f = list(nodes[rows * n : rows * n + rows])
+        loads = [[b.add(x, y) for x, y in zip(f, force, strict=True)] if force else f for force in forces]
+        if m == 0:
+            return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(loads)
+        rest = nodes[rows * n + rows :]
+        A, gamma = _rows(rest, m, n), list(rest[m * n :])
+        if rows == n:
+            return self._reduced(M, A, gamma, loads)
+        bias = [b.neg(node) for node in gamma]
+        stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
+        return stacked.solve_all([[*load, *bias] for load in loads])
+
+    def inverse(self, nodes: Sequence[int], u_dot: Sequence[int]) -> list[int]:
+        """Generalized forces M u' − f that would have to be added for given u', one per row of M."""
+        b, n = self._builder, len(self._equations.u)
+        rows = self._equations.dynamics.mass_matrix.rows
+        M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
+        return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
+
+    def _reduced(self, M: Rows, A: Rows, gamma: list[int], loads: Rows) -> Rows:
+        b, e = self._builder, self._equations
+        n, independent, dependent = len(e.u), e.u_independent, e.u_dependent
+        zero, one = b.constant(0.0), b.constant(1.0)
+        constraints = self._constraints(A)
+        columns = constraints.solve_all([[b.neg(row[j]) for row in A] for j in independent])
+        s_dependent = constraints.solve([b.neg(node) for node in gamma])
+        S = [[zero] * len(independent) for _ in range(n)]  # rows: all speeds
+        s = [zero] * n
+        for k, i in enumerate(independent):
+            S[i][k] = one
+        for row, i in enumerate(dependent):
+            S[i] = [column[row] for column in columns]
+            s[i] = s_dependent[row]
+        span = [[row[k] for row in S] for k in range(len(independent))]  # columns of S
+        M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+        MS = [[b.dot(row, column) for row in M] for column in span]  # columns of M S
+        Ms = [b.dot(row, s) for row in M]
+        reduced = [[b.dot(column, MS[k]) if k <= i else zero for k in range(len(span))] for i, column in enumerate(span)]
+        right = [
+            [b.dot(column, [b.sub(x, y) for x, y in zip(load, Ms, strict=True)]) for column in span] for load in loads
+        ]
+        system = LinearSystem(b, reduced, "the mass matrix of the independent speeds", symmetric=True)
+        return [[b.add(b.dot(S[i], u_i), s[i]) for i in range(n)] for u_i in system.solve_all(right)]
+
+
+def _rows(nodes: Sequence[int], rows: int, columns: int) -> Rows:
+    return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]

@@ -1,0 +1,165 @@
+"""Linear systems as nodes: written out where that is cheap and safe, as blocks elsewhere.
+
+A symmetric positive definite system is written out as L D Lᵀ if it is small or sparse: constant zeros cost nothing and
+no pivoting is needed. A general one first gives up its rows and columns with a single entry (substitution, nothing is
+eliminated); what remains is a block, pivoted when it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.program import Block
+
+Rows = list[list[int]]
+
+_SMALL = 3  # symmetric systems up to this size are written out
+_SPARSE = 0.6  # larger ones if they need less than this part of the operations of a full one
+
+
+class LinearSystem:
+    """One matrix, factored once, for any number of right-hand sides.
+
+    Args:
+        builder: Takes the nodes.
+        matrix: Shape (n, n), nodes; only the lower triangle is read if ``symmetric``.
+        name: What is solved for, for messages.
+        symmetric: The matrix is symmetric positive definite.
+    """
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str, *, symmetric: bool = False) -> None:
+        self._builder = builder
+        self._n = len(matrix)
+        self._solver: _WrittenOut | _SymmetricBlock | _Substitution
+        if not symmetric:
+            self._solver = _Substitution(builder, matrix, name)
+        elif self._n <= _SMALL or _is_sparse(builder, matrix):
+            self._solver = _WrittenOut(builder, matrix)
+        else:
+            self._solver = _SymmetricBlock(builder, matrix, name)
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        """The solution for one right-hand side."""
+        return self._solver.solve(list(right)) if self._n else []
+
+    def solve_all(self, rights: Sequence[Sequence[int]]) -> Rows:
+        """The solutions for several right-hand sides."""
+        return [self.solve(right) for right in rights]
+
+
+def solve_dense(
+    builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: str, symmetric: bool = False
+) -> Rows:
+    """One solution per right-hand side."""
+    return LinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
+
+
+def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
+    """Whether elimination in the given order, fill-in counted, is much cheaper than that of a full matrix."""
+    n = len(matrix)
+    below = [{i for i in range(j + 1, n) if not b.is_zero(matrix[i][j])} for j in range(n)]
+    cost = 0
+    for column in below:
+        cost += len(column) * (len(column) + 3) // 2
+        if column:
+            first = min(column)
+            below[first] |= column - {first}
+    return cost < _SPARSE * sum(k * (k + 3) // 2 for k in range(n))
+
+
+class _WrittenOut:
+    """L D Lᵀ as scalar nodes."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows) -> None:
+        self._builder = b = builder
+        n = len(matrix)
+        self._pivots: list[int] = []
+        self._rows: Rows = []
+        for i in range(n):
+            row = matrix[i][: i + 1]
+            scaled = []
+            for j in range(i):
+                products = [b.mul(row[k], self._rows[j][k]) for k in range(j)]
+                row[j] = b.sum([row[j]], products)
+            for j in range(i):
+                scaled.append(b.div(row[j], self._pivots[j]))
+            self._pivots.append(b.sum([row[i]], [b.mul(x, y) for x, y in zip(scaled, row[:i], strict=True)]))
+            self._rows.append(scaled)
+
+    def solve(self, right: list[int]) -> list[int]:
+        b, n = self._builder, len(right)
+        x = list(right)
+        for i in range(n):
+            x[i] = b.sum([x[i]], [b.mul(self._rows[i][j], x[j]) for j in range(i)])
+        x = [b.div(value, pivot) for value, pivot in zip(x, self._pivots, strict=True)]
+        for i in reversed(range(n)):
+            x[i] = b.sum([x[i]], [b.mul(self._rows[k][i], x[k]) for k in range(i + 1, n)])
+        return x
+
+
+class _SymmetricBlock:
+    """L D Lᵀ as a block."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+        self._builder = builder
+        lower = tuple(node for i, row in enumerate(matrix) for node in row[: i + 1])
+        self._factor = builder.block(Block("ldlt_factor", len(matrix), lower, name=name))
+
+    def solve(self, right: list[int]) -> list[int]:
+        return self._builder.solution(self._factor, right)
+
+
+class _Substitution:
+    """Rows and columns with one entry by substitution, the rest by a pivoted block."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+        self._builder = b = builder
+        self._matrix = matrix
+        n = len(matrix)
+        entries = [{j for j in range(n) if not b.is_zero(matrix[i][j])} for i in range(n)]
+        rows, columns = set(range(n)), set(range(n))
+        self._first: list[tuple[int, int]] = []  # row with one unknown: solved before the rest
+        self._last: list[tuple[int, int]] = []  # unknown in one row only: solved after the rest
+        while True:
+            pair = _single(entries, rows, columns)
+            if pair is None:
+                break
+            row, column, is_row = pair
+            (self._first if is_row else self._last).append((row, column))
+            rows.remove(row)
+            columns.remove(column)
+        self._rows, self._columns = sorted(rows), sorted(columns)
+        self._factor = -1
+        if rows:
+            operands = tuple(matrix[i][j] for i in self._rows for j in self._columns)
+            self._factor = builder.block(Block("lu_factor", len(rows), operands, name=name))
+
+    def solve(self, right: list[int]) -> list[int]:
+        b = self._builder
+        x: dict[int, int] = {}
+
+        def remainder(i: int) -> int:
+            return b.sum([right[i]], [b.mul(self._matrix[i][j], x[j]) for j in sorted(x)])
+
+        for row, column in self._first:
+            x[column] = b.div(remainder(row), self._matrix[row][column])
+        if self._rows:
+            known = [remainder(i) for i in self._rows]
+            x.update(zip(self._columns, b.solution(self._factor, known), strict=True))
+        for row, column in reversed(self._last):
+            x[column] = b.div(remainder(row), self._matrix[row][column])
+        return [x[j] for j in range(len(right))]
+
+
+def _single(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:
+    """A row with one entry in the remaining columns, else a column with one entry in the remaining rows."""
+    for i in sorted(rows):
+        left = entries[i] & columns
+        if len(left) == 1:
+            return i, left.pop(), True
+    for j in sorted(columns):
+        holders = [i for i in sorted(rows) if j in entries[i]]
+        if len(holders) == 1:
+            return holders[0], j, False
+    return None

@@ -1,0 +1,154 @@
+"""``lower``: EquationsOfMotion → Program. SymPy expressions end here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.dynamics import ConstrainedDynamics, solve_dense
+from mb2fmu.lowering.passes.prune import prune
+from mb2fmu.lowering.program import Layout, Program
+from mb2fmu.lowering.sympy_walker import SympyWalker
+
+
+def lower(equations: EquationsOfMotion) -> Program:
+    """The equations as one scalar program.
+
+    Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
+    ``accelerations``, ``outputs``, ``energy``, ``equations`` (see the stage's docstring).
+
+    Args:
+        equations: Of any formulation.
+
+    Returns:
+        The program, without nodes that no entry point needs.
+
+    Raises:
+        LoweringError: Names every function without a counterpart and every symbol that nothing defines.
+    """
+    lowering = Lowering.start(equations)
+    lowering.add_entries()
+    return prune(lowering.builder.build())
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """Equations on their way into a builder.
+
+    Attributes:
+        equations: What is lowered.
+        builder: Takes the nodes.
+        walker: Knows the symbols.
+    """
+
+    equations: EquationsOfMotion
+    builder: ProgramBuilder
+    walker: SympyWalker
+
+    @classmethod
+    def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
+        """A builder with the leaves, a walker with all definitions, no entry points yet."""
+        layout = Layout(
+            states=tuple(map(str, equations.states)),
+            inputs=tuple(map(str, equations.r)),
+            parameters=tuple(map(str, equations.p)),
+            seeds=tuple(seeds),
+        )
+        builder = ProgramBuilder(layout)
+        symbols = {equations.t: builder.time()}
+        symbols |= {symbol: builder.parameter(i) for i, symbol in enumerate(equations.p)}
+        symbols |= {symbol: builder.state(i) for i, symbol in enumerate(equations.states)}
+        symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
+        lowering = cls(equations, builder, SympyWalker(builder, symbols))
+        lowering._define_intermediates()
+        lowering._define_speeds()
+        return lowering
+
+    def _define_intermediates(self) -> None:
+        e = self.equations
+        for item in (*e.calculated_parameters, *e.intermediates):
+            if isinstance(item, Assignment):
+                self.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
+            else:
+                self._define_solve(item)
+        if e.constraint_forces:
+            self._define_solve(e.constraint_forces)
+
+    def _define_solve(self, item: LinearSolve) -> None:
+        n, columns = item.right_hand_side.shape
+
+        def make(nodes: Sequence[int]) -> list[int]:
+            matrix, right = nodes[: n * n], nodes[n * n :]
+            solutions = solve_dense(
+                self.builder,
+                [list(matrix[i * n : i * n + n]) for i in range(n)],
+                [list(right[j::columns]) for j in range(columns)],
+                name=item.name,
+                symmetric=item.symmetric,
+            )
+            return [solution[i] for i in range(n) for solution in solutions]
+
+        self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
+
+    def _define_speeds(self) -> None:
+        """Dependent speeds and all accelerations."""
+        e = self.equations
+        dynamics = ConstrainedDynamics(self.builder, e)
+        if e.u_dependent:
+            self.walker.define(
+                [e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds
+            )
+        if e.u:
+            self.walker.define(e.u_dot, dynamics.expressions(), dynamics.accelerations)
+
+    # --- entry points ------------------------------------------------------------------------------------------------
+
+    def add_entries(self) -> None:
+        """Declares every entry point."""
+        e = self.equations
+        calculated = [item.symbol for item in e.calculated_parameters]
+        self._entry("prepare", map(str, calculated), calculated)
+        for level in ("position", "velocity", "acceleration"):
+            outputs = [output for output in e.outputs if output.level == level]
+            self._entry(level, [output.name for output in outputs], [output.expression for output in outputs])
+        self._entry("outputs", [output.name for output in e.outputs], [output.expression for output in e.outputs])
+        dependent = [e.u[i] for i in e.u_dependent]
+        self._entry("dependent_speeds", map(str, dependent), dependent)
+        self._entry("accelerations", map(str, e.u), e.u_dot)
+        self._add_rhs()
+        self._add_energy()
+        self._add_equations()
+
+    def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
+        self.builder.entry(name, list(labels), self.walker.lower(expressions))
+
+    def _add_rhs(self) -> None:
+        e, b = self.equations, self.builder
+        offsets = self.walker.lower(e.kinematics.offset)
+        matrix = self.walker.lower(e.kinematics.matrix)
+        speeds = self.walker.lower(e.u)
+        n_u = len(e.u)
+        q_dot = [
+            b.sum([b.mul(k, u) for k, u in zip(matrix[i * n_u : i * n_u + n_u], speeds, strict=True)] + [offsets[i]])
+            for i in range(len(e.q))
+        ]
+        u_dot = self.walker.lower([e.u_dot[i] for i in e.u_independent])
+        b.entry("rhs", b.layout.states, [*q_dot, *u_dot, *self.walker.lower(e.z_dot)])
+
+    def _add_energy(self) -> None:
+        energy = self.equations.energy
+        known = {"kinetic": energy.kinetic, "potential": energy.potential}
+        if energy.powers:
+            known["power"] = sm.Add(*(power for _, power in energy.powers))
+        known = {name: expression for name, expression in known.items() if expression is not None}
+        self._entry("energy", list(known), list(known.values()))
+
+    def _add_equations(self) -> None:
+        d = self.equations.dynamics
+        rows, columns = d.mass_matrix.shape
+        labels = [f"M[{i},{j}]" for i in range(rows) for j in range(columns)] + [f"f[{i}]" for i in range(rows)]
+        self._entry("equations", labels, [*d.mass_matrix, *d.forcing])

@@ -1,0 +1,233 @@
+"""Prints entry points of a Program as straight-line Python functions.
+
+The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
+(``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits. Functions
+are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is split
+over several functions that pass a list of shared values.
+
+A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` there is a second one,
+``<name>_prepare(p)``, that computes what depends on parameters only, and its result is the last argument ``h``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.lowering.needed import needed
+from mb2fmu.lowering.operations import OPERATOR, RUNTIME_NAME
+from mb2fmu.lowering.program import LEAVES, Op, Program
+
+CHUNK = 5_000
+"""Largest number of statements of one function."""
+
+_LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+_INPUTS = "t, x, r, p, m, s"
+
+
+def print_function(
+    program: Program,
+    entries: str | Sequence[str],
+    name: str,
+    *,
+    results: Sequence[int] | None = None,
+    hoist: bool = False,
+    chunk: int = CHUNK,
+) -> str:
+    """Source of a function that returns the results of entry points as a tuple.
+
+    Args:
+        program: Any.
+        entries: One entry point or several, whose results follow one another.
+        name: Of the function; names it needs besides begin with it and an underscore.
+        results: Positions among the results of ``entries`` to compute; None: all.
+        hoist: Print ``<name>_prepare(p)`` too.
+        chunk: Largest number of statements of one function.
+
+    Returns:
+        Source text that ends with a line break. It reads names of the runtime and defines only names that begin
+        with ``name``.
+    """
+    names = [entries] if isinstance(entries, str) else list(entries)
+    nodes = [node for entry in names for node in program.entries[entry].results]
+    if results is not None:
+        nodes = [nodes[i] for i in results]
+    return _Printer(program, name, nodes, hoist=hoist, chunk=chunk).text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """One line: ``target = text``, which reads the local names ``reads``; ``target`` may be a factor block."""
+
+    target: str
+    text: str
+    reads: tuple[str, ...]
+
+
+class _Printer:
+    def __init__(self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
+        self._program = program
+        self._name = name
+        self._results = results
+        self._chunk = chunk
+        self._tables: dict[tuple[int, int], str] = {}
+        self._nodes, self._blocks = needed(program, results)
+        constant = parameter_only(program)
+        is_leaf = np.isin(program.op, [int(op) for op in LEAVES])
+        self._inner = self._nodes & ~is_leaf
+        self._leaves = {int(node): self._leaf(int(node)) for node in np.flatnonzero(self._nodes & is_leaf)}
+        self._hoisted = self._inner & constant if hoist else np.zeros(len(program), dtype=bool)
+        self._hoist = hoist
+
+    def text(self) -> str:
+        """The whole source."""
+        handed_over = self._handed_over()
+        given = self._leaves | {node: f"h[{i}]" for i, node in enumerate(handed_over)}
+        main = self._statements(self._inner & ~self._hoisted, given, self._results)
+        functions = []
+        if self._hoist:
+            prepared = self._statements(self._hoisted, self._leaves, handed_over)
+            functions.append(self._function(f"{self._name}_prepare", "p", prepared, handed_over))
+        arguments = f"{_INPUTS}, h" if self._hoist else _INPUTS
+        functions.append(self._function(self._name, arguments, main, self._results))
+        tables = "".join(
+            f"{name} = {_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items())
+        )
+        return tables + "\n\n".join(functions)
+
+    def _handed_over(self) -> list[int]:
+        """Hoisted nodes that something else, or a result, reads."""
+        program = self._program
+        reading = np.flatnonzero(self._inner & ~self._hoisted)
+        wanted = {operand for node in reading for operand in program.operands(int(node)) if self._hoisted[operand]}
+        wanted.update(node for node in self._results if self._hoisted[node])
+        return sorted(wanted)
+
+    def _statements(
+        self, nodes: npt.NDArray[np.bool_], given: dict[int, str], results: Sequence[int]
+    ) -> list[_Statement]:
+        """In order: leaves and given values where they are first read, blocks before their first result."""
+        statements: list[_Statement] = []
+        done: set[str] = set()
+        program = self._program
+
+        def emit(target: str, text: str, reads: Sequence[int] = (), factor: str = "") -> None:
+            for read in reads:
+                if program.op[read] != Op.CONSTANT and read in given and (local := f"v{read}") not in done:
+                    done.add(local)
+                    statements.append(_Statement(local, given[read], ()))
+            names = tuple(self._operand(read) for read in reads if program.op[read] != Op.CONSTANT)
+            done.add(target)
+            statements.append(_Statement(target, text, (*names, factor) if factor else names))
+
+        for index in np.flatnonzero(nodes):
+            node = int(index)
+            op = Op(int(program.op[node]))
+            if op is Op.BLOCK:
+                self._emit_block(int(program.a[node]), done, emit)
+                emit(f"v{node}", f"b{program.a[node]}[{program.b[node]}]", (), f"b{program.a[node]}")
+                continue
+            reads = program.operands(node)
+            emit(f"v{node}", self._expression(node, op), reads)
+        for node in results:
+            if node in given and program.op[node] != Op.CONSTANT and f"v{node}" not in done:
+                done.add(f"v{node}")
+                statements.append(_Statement(f"v{node}", given[node], ()))
+        return statements
+
+    def _emit_block(self, index: int, done: set[str], emit: object) -> None:
+        program = self._program
+        assert callable(emit)
+        if f"b{index}" in done:
+            return
+        block = program.blocks[index]
+        factor = program.blocks[block.factor]
+        kind = factor.kind.removesuffix("_factor")
+        if f"b{block.factor}" not in done:
+            entries = self._tuple(factor.operands)
+            emit(f"b{block.factor}", f"{kind}_factor({factor.size}, {factor.name!r}, {entries})", factor.operands)
+        right = self._tuple(block.operands)
+        emit(f"b{index}", f"{kind}_solve(b{block.factor}, {right})", block.operands, f"b{block.factor}")
+
+    def _expression(self, node: int, op: Op) -> str:
+        program = self._program
+        a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
+        if op in OPERATOR:
+            return f"{self._operand(a)} {OPERATOR[op]} {self._operand(b)}"
+        if op is Op.NEG:
+            return f"-{self._operand(a)}"
+        if op is Op.TABLE:
+            name = self._tables.setdefault((a, b), f"{self._name}_table_{a}_{b}")
+            return f"table({name}, {self._operand(c)})"
+        return f"{RUNTIME_NAME[op]}({', '.join(self._operand(x) for x in program.operands(node))})"
+
+    def _leaf(self, node: int) -> str:
+        op = Op(int(self._program.op[node]))
+        if op is Op.CONSTANT:
+            return self._operand(node)
+        return "t" if op is Op.TIME else f"{_LEAF[op]}[{self._program.a[node]}]"
+
+    def _operand(self, node: int) -> str:
+        if self._program.op[node] == Op.CONSTANT:
+            return literal(float(self._program.constants[self._program.a[node]]))
+        return f"v{node}"
+
+    def _tuple(self, nodes: Sequence[int]) -> str:
+        return f"({''.join(self._operand(node) + ', ' for node in nodes)})"
+
+    def _function(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
+        returned = f"    return {self._tuple(results)}\n"
+        if len(statements) <= self._chunk:
+            lines = [f"def {name}({arguments}):\n", *(f"    {s.target} = {s.text}\n" for s in statements), returned]
+            return "".join(lines)
+        return self._chunks(name, arguments, statements, results, returned)
+
+    def _chunks(
+        self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int], returned: str
+    ) -> str:
+        """Functions over a list ``w`` of the values that more than one of them, or the result, needs."""
+        parts = [statements[i : i + self._chunk] for i in range(0, len(statements), self._chunk)]
+        home = {s.target: i for i, part in enumerate(parts) for s in part}
+        final = list(dict.fromkeys(self._operand(n) for n in results if self._program.op[n] != Op.CONSTANT))
+        read_by = [dict.fromkeys(read for s in part for read in s.reads) for part in parts]
+        shared = [r for i, reads in enumerate(read_by) for r in reads if home[r] != i]
+        slot = {target: i for i, target in enumerate(dict.fromkeys([*shared, *final]))}
+        text = []
+        for i, part in enumerate(parts):
+            text.append(f"def {name}_part_{i}({arguments}, w):\n")
+            text += [f"    {read} = w[{slot[read]}]\n" for read in read_by[i] if home[read] != i]
+            text += [f"    {s.target} = {s.text}\n" for s in part]
+            text += [f"    w[{slot[s.target]}] = {s.target}\n" for s in part if s.target in slot]
+            text.append("\n\n")
+        text.append(f"def {name}({arguments}):\n    w = [0.0] * {len(slot)}\n")
+        text += [f"    {name}_part_{i}({arguments}, w)\n" for i in range(len(parts))]
+        text += [f"    {target} = w[{slot[target]}]\n" for target in final]
+        return "".join([*text, returned])
+
+
+def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
+    """Mask of the nodes that depend on parameters only (numbers included)."""
+    mask = np.zeros(len(program), dtype=bool)
+    for node, op in enumerate(program.op):
+        if op in LEAVES:
+            mask[node] = op in (Op.CONSTANT, Op.PARAMETER)
+        else:
+            mask[node] = all(mask[operand] for operand in program.operands(node))
+    return mask
+
+
+def literal(value: float) -> str:
+    """A number as Python source that reads back to the same bits."""
+    if math.isfinite(value):
+        return repr(value) if value >= 0.0 else f"({value!r})"
+    return {math.inf: "inf", -math.inf: "(-inf)"}.get(value, "nan")
+
+
+def _pieces(program: Program, index: int, order: int) -> str:
+    table = program.tables[index].derivative(order)
+    columns = [tuple(row[i] for row in reversed(table.coefficients)) for i in range(len(table.breaks) - 1)]
+    return repr((table.breaks, tuple(columns)))
