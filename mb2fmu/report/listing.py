@@ -1,0 +1,314 @@
+"""Equations of motion in a terminal: as text, as LaTeX, or as NumPy code that runs.
+
+The three formats print the same ``EquationsOfMotion``, every part by its name and nothing expanded. The Python code
+is independent of mb2fmu and of SymPy: it needs NumPy only (and SciPy where an error function or a lookup table occurs).
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sympy as sm
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
+from sympy.printing.str import StrPrinter
+
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
+from mb2fmu.report.equations import Operations
+
+Format = Literal["text", "latex", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows (left-hand side, right-hand side) under a title.
+
+    Attributes:
+        title: What they are.
+        rows: A left-hand side is a symbol or text; a right-hand side an expression or text.
+    """
+
+    title: str
+    rows: tuple[tuple[Any, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Start values x of the states, r of the inputs, p of the free parameters, in the order of the equations."""
+
+    x: tuple[float, ...]
+    r: tuple[float, ...]
+    p: tuple[float, ...]
+
+
+def listing(equations: EquationsOfMotion, name: str, form: Format = "text", values: Values | None = None) -> str:
+    """The equations of ``name`` in one of the formats, ending in a line break.
+
+    Args:
+        equations: What is printed.
+        name: Of the model, for the head.
+        form: ``text``, ``latex`` or ``python``.
+        values: Numbers to start from; printed with the Python code only.
+    """
+    if form == "python":
+        return _PythonListing(equations, name, values).text()
+    return _text(equations, name) if form == "text" else _latex(equations, name)
+
+
+def sections(equations: EquationsOfMotion) -> Iterator[Section]:
+    """All parts that are not empty, in the order in which they are evaluated; matrices by their entries that are not 0."""
+    u = sm.Matrix(equations.u)
+    k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
+    q_dot = k.matrix * u + k.offset
+    yield Section("Kinematics", tuple((_Dot(q), rate) for q, rate in zip(equations.q, q_dot, strict=True)))
+    yield Section("Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters))
+    yield Section("Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item)))
+    yield Section("Mass matrix", tuple(_entries("M", d.mass_matrix)))
+    yield Section("Forcing", tuple(_entries("f", d.forcing)))
+    yield Section("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
+    if c:
+        rows = c.jacobian * u + c.offset
+        yield Section("Velocity constraints", tuple((f"0 ({n})", row) for n, row in zip(c.names, rows, strict=True)))
+    yield Section("Auxiliary states", tuple((_Dot(z), f) for z, f in zip(equations.z, equations.z_dot, strict=True)))
+    energies = (("T", equations.energy.kinetic), ("V", equations.energy.potential))
+    yield Section("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
+
+
+def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
+    """Operations of the parts as written out: what a reader would have to compute by hand."""
+    count = Operations()
+    d, k = equations.dynamics, equations.kinematics
+    solves = [item for item in equations.intermediates if isinstance(item, LinearSolve)]
+    named = [item.expression for item in equations.intermediates if isinstance(item, Assignment)]
+    return {
+        "kinematics": count.of(*k.matrix, *k.offset),
+        "intermediates": count.of(*named, *(e for s in solves for e in (*s.matrix, *s.right_hand_side))),
+        "mass matrix": count.of(*d.mass_matrix),
+        "forcing": count.of(*d.forcing),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Dot:
+    """The time derivative of a symbol, on a left-hand side."""
+
+    symbol: sm.Symbol
+
+
+def _intermediate(item: Intermediate) -> Iterator[tuple[Any, Any]]:
+    if isinstance(item, Assignment):
+        yield item.symbol, item.expression
+        return
+    unknowns = ", ".join(map(str, item.unknowns))
+    yield f"({unknowns})", f"X of A X = B ({item.name})"
+    yield from _entries("A", item.matrix)
+    yield from _entries("B", item.right_hand_side)
+
+
+def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
+    """Entries that are not 0, counted from 1; of a symmetric matrix the lower triangle only."""
+    square = matrix.rows == matrix.cols > 1
+    symmetric = square and all(matrix[i, j] == matrix[j, i] for i in range(matrix.rows) for j in range(i))
+    for i in range(matrix.rows):
+        for j in range(i + 1 if symmetric else matrix.cols):
+            if matrix[i, j] != 0:
+                index = f"{i + 1}" if matrix.cols == 1 else f"{i + 1},{j + 1}"
+                yield f"{letter}[{index}]", matrix[i, j]
+
+
+def _text(equations: EquationsOfMotion, name: str) -> str:
+    printer = StrPrinter({"order": "none"})
+    dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
+
+    def side(value: Any) -> str:
+        if isinstance(value, _Dot):
+            return f"{value.symbol}'"
+        return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
+
+    lines = [f"{name}: M u' = f by {equations.method}"]
+    lines += [f"states: {', '.join(map(str, equations.states))}"]
+    for section in sections(equations):
+        if section.rows:
+            lines += ["", section.title]
+            lines += [f"  {side(left)} = {side(right)}" for left, right in section.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _latex(equations: EquationsOfMotion, name: str) -> str:
+    speeds = zip(equations.u, equations.u_dot, strict=True)
+    dots = {dot: rf"\dot{{{sm.latex(u)}}}" for u, dot in speeds}
+    printer = LatexPrinter({"symbol_names": dots, "order": "none"})
+
+    def side(value: Any) -> str:
+        if isinstance(value, _Dot):
+            return rf"\dot{{{printer.doprint(value.symbol)}}}"
+        if isinstance(value, sm.Basic):
+            return str(printer.doprint(value))
+        entry = re.fullmatch(r"(\w)\[([\d,]+)\]", value)
+        if entry:
+            return rf"{entry[1]}_{{{entry[2]}}}"
+        return value if len(value) == 1 else rf"\text{{{_escaped(value)}}}"
+
+    lines = [f"% {name}: M u' = f by {equations.method}"]
+    for section in sections(equations):
+        if section.rows:
+            rows = [rf"  {side(left)} &= {side(right)} \\" for left, right in section.rows]
+            lines += [rf"\paragraph{{{section.title}}}", r"\begin{align*}", *rows, r"\end{align*}"]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([_&%#$])", r"\\\1", text)
+
+
+class _PythonListing:
+    """Writes a module with ``equations(t, q, u, z, r, p)`` and ``rhs(t, x, r, p)``."""
+
+    def __init__(self, equations: EquationsOfMotion, name: str, values: Values | None) -> None:
+        self.equations = equations
+        self.name = name
+        self.values = values
+        self.names = _identifiers(equations)
+        needs_scipy = any(e.has(sm.erf) for e in _expressions(equations))
+        kind = SciPyPrinter if needs_scipy else NumPyPrinter
+        self._printer = kind({"fully_qualified_modules": True, "order": "none"})
+        self._scipy = needs_scipy
+
+    def text(self) -> str:
+        e = self.equations
+        head = [
+            f'"""{self.name}: M u\' = f by {e.method}, as plain NumPy code.',
+            "",
+            f"q = ({', '.join(map(str, e.q))}), u = ({', '.join(map(str, e.u))}), z = ({', '.join(map(str, e.z))}),",
+            f"r = ({', '.join(map(str, e.r))}), p = ({', '.join(map(str, e.p))}); x = (q, independent u, z).",
+            '"""',
+            "",
+            "import numpy",
+            *(["import scipy"] if self._scipy else []),
+            "",
+        ]
+        return "\n".join([*head, *self._start(), "", "", *self._equations(), "", "", *self._rhs()]) + "\n"
+
+    def _start(self) -> Iterator[str]:
+        if self.values:
+            for name, numbers in (("x0", self.values.x), ("r0", self.values.r), ("p0", self.values.p)):
+                yield f"{name} = numpy.array({list(numbers)!r})"
+
+    def _equations(self) -> Iterator[str]:
+        """Kinematics K, k0; dynamics M, f; constraints A, b, gamma."""
+        e, c = self.equations, self.equations.velocity_constraints
+        yield "def equations(t, q, u, z, r, p):"
+        yield '    """K, k0 with q\' = K u + k0; M, f with M u\' = f; A, b, gamma with A u + b = 0, A u\' + gamma = 0."""'
+        yield from self._unpack(e.q, "q")
+        yield from self._unpack(e.u, "u")
+        yield from self._unpack(e.z, "z")
+        yield from self._prepare()
+        yield from self._intermediates()
+        yield f"    K = {self._matrix(e.kinematics.matrix)}"
+        yield f"    k0 = {self._vector(e.kinematics.offset)}"
+        yield f"    M = {self._matrix(e.dynamics.mass_matrix)}"
+        yield f"    f = {self._vector(e.dynamics.forcing)}"
+        if c:
+            yield f"    A = {self._matrix(c.jacobian)}"
+            yield f"    b = {self._vector(c.offset)}"
+            yield f"    gamma = {self._vector(c.bias)}"
+        else:
+            yield f"    A, b, gamma = numpy.zeros((0, {len(e.u)})), numpy.zeros(0), numpy.zeros(0)"
+        yield "    return K, k0, M, f, A, b, gamma"
+
+    def _rhs(self) -> Iterator[str]:
+        """x' with dependent speeds and the constraints' multipliers solved for."""
+        e = self.equations
+        n_q, n_u, independent = len(e.q), len(e.u), list(e.u_independent)
+        first_z = n_q + len(independent)
+        yield "def rhs(t, x, r, p):"
+        yield '    """x\' of the states x = (q, independent u, z)."""'
+        yield f"    q, z = x[:{n_q}], x[{first_z}:]"
+        yield f"    u = numpy.zeros({n_u})"
+        yield f"    u[{independent}] = x[{n_q}:{first_z}]"
+        if e.u_dependent:
+            dependent = list(e.u_dependent)
+            yield "    _, _, _, _, A, b, _ = equations(t, q, u, z, r, p)"
+            yield f"    u[{dependent}] = -numpy.linalg.solve(A[:, {dependent}], A @ u + b)"
+        yield "    K, k0, M, f, A, b, gamma = equations(t, q, u, z, r, p)"
+        yield f"    if len(M) == {n_u}:"
+        yield "        M = numpy.block([[M, A.T], [A, numpy.zeros((len(A), len(A)))]])"
+        yield "    else:"
+        yield "        M = numpy.vstack([M, A])"
+        yield f"    u_dot = numpy.linalg.solve(M, numpy.concatenate([f, -gamma]))[:{n_u}]"
+        if not e.z:
+            yield f"    return numpy.concatenate([K @ u + k0, u_dot[{independent}]])"
+            return
+        yield f"    return numpy.concatenate([K @ u + k0, u_dot[{independent}], auxiliary(t, q, u, z, r, p, u_dot)])"
+        yield ""
+        yield ""
+        yield "def auxiliary(t, q, u, z, r, p, u_dot):"
+        yield '    """z\' of the auxiliary states."""'
+        yield from self._unpack(e.q, "q")
+        yield from self._unpack(e.u, "u")
+        yield from self._unpack(e.z, "z")
+        yield from self._prepare()
+        yield from self._intermediates()
+        yield from self._unpack(e.u_dot, "u_dot")
+        yield f"    return {self._vector(e.z_dot)}"
+
+    def _prepare(self) -> Iterator[str]:
+        yield from self._unpack(self.equations.r, "r")
+        yield from self._unpack(self.equations.p, "p")
+        for item in self.equations.calculated_parameters:
+            yield f"    {self.names[item.symbol]} = {self._print(item.expression)}"
+
+    def _unpack(self, symbols: Sequence[sm.Symbol], array: str) -> Iterator[str]:
+        if symbols:
+            yield f"    {', '.join(self.names[s] for s in symbols)}{',' * (len(symbols) == 1)} = {array}"
+
+    def _intermediates(self) -> Iterator[str]:
+        for item in self.equations.intermediates:
+            if isinstance(item, Assignment):
+                yield f"    {self.names[item.symbol]} = {self._print(item.expression)}"
+            else:
+                unknowns = ", ".join(self.names[s] for s in item.unknowns)
+                matrix, right = self._matrix(item.matrix), self._matrix(item.right_hand_side)
+                yield f"    {unknowns}{',' * (len(item.unknowns) == 1)} = numpy.linalg.solve({matrix}, {right}).ravel()"
+
+    def _matrix(self, matrix: Any) -> str:
+        rows = [f"[{', '.join(self._print(e) for e in matrix.row(i))}]" for i in range(matrix.rows)]
+        return f"numpy.array([{', '.join(rows)}], dtype=float).reshape({matrix.rows}, {matrix.cols})"
+
+    def _vector(self, column: Any) -> str:
+        return f"numpy.array([{', '.join(self._print(e) for e in column)}], dtype=float)"
+
+    def _print(self, expression: Any) -> str:
+        renamed = sm.sympify(expression).xreplace({s: sm.Symbol(n) for s, n in self.names.items() if s.name != n})
+        return " ".join(str(self._printer.doprint(renamed)).split())
+
+
+def _expressions(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
+    for section in sections(equations):
+        yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
+
+
+# Names that the generated functions use themselves.
+_TAKEN = {"q", "u", "z", "r", "p", "x", "K", "k0", "M", "f", "A", "b", "gamma", "u_dot", "numpy", "scipy"}
+
+
+def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
+    """A Python identifier for every symbol, distinct from each other and from the names of the generated code."""
+    e = equations
+    symbols = [*e.q, *e.u, *e.z, *e.r, *e.p, *e.u_dot, *(a.symbol for a in e.calculated_parameters)]
+    for item in e.intermediates:
+        symbols += [item.symbol] if isinstance(item, Assignment) else list(item.unknowns)
+    names: dict[sm.Symbol, str] = {e.t: "t"}
+    taken = {*_TAKEN, "t"}
+    for symbol in symbols:
+        name = re.sub(r"\W", "_", symbol.name)
+        name = f"_{name}" if name[0].isdigit() else name
+        while name in taken or keyword.iskeyword(name):
+            name += "_"
+        taken.add(name)
+        names[symbol] = name
+    return names
