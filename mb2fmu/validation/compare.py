@@ -1,0 +1,246 @@
+"""Judges an FMU's motion by the reference's, within bounds that are stated and never loosened.
+
+A variable v is judged against
+
+    bound_v(t) = FACTOR · tolerance · max(range_v, S_v(t)) + 2 · uncertainty_v(t) + rounding_v
+
+with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``), the
+reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 100: an
+integrator keeps the error of each of its steps at about the tolerance, and makes many of them.
+
+v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
+(100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)). Beyond it,
+chaos has the word, and the invariants alone are judged: they hold for every true motion, and are judged over the whole run:
+
+- Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
+  against FACTOR · tolerance · max(scale_j, L_j) + 64 ulp(scale_j), L_j the largest sensitivity over one step, measured at
+  up to ten points of the run. No error can hide behind those before it.
+- Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
+  FACTOR · tolerance · (max T + ∫|P| dt), P the power of all loads.
+- Constraints: |φ(q, t)| and |A u + b| of the FMU's own q and u, against FACTOR · tolerance · their largest magnitude.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.integration import integrate
+from mb2fmu.validation.reference import BUDGET, Reference, Variable, held_slope
+from mb2fmu.validation.result import InvariantResult, VariableResult
+from mb2fmu.validation.sensitivity import EPSILON, directions
+from mb2fmu.validation.simulate import Simulation
+
+Floats = npt.NDArray[np.float64]
+
+FACTOR = 100.0
+KNOWN_BETTER = 100.0
+INFORMATIVE = 0.05
+ROUNDING = 64 * float(np.finfo(float).eps)
+MINIMUM_POINTS = 10
+_SAMPLES = 10
+_FLOW_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far each variable may be off.
+
+    Attributes:
+        values: bound_v(t), shape (n_t, n).
+        judged: Number of points from the start up to the horizon, shape (n,).
+        reasons: Why the horizon ends before the run does; empty where it does not.
+    """
+
+    values: Floats
+    judged: npt.NDArray[np.int64]
+    reasons: tuple[str, ...]
+
+
+def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
+    """Bounds and horizons of all variables, by the formulas of this module.
+
+    Args:
+        reference: What it is judged by.
+        sensitivity: S, shape (n_t, n).
+    """
+    values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
+    spread = np.ptp(values, axis=0)
+    allowed = FACTOR * reference.conditions.tolerance * np.maximum(spread, sensitivity)
+    allowed = allowed + 2 * uncertainty + _rounding(reference.variables, values)
+    known = uncertainty * KNOWN_BETTER <= allowed
+    telling = allowed <= INFORMATIVE * np.maximum(spread, sensitivity[0]) + _rounding(reference.variables, values)
+    judged, reasons = [], []
+    for column in range(values.shape[1]):
+        ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
+        judged.append(min(ends))
+        if min(ends) == len(values):
+            reasons.append("")
+        elif ends[0] <= ends[1]:
+            reasons.append("the reference no longer knows it a hundred times better than the bound")
+        else:
+            reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its range: motion too sensitive for this tolerance")
+    return Bounds(allowed, np.array(judged), tuple(reasons))
+
+
+def _rounding(variables: tuple[Variable, ...], values: Floats) -> Floats:
+    """64 units of round-off of the largest value among the variables of the same unit, shape (n,)."""
+    largest = np.max(np.abs(values), axis=0)
+    units = [v.unit for v in variables]
+    return np.array([ROUNDING * max(m for m, u in zip(largest, units, strict=True) if u == unit) for unit in units])
+
+
+def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
+    """Every variable of the reference against the FMU's."""
+    time = reference.trajectory.time
+    results = []
+    for column, variable in enumerate(reference.variables):
+        truth = reference.trajectory.values[:, column]
+        found = simulation[variable.name]
+        errors = np.abs(found - truth)
+        bound = limits.values[:, column]
+        judged = int(limits.judged[column])
+        finite = bool(np.all(np.isfinite(found)))
+        enough = judged >= min(MINIMUM_POINTS, len(time))
+        ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
+        ratios = np.where(np.isfinite(ratios), ratios, np.inf)
+        worst = int(np.argmax(ratios))
+        good = finite and bool(np.all(ratios <= 1.0))
+        reason = limits.reasons[column]
+        if not finite:
+            reason = "the FMU gives no finite number"
+        elif not good:
+            reason = f"the error is {ratios[worst]:.3g} times its bound"
+        results.append(
+            VariableResult(
+                name=variable.name,
+                kind=variable.kind,
+                unit=variable.unit,
+                range=float(np.ptp(truth)),
+                max_error=float(np.max(errors[: max(judged, 1)])),
+                at=float(time[worst]),
+                error=float(errors[worst]),
+                bound=float(bound[worst]),
+                ratio=float(ratios[worst]) if finite else float("inf"),
+                horizon=float(time[max(judged - 1, 0)]),
+                verdict="failed" if not good else "passed" if enough else "unjudged",
+                reason=reason,
+                errors=errors,
+                bounds=bound,
+            )
+        )
+    return tuple(results)
+
+
+def compare_invariants(reference: Reference, simulation: Simulation) -> tuple[InvariantResult, ...]:
+    """What holds for every true motion, on the FMU's own; () where the FMU gives no finite numbers."""
+    if not np.all(np.isfinite(simulation.values)):
+        return ()
+    order = [simulation.names.index(name) for name in reference.trajectory.names]
+    values = simulation.values[:, order]
+    states = values[:, list(reference.state_columns)]
+    flowed, work = _flow(reference, states)
+    results = [*_defects(reference, states, flowed)]
+    if any(balance.name == "energy" for balance in reference.balances):
+        results.append(_energy(reference, states, work))
+    return (*results, *_constraints(reference, values))
+
+
+def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
+    """The reference's flow over one step from each state, shape (n, n_x), and the work done in it, shape (n,).
+
+    ``only``: the steps to take; all of them if None. ``states``: one per step, at its beginning.
+    """
+    slope = held_slope(reference.numeric, reference.conditions)
+    time = reference.trajectory.time
+    scales = np.append(reference.state_scales, max(float(np.max(np.abs(reference.work))), 1e-300))
+    steps = np.arange(len(time) - 1) if only is None else only
+    ends = np.empty((len(steps), states.shape[1] + 1))
+    for row, k in enumerate(steps.tolist()):
+        start = np.append(states[row], 0.0)
+        span = time[k : k + 2]
+        ends[row] = integrate(lambda _, k=k: slope(k), span, start, _FLOW_TOLERANCE, scales, BUDGET)[-1]  # type: ignore[misc]
+    return ends[:, :-1], ends[:, -1]
+
+
+def _defects(reference: Reference, states: Floats, flowed: Floats) -> list[InvariantResult]:
+    """One result per state."""
+    steps = np.unique(np.linspace(0, len(states) - 2, _SAMPLES).astype(np.int64))
+    scales = reference.state_scales
+    base, _ = _flow(reference, states[steps], steps)
+    growth = np.zeros_like(base)
+    for direction in directions(len(scales)):
+        moved, _ = _flow(reference, states[steps] + EPSILON * direction * scales, steps)
+        growth = growth + np.abs(moved - base) / EPSILON
+    local = np.maximum(scales, np.max(growth, axis=0))
+    limit = FACTOR * reference.conditions.tolerance * local + ROUNDING * scales
+    defects = np.abs(states[1:] - flowed)
+    names = [reference.trajectory.names[c] for c in reference.state_columns]
+    units = [reference.variables[c].unit for c in reference.state_columns]
+    time = reference.trajectory.time[1:]
+    formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
+    return [
+        _invariant(f"step defect of {name}", formula, unit, time, defects[:, j], np.full(len(defects), limit[j]))
+        for j, (name, unit) in enumerate(zip(names, units, strict=True))
+    ]
+
+
+def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResult:
+    run, numeric = reference.conditions, reference.numeric
+    prepared = numeric.prepare(run.parameters)
+    kinetic, power = [], []
+    for k, x in enumerate(states):
+        t, r = float(run.time[k]), run.held(k).tolist()
+        motion = numeric.motion(t, x, r, prepared)
+        kinetic.append(motion.kinetic)
+        power.append(abs(motion.power))
+    T, P = np.array(kinetic), np.array(power)
+    exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
+    scale = float(np.max(np.abs(T)))
+    drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
+    limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
+    return _invariant("energy balance", "|T − T(0) − W|", "J", run.time, drift, limit)
+
+
+def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
+    run, numeric = reference.conditions, reference.numeric
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    n_phi = len(numeric.equations.holonomic)
+    if not numeric.m and not n_phi:
+        return []
+    prepared = numeric.prepare(run.parameters)
+    rows = []
+    for t, row in zip(run.time.tolist(), values, strict=True):
+        q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
+        rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
+    residual = np.array(rows)
+    q_scale = float(np.max(np.abs(values[:, :n_q]))) or 1.0
+    u_scale = float(np.max(np.abs(values[:, n_q : n_q + n_u]))) or 1.0
+    results = []
+    for name, formula, part, scale in (
+        ("position constraints", "|φ(q, t)|", residual[:, :n_phi], q_scale),
+        ("velocity constraints", "|A u + b|", residual[:, n_phi:], u_scale),
+    ):
+        if part.shape[1]:
+            limit = np.full(len(part), (FACTOR * run.tolerance + ROUNDING) * scale)
+            results.append(_invariant(name, formula, "1", run.time, np.max(part, axis=1), limit))
+    return results
+
+
+def _invariant(name: str, formula: str, unit: str, time: Floats, values: Floats, limit: Floats) -> InvariantResult:
+    ratios = np.where(values <= 0, 0.0, values / np.where(limit > 0, limit, np.finfo(float).tiny))
+    worst = int(np.argmax(ratios))
+    return InvariantResult(
+        name=name,
+        formula=formula,
+        unit=unit,
+        value=float(values[worst]),
+        at=float(time[worst]),
+        bound=float(limit[worst]),
+        ratio=float(ratios[worst]),
+        verdict="passed" if bool(np.all(ratios <= 1.0)) else "failed",
+        values=values,
+        bounds=limit,
+    )

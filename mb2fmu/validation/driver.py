@@ -1,0 +1,179 @@
+"""Runs one FMU step by step, in a process of its own: ``python driver.py request.json``; a crash here kills only itself.
+
+The request (written by ``simulate``) names everything: nothing is read from the FMU's description here. Inputs are set at
+the beginning of each communication step and held over it; values are read after the step, before inputs change again.
+Written into the request's ``folder``: ``log.jsonl`` (one [status, category, message] a line, as they come),
+``values.npy`` (n + 1, n_variables) and ``outcome.json``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import (
+    FMU2Slave,
+    calloc,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+    free,
+)
+from fmpy.fmi3 import FMU3Slave
+from fmpy.logging import addLoggerProxy
+
+STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
+
+
+class Log:
+    """Writes the FMU's messages as they come, so that a crash loses none."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
+        """One message."""
+        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
+        self._stream.write(json.dumps([label, *texts]) + "\n")
+        self._stream.flush()
+
+
+class Unit2:
+    """An FMI 2.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._fmu = FMU2Slave(**_identity(request))
+        self._callbacks = fmi2CallbackFunctions()
+        self._callbacks.logger = fmi2CallbackLoggerTYPE(
+            lambda _environment, _instance, status, category, message: log.write(status, category, message)
+        )
+        self._callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+        self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+        addLoggerProxy(ctypes.byref(self._callbacks))
+        self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
+
+    def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
+        """To step mode, with start values and the first inputs set."""
+        fmu = self._fmu
+        fmu.setupExperiment(tolerance=request["tolerance"], startTime=0.0, stopTime=request["stop"])
+        self.set(request["starts"]["references"], request["starts"]["values"])
+        fmu.enterInitializationMode()
+        self.set(request["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Sets Real variables."""
+        if references:
+            self._fmu.setReal(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Reads Real variables."""
+        return list(self._fmu.getReal(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        self._fmu.doStep(begin, size)
+        return ""
+
+    def close(self) -> None:
+        """Terminates and frees."""
+        self._fmu.terminate()
+        self._fmu.freeInstance()
+
+
+class Unit3:
+    """An FMI 3.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._fmu = FMU3Slave(**_identity(request))
+        self._fmu.instantiate(
+            loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
+        )
+
+    def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
+        """To step mode, with start values and the first inputs set."""
+        fmu = self._fmu
+        self.set(request["starts"]["references"], request["starts"]["values"])
+        fmu.enterInitializationMode(tolerance=request["tolerance"], startTime=0.0, stopTime=request["stop"])
+        self.set(request["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Sets Float64 variables."""
+        if references:
+            self._fmu.setFloat64(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Reads Float64 variables."""
+        return list(self._fmu.getFloat64(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        _, terminate, early, last = self._fmu.doStep(begin, size)
+        if terminate:
+            return f"the FMU asked to end the simulation at t = {last!r} s"
+        return f"the FMU returned early at t = {last!r} s without being allowed to" if early else ""
+
+    def close(self) -> None:
+        """Terminates and frees."""
+        self._fmu.terminate()
+        self._fmu.freeInstance()
+
+
+def _identity(request: dict[str, Any]) -> dict[str, str]:
+    return {
+        "guid": request["token"],
+        "modelIdentifier": request["identifier"],
+        "unzipDirectory": request["unzipped"],
+        "instanceName": "validated",
+    }
+
+
+def run(request: dict[str, Any], log: Log) -> dict[str, Any]:
+    """Steps through the experiment; the outcome says where and why it ended, or how long it took."""
+    held = np.load(request["held"])
+    steps, size = len(held), float(request["step"])
+    values = np.full((steps + 1, len(request["variables"])), np.nan)
+    outcome: dict[str, Any] = {"reached": 0, "failure": "", "seconds": 0.0}
+    k = 0
+    try:
+        unit = (Unit3 if request["version"] == 3 else Unit2)(request, log)
+        unit.initialize(request, held[0].tolist())
+        values[0] = unit.get(request["variables"])
+        for k in range(steps):
+            if k:
+                unit.set(request["inputs"], held[k].tolist())
+            begin = time.perf_counter()
+            outcome["failure"] = unit.step(k * size, size)
+            outcome["seconds"] += time.perf_counter() - begin
+            if outcome["failure"]:
+                break
+            values[k + 1] = unit.get(request["variables"])
+            outcome["reached"] = k + 1
+        else:
+            unit.close()
+    except FMICallException as error:
+        outcome["failure"] = f"{error.function} returned {STATUS[error.status]} in the step from t = {k * size:.9g} s"
+    np.save(Path(request["folder"]) / "values.npy", values)
+    return outcome
+
+
+def main() -> None:
+    """Reads the request, runs, writes the outcome."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    folder = Path(request["folder"])
+    with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
+        outcome = run(request, Log(stream))
+    (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""How much a small error at the start grows: measured, not estimated, because chaos decides what can be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.reference import Reference, observe, solve
+
+Floats = npt.NDArray[np.float64]
+
+EPSILON = 1e-6
+TOLERANCE = 1e-10
+DIRECTIONS = 6
+SEED = 20111
+
+
+def directions(n: int) -> Floats:
+    """Rows of ±1 and 0: each state by itself while they are few, else random signs of all states with a fixed seed."""
+    if n <= DIRECTIONS:
+        return np.eye(n)
+    return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
+
+
+def measure_sensitivity(reference: Reference) -> Floats:
+    """Error of each variable per relative error of the state, as it grows over time.
+
+    S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over the
+    directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and the state's magnitudes as scale: where
+    every state is wrong by a part ε of its magnitude, v is wrong by at most ε S_v to first order.
+
+    Returns:
+        Shape (n_t, n), in the variables' units, never decreasing in time.
+
+    Raises:
+        ValidationError: If a perturbed start cannot be integrated.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    prepared = numeric.prepare(run.parameters)
+    scales = np.append(reference.state_scales, 1.0)
+    grown = []
+    rows = directions(numeric.n_x)
+    for direction in rows:
+        x0 = numeric.project(reference.states[0] + EPSILON * direction * reference.state_scales, prepared)
+        moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales)
+        values, _, _ = observe(numeric, run, moved[:, :-1], prepared)
+        grown.append(np.abs(values - reference.trajectory.values) / EPSILON)
+    together = np.sum(grown, axis=0) if len(rows) == numeric.n_x else np.max(grown, axis=0)
+    return np.asarray(np.maximum.accumulate(together, axis=0))

@@ -1,0 +1,174 @@
+"""Runs any Co-Simulation FMU (FMI 2.0, 3.0) through an experiment, in a process of its own with a time limit."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.filetree import FileTree
+from mb2fmu.package import unpack
+from mb2fmu.validation.conditions import Conditions
+from mb2fmu.validation.description import UnitDescription, read_description
+
+Floats = npt.NDArray[np.float64]
+
+TIME_LIMIT = 300.0
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What an FMU did.
+
+    Attributes:
+        names: FMU variable names.
+        time: Communication points in s, shape (n_t,).
+        values: Shape (n_t, n).
+        log: The FMU's messages, ``status category: text``.
+        seconds_per_step: Wall clock of ``doStep`` alone, mean.
+    """
+
+    names: tuple[str, ...]
+    time: Floats
+    values: Floats
+    log: tuple[str, ...]
+    seconds_per_step: float
+
+    def __post_init__(self) -> None:
+        if self.values.shape != (len(self.time), len(self.names)):
+            raise ValueError(f"values {self.values.shape} for {len(self.time)} times and {len(self.names)} variables")
+
+    def __getitem__(self, name: str) -> Floats:
+        """The values of one variable, shape (n_t,)."""
+        return np.asarray(self.values[:, self.names.index(name)])
+
+
+def simulate(
+    fmu: Path, experiment: Conditions, variables: Sequence[str], *, time_limit: float = TIME_LIMIT
+) -> Simulation:
+    """Steps an FMU through an experiment; its own defaults hold for everything that the experiment does not override.
+
+    Inputs are set at the beginning of each communication step and held; the variables are read after initialization
+    and after each step, before inputs change.
+
+    Args:
+        fmu: The archive.
+        experiment: Communication points, held inputs, overridden parameters.
+        variables: What to record.
+        time_limit: For the whole run, in s.
+
+    Raises:
+        PackageError: If the file is no FMU archive.
+        ValidationError: If the FMU lacks variables, is of another FMI version or for another platform.
+        ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal.
+    """
+    tree = unpack(fmu)
+    description = read_description(tree)
+    _check_variables(description, experiment, variables)
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-") as name:
+        folder = Path(name)
+        _write(tree, folder / "unit")
+        np.save(folder / "held.npy", experiment.inputs)
+        references = [description.variables[v].reference for v in variables]
+        request = {
+            "folder": str(folder),
+            "unzipped": str(folder / "unit"),
+            "version": description.version,
+            "identifier": description.identifier,
+            "token": description.token,
+            "step": experiment.step,
+            "stop": float(experiment.time[-1]),
+            "tolerance": experiment.tolerance,
+            "held": str(folder / "held.npy"),
+            "inputs": [description.variables[v].reference for v in experiment.input_names],
+            "starts": {
+                "references": [description.variables[v].reference for v in experiment.overridden],
+                "values": list(experiment.overridden.values()),
+            },
+            "variables": references,
+        }
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        return _drive(fmu, folder, experiment, tuple(variables), time_limit)
+
+
+def _check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
+    """Refuses an FMU that lacks what the experiment sets or records."""
+    known = description.variables
+    faults = []
+    for role, names in (
+        ("variable", variables),
+        ("input", experiment.input_names),
+        ("parameter", tuple(experiment.overridden)),
+    ):
+        for name in names:
+            if name not in known:
+                faults.append(Fault(f"the FMU has no {role} {name}", name, "is it an FMU of this model?"))
+            elif not known[name].real:
+                faults.append(Fault("is no scalar of doubles in the FMU", name, "declare it as Real or Float64"))
+            elif role == "input" and known[name].causality != "input":
+                faults.append(Fault(f"is {known[name].causality}, not input, in the FMU", name))
+    if faults:
+        raise ValidationError("the FMU cannot be compared with the model:", faults)
+
+
+def _write(tree: FileTree, folder: Path) -> None:
+    for path in tree:
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(tree[path])
+    (folder / "resources").mkdir(exist_ok=True)
+
+
+def _drive(
+    fmu: Path, folder: Path, experiment: Conditions, variables: tuple[str, ...], time_limit: float
+) -> Simulation:
+    """Runs the driver and reads what it left; every way to fail becomes a ToolError with the FMU's messages."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("driver.py")), str(folder / "request.json")]
+    headline = f"running {fmu.name} in fmpy failed:"
+    try:
+        done = subprocess.run(  # noqa: S603  our own interpreter and driver
+            command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired as error:
+        late = Fault(f"it was not done after {time_limit:g} s", fmu.name, "give it more time or a shorter experiment")
+        raise ToolError(headline, [late, *_said(folder, "", "")]) from error
+    messages = _said(folder, done.stdout, done.stderr)
+    if done.returncode != 0:
+        raise ToolError(headline, [Fault(_ending(done.returncode), fmu.name), *messages])
+    outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
+    if outcome["failure"]:
+        raise ToolError(headline, [Fault(outcome["failure"], fmu.name), *messages])
+    return Simulation(
+        names=variables,
+        time=experiment.time,
+        values=np.load(folder / "values.npy"),
+        log=tuple(str(message) for message in messages),
+        seconds_per_step=outcome["seconds"] / len(experiment.inputs),
+    )
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"the process that ran it ended with exit code {code}"
+    names = {member.value: member.name for member in signal.Signals}
+    return f"the FMU crashed: its process was killed by {names.get(-code, f'signal {-code}')}"
+
+
+def _said(folder: Path, out: str, err: str) -> list[Fault]:
+    """The FMU's log messages and whatever it wrote to the console, the last lines of each."""
+    log = folder / "log.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]
+    for where, text in (("stdout", out), ("stderr", err)):
+        said += [Fault(line, where) for line in text.splitlines()[-_SHOWN:] if line.strip()]
+    return said[-2 * _SHOWN :]
