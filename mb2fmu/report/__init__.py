@@ -1,1 +1,11 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Report: the proof as a page that an engineer can read and sign.
+
+Input: ``ModelDefinition``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
+self-contained HTML page (:func:`render`), or a picture of one result for a document (:func:`figure`).
+
+Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries
+its exact value; what a long signal shows at its extremes is drawn; the same input gives the same bytes as long as no
+timings and no date are handed in.
+
+Must not: judge (the verdict and every bound come with the result), simulate, evaluate equations, or touch the disk.
+"""

@@ -1,0 +1,106 @@
+"""Axes: which range is shown, where the ticks stand and what is written at them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mb2fmu.report.decimation import Samples
+from mb2fmu.report.numbers import MINUS, power_of_ten
+
+Scale = Literal["linear", "log"]
+
+# A range narrower than this part of the values would need more digits at its ticks than fit beside the axis.
+_NARROWEST = 1e-4
+# Values this much below the largest are drawn on the lower edge of a logarithmic axis.
+_DECADES = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: values from ``low`` to ``high``; on a logarithmic one both are > 0.
+
+    Attributes:
+        scale: ``linear`` or ``log``.
+        low: Value at the start of the axis.
+        high: Value at its end.
+        ticks: (value, label) pairs within the range.
+        factor: Exponent e: labels are in units of 10^e.
+    """
+
+    scale: Scale
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    factor: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"an axis from {self.low} to {self.high}")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError(f"a logarithmic axis from {self.low}")
+
+    def place(self, values: Samples) -> Samples:
+        """Positions of ``values``, 0 at ``low`` and 1 at ``high``; on a logarithmic axis they are cut at its ends."""
+        if self.scale == "linear":
+            return (values - self.low) / (self.high - self.low)
+        span = math.log10(self.high) - math.log10(self.low)
+        cut = np.clip(values, self.low, self.high)
+        return (np.log10(cut) - math.log10(self.low)) / span
+
+
+def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis:
+    """A linear axis that shows all finite ``values``.
+
+    Args:
+        values: What is to be shown; may be empty.
+        about: How many ticks are wanted, roughly.
+        tight: True: the axis ends where the values end (time). False: it ends at ticks.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    largest = max(abs(low), abs(high))
+    if high - low <= _NARROWEST * largest:
+        middle, half = (low + high) / 2, _NARROWEST * largest / 2
+        low, high = middle - half, middle + half
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    step = _nice((high - low) / about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    if tight:
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    else:
+        low, high = first * step, last * step
+    power = math.floor(math.log10(max(abs(low), abs(high))) + 1e-9)
+    factor = 0 if -3 <= power < 5 else power
+    decimals = max(0, factor - math.floor(math.log10(step) + 1e-9))
+    ticks = tuple((k * step, _tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
+    return Axis("linear", low, high, ticks, factor)
+
+
+def log_axis(values: Samples, *, about: int = 4) -> Axis:
+    """A logarithmic axis over whole decades that shows all positive ``values`` (at most the upper fourteen decades)."""
+    positive = values[np.isfinite(values) & (values > 0)]
+    top = math.ceil(math.log10(float(positive.max())) - 1e-9) if positive.size else 0
+    bottom = math.floor(math.log10(float(positive.min())) + 1e-9) if positive.size else -1
+    bottom = min(max(bottom, top - _DECADES, -307), top - 1)
+    top = min(max(top, bottom + 1), 308)
+    stride = max(1, math.ceil((top - bottom) / about))
+    ticks = tuple((10.0**k, power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
+    return Axis("log", 10.0**bottom, 10.0**top, ticks)
+
+
+def _nice(step: float) -> float:
+    """1, 2 or 5 times a power of ten, not smaller than ``step``."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= step * (1 - 1e-9))
+
+
+def _tick(value: float, decimals: int) -> str:
+    text = f"{value:.{decimals}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)

@@ -1,0 +1,211 @@
+"""Charts as SVG text: panels above one another over one time axis; colours are left to the page's style sheet.
+
+Drawn here and not by a plotting library: text stays text (searchable, scales with the page's font), the lines take
+their colours from style sheet classes and so follow light, dark and paper, and a chart of long signals has a few
+kilobytes.
+One unit of the drawing is about one pixel on a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from mb2fmu.report.axes import Axis, Scale, linear_axis, log_axis
+from mb2fmu.report.decimation import Samples, decimate, gaps
+from mb2fmu.report.numbers import power_of_ten
+
+LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
+
+WIDTH = 440
+_LEFT, _RIGHT, _HEAD, _FOOT = 50, 8, 27, 32
+_HEIGHTS = {"linear": 120, "log": 92}
+_NOTHING = "no finite values"
+_COLUMNS = WIDTH - _LEFT - _RIGHT
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One signal.
+
+    Attributes:
+        label: For the legend and for those who do not see the picture.
+        style: Class of the line in the style sheet.
+        t: Time in s, shape (n,), not decreasing.
+        y: Shape (n,).
+    """
+
+    label: str
+    style: LineStyle
+    t: Samples
+    y: Samples
+
+    def __post_init__(self) -> None:
+        if self.t.shape != self.y.shape or self.t.ndim != 1:
+            raise ValueError(f"{self.label}: t has shape {self.t.shape}, y has shape {self.y.shape}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        quantity: What the vertical axis shows.
+        unit: Its unit, ``1`` for a ratio.
+        lines: Drawn in this order, later ones on top.
+        scale: Of the vertical axis.
+    """
+
+    quantity: str
+    unit: str
+    lines: tuple[Line, ...]
+    scale: Scale = "linear"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chart:
+    """Panels over one time axis.
+
+    Attributes:
+        identity: Unique in the page; the title element is named after it.
+        title: One line, for those who do not see the picture.
+        panels: From top to bottom.
+        shaded_from: Time in s from which on the picture is shaded, because nothing is judged there; or None.
+    """
+
+    identity: str
+    title: str
+    panels: tuple[Panel, ...]
+    shaded_from: float | None = None
+
+    @property
+    def legend(self) -> tuple[tuple[LineStyle, str], ...]:
+        """(style, label) of the lines, each once."""
+        return tuple(dict.fromkeys((line.style, line.label) for panel in self.panels for line in panel.lines))
+
+
+def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
+    """The chart as an SVG element.
+
+    Args:
+        chart: What to draw.
+        columns: Pixel columns that lines are thinned to; see :func:`mb2fmu.report.decimation.decimate`.
+    """
+    times = np.concatenate([line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size])
+    time_axis = linear_axis(times, about=5, tight=True)
+    parts: list[str] = []
+    top = 0
+    for panel in chart.panels:
+        upper, lower = top + _HEAD, top + _HEAD + _HEIGHTS[panel.scale]
+        parts += _panel(panel, _Frame(time_axis, _axis(panel), panel.scale, upper, lower), columns, chart.shaded_from)
+        top = lower
+    parts += _time_labels(time_axis, top)
+    name = f"{escape(chart.identity)}-title"
+    head = (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {top + _FOOT}" role="img" aria-labelledby="{name}">'
+        f'<title id="{name}">{escape(chart.title)}</title>'
+    )
+    return Markup(head + "".join(parts) + "</svg>")  # noqa: S704 (every text in it went through escape)
+
+
+def axis_label(quantity: str, unit: str, factor: int = 0) -> str:
+    """``speed in 10⁻³ m/s``; nothing is said about the unit ``1``."""
+    amount = power_of_ten(factor) if factor else ""
+    unit_text = "" if unit == "1" else unit
+    tail = f"{amount} {unit_text}".strip()
+    return f"{quantity} in {tail}" if tail else quantity
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where a panel's axes stand in the drawing: the vertical one from ``lower`` up to ``upper``."""
+
+    time: Axis
+    axis: Axis
+    scale: Scale
+    upper: int
+    lower: int
+
+    def x(self, time: float) -> float:
+        return _across(self.time, time)
+
+    def y(self, value: float) -> float:
+        return self.lower - (self.lower - self.upper) * float(self.axis.place(np.array([value]))[0])
+
+
+def _axis(panel: Panel) -> Axis:
+    values = np.concatenate([line.y for line in panel.lines])
+    return log_axis(np.abs(values)) if panel.scale == "log" else linear_axis(values)
+
+
+def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None) -> Iterator[str]:
+    upper, lower, right = frame.upper, frame.lower, WIDTH - _RIGHT
+    label = axis_label(panel.quantity, panel.unit, frame.axis.factor)
+    yield f'<text class="label" x="4" y="{upper - 10}">{escape(label)}</text>'
+    if shaded_from is not None and frame.time.low <= shaded_from < frame.time.high:
+        x = frame.x(shaded_from)
+        yield f'<rect class="beyond" x="{x:.1f}" y="{upper}" width="{right - x:.1f}" height="{lower - upper}"/>'
+    for value, text in frame.axis.ticks:
+        y = frame.y(value)
+        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
+        yield f'<text class="tick end" x="{_LEFT - 5}" y="{y + 3.5:.1f}">{escape(text)}</text>'
+    for value, _ in frame.time.ticks:
+        yield f'<path class="grid" d="M{frame.x(value):.1f} {upper}V{lower}"/>'
+    for line in panel.lines:
+        yield _path(line, frame, columns)
+    yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/>'
+
+
+def _path(line: Line, frame: _Frame, columns: int) -> str:
+    """The line as a path of relative steps in tenths of a unit, which take the fewest characters."""
+    y = np.abs(line.y) if frame.scale == "log" else line.y
+    chosen = decimate(line.t, y, columns)
+    if not chosen.size:
+        middle = (frame.upper + frame.lower) // 2
+        return f'<text class="tick middle" x="{_LEFT + _COLUMNS // 2}" y="{middle}">{_NOTHING}</text>'
+    across = np.rint(10 * _COLUMNS * frame.time.place(line.t[chosen])).astype(int)
+    up = np.rint(-10 * (frame.lower - frame.upper) * frame.axis.place(y[chosen])).astype(int)
+    cuts = [0, *gaps(y, chosen).tolist(), chosen.size]
+    runs = [_steps(across[start:stop].tolist(), up[start:stop].tolist()) for start, stop in pairwise(cuts)]
+    place = f"translate({_LEFT} {frame.lower})scale(.1)"
+    return f'<path class="line {line.style}" transform="{place}" d="{"".join(runs)}"/>'
+
+
+def _steps(across: list[int], up: list[int]) -> str:
+    """``M x y l dx dy …``, points on a straight run left out."""
+    text = [f"M{across[0]} {up[0]}l"]
+    dx = dy = 0
+    for k in range(1, len(across)):
+        step_x, step_y = across[k] - across[k - 1], up[k] - up[k - 1]
+        forward = dx * step_x + dy * step_y >= 0
+        if dx * step_y == dy * step_x and forward:
+            dx, dy = dx + step_x, dy + step_y
+            continue
+        text.append(_pair(dx, dy, first=len(text) == 1))
+        dx, dy = step_x, step_y
+    text.append(_pair(dx, dy, first=len(text) == 1))
+    return "".join(text)
+
+
+def _pair(dx: int, dy: int, *, first: bool) -> str:
+    """Two numbers; a minus sign separates as well as a space does."""
+    separator = "" if first or dx < 0 else " "
+    return f"{separator}{dx}{'' if dy < 0 else ' '}{dy}"
+
+
+def _across(time_axis: Axis, time: float) -> float:
+    return _LEFT + _COLUMNS * float(time_axis.place(np.array([time]))[0])
+
+
+def _time_labels(time_axis: Axis, top: int) -> Iterator[str]:
+    for value, label in time_axis.ticks:
+        x = _across(time_axis, value)
+        anchor = "end" if x > WIDTH - _RIGHT - 8 else "middle"
+        yield f'<text class="tick {anchor}" x="{x:.1f}" y="{top + 13}">{escape(label)}</text>'
+    label = axis_label("time", "s", time_axis.factor)
+    yield f'<text class="label middle" x="{_LEFT + _COLUMNS // 2}" y="{top + 26}">{escape(label)}</text>'

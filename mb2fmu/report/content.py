@@ -1,0 +1,157 @@
+"""What stands in the page, as plain records: the template prints them and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from markupsafe import Markup
+
+from mb2fmu.report.chart import LineStyle
+from mb2fmu.report.equations import EquationBlock
+
+State = Literal["good", "bad", "neutral"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the report comes from; what is left empty is not printed.
+
+    Attributes:
+        hashes: What → its hash (the unit, its core, the model file).
+        versions: Software → version.
+        commands: What to type to get the same result again.
+        timings: Step → seconds. Leave it out where the same input must give the same bytes.
+        made: When and where, as text. Leave it out where the same input must give the same bytes.
+    """
+
+    hashes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    commands: tuple[str, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    made: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A term and what is to be said about it; ``number`` is the exact value behind a rounded text."""
+
+    term: str
+    text: str
+    state: State = "neutral"
+    note: str = ""
+    number: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement, in one headline and a few sentences."""
+
+    passed: bool
+    headline: str
+    sentences: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number for people (``text``) and for machines (``value``, reads back to the same bits)."""
+
+    text: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """One line of the table of errors.
+
+    Attributes:
+        name: Variable.
+        anchor: Of its chart, or empty.
+        unit: Of the error and bound.
+        error: Largest error.
+        bound: What it is held against.
+        ratio: Their quotient.
+        bar: Length of the bar, 0 … 100 %, on a logarithmic scale.
+        when: Time of the largest error.
+        state: ``good`` or ``bad``.
+        remark: Whatever else has to be known.
+    """
+
+    name: str
+    anchor: str
+    unit: str
+    error: Number
+    bound: Number
+    ratio: Number
+    bar: float
+    when: Number
+    state: State
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its heading and legend."""
+
+    anchor: str
+    heading: str
+    text: str
+    picture: Markup
+    legend: tuple[tuple[LineStyle, str], ...]
+    state: State = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureGroup:
+    """Charts that belong together."""
+
+    title: str
+    text: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """What one checker or importer said."""
+
+    name: str
+    verdict: str
+    state: State
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRow:
+    """One variable of the unit."""
+
+    name: str
+    symbol: Markup
+    role: str
+    unit: str
+    start: str
+    bounds: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that the page shows, in its order."""
+
+    title: str
+    description: str
+    verdict: Verdict
+    facts: tuple[Fact, ...]
+    picture: Markup
+    drawing: str
+    errors: tuple[ErrorRow, ...]
+    errors_text: str
+    groups: tuple[FigureGroup, ...]
+    balances: FigureGroup | None
+    checks: tuple[CheckRow, ...]
+    equations: tuple[EquationBlock, ...]
+    equations_text: str
+    variables: tuple[VariableRow, ...]
+    provenance: Provenance

@@ -1,0 +1,196 @@
+"""Equations of motion for people: every part by its name, long entries listed apart, very long ones counted only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sm
+from markupsafe import Markup, escape
+
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
+from mb2fmu.report.mathml import MathML, identifier
+
+# An entry with up to INLINE operations stands in its matrix; up to LISTED it stands on a line of its own; a longer one
+# is counted. Matrices over DIMENSION rows and lists over LENGTH lines are not for reading either.
+INLINE = 12
+LISTED = 150
+DIMENSION = 8
+LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class EquationBlock:
+    """One paragraph of equations.
+
+    Attributes:
+        title: What they say.
+        lines: One displayed formula each.
+        note: What has been left out, and how large it is; may be empty.
+    """
+
+    title: str
+    lines: tuple[Markup, ...]
+    note: str = ""
+
+
+class Operations:
+    """Counts operations of expressions as written out, each subexpression looked at once however often it occurs."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+
+    def of(self, *expressions: Any) -> int:
+        """Additions, multiplications, powers and function calls in all ``expressions`` together."""
+        return sum(self._one(sm.sympify(e)) for e in expressions)
+
+    def _one(self, expression: Any) -> int:
+        stack = [expression]
+        while stack:
+            e = stack[-1]
+            missing = [a for a in e.args if a not in self._known]
+            if missing and e not in self._known:
+                stack += missing
+                continue
+            stack.pop()
+            own = 0 if not e.args else max(1, len(e.args) - 1)
+            self._known[e] = own + sum(self._known[a] for a in e.args)
+        return self._known[expression]
+
+
+def equation_blocks(equations: EquationsOfMotion) -> tuple[EquationBlock, ...]:
+    """All that the equations of motion consist of, in the order in which it is evaluated."""
+    writer = _Writer(equations)
+    blocks = [
+        writer.kinematics(),
+        writer.calculated_parameters(),
+        writer.intermediates(),
+        writer.dynamics(),
+        writer.constraints(),
+        writer.auxiliary(),
+        writer.energies(),
+    ]
+    return tuple(block for block in blocks if block.lines or block.note)
+
+
+class _Writer:
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        self.equations = equations
+        self.count = Operations()
+        pairs = zip(equations.u, equations.u_dot, strict=True)
+        self.print = MathML({derivative: _derivative(speed) for speed, derivative in pairs})
+
+    def kinematics(self) -> EquationBlock:
+        k = self.equations.kinematics
+        u = sm.Matrix(self.equations.u)
+        lines, note = self._rows(
+            (_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True)
+        )
+        return EquationBlock("Kinematics", lines, note)
+
+    def calculated_parameters(self) -> EquationBlock:
+        rows = ((self.print.expression(a.symbol), a.expression) for a in self.equations.calculated_parameters)
+        return EquationBlock("Calculated parameters", *self._rows(rows))
+
+    def intermediates(self) -> EquationBlock:
+        """Assignments by their expressions, linear solves by what is solved for."""
+        items = self.equations.intermediates
+        lines = [line for item in items[:LENGTH] for line in self._intermediate(item)]
+        hidden = len(items) - len(items[:LENGTH])
+        note = f"{hidden} further intermediates are not shown." if hidden else ""
+        return EquationBlock("Intermediates", tuple(lines), note)
+
+    def dynamics(self) -> EquationBlock:
+        d = self.equations.dynamics
+        M, f = d.mass_matrix, d.forcing
+        speeds = [self.print.expression(s) for s in self.equations.u_dot]
+        entries = M.rows * M.cols
+        total = self.count.of(*M, *f)
+        size = (
+            f"M has {M.rows} × {M.cols} entries; M and f written out have {total:,} operations"
+            f" ({self.equations.method})."
+        )
+        if max(M.shape) > DIMENSION:
+            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} Too many to be read here.")
+        alone = entries == 1
+        symmetric = M.rows == M.cols and M == M.T
+        matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
+        vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
+        whole = (
+            self.print.matrix(matrix)
+            + self.print.matrix([[s] for s in speeds])
+            + "<mo>=</mo>"
+            + self.print.matrix(vector)
+        )
+        lines, note = self._rows([*listed, *forces])
+        return EquationBlock("Dynamics: M u̇ = f", (_display(whole), *lines), f"{size} {note}".strip())
+
+    def constraints(self) -> EquationBlock:
+        zero = "<mn>0</mn>"
+        rows = [(zero, phi) for _, phi in self.equations.holonomic]
+        c = self.equations.velocity_constraints
+        if c:
+            rows += [(zero, row) for row in c.jacobian * sm.Matrix(self.equations.u) + c.offset]
+        return EquationBlock("Constraints", *self._rows(rows))
+
+    def auxiliary(self) -> EquationBlock:
+        rows = ((_derivative(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
+        return EquationBlock("Auxiliary states", *self._rows(rows))
+
+    def energies(self) -> EquationBlock:
+        energy = self.equations.energy
+        rows = [("<mi>T</mi>", energy.kinetic), ("<mi>V</mi>", energy.potential)]
+        return EquationBlock("Kinetic and potential energy", *self._rows((n, e) for n, e in rows if e is not None))
+
+    def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
+        if isinstance(item, Assignment):
+            yield self._line(self.print.expression(item.symbol), item.expression)
+            return
+        yield _display(
+            "<mrow>"
+            + "<mo>,</mo>".join(self.print.expression(s) for s in item.unknowns[:LENGTH])
+            + f"<mtext> from a linear system of {item.matrix.rows} equations: {escape(item.name)}</mtext></mrow>"
+        )
+
+    def _entries(
+        self, matrix: Any, name: str, *, alone: bool, symmetric: bool
+    ) -> tuple[list[list[str]], list[tuple[str, Any]]]:
+        """The matrix with short entries in place and names for the others, and the others as (name, expression)."""
+        table, listed = [], []
+        for i in range(matrix.rows):
+            row = []
+            for j in range(matrix.cols):
+                entry = matrix[i, j]
+                if self.count.of(entry) <= (LISTED if alone else INLINE):
+                    row.append(self.print.expression(entry))
+                    continue
+                a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
+                index = (
+                    f"{a + 1}" if matrix.cols == 1 else f"{a + 1}{b + 1}" if matrix.cols < 10 else f"{a + 1},{b + 1}"
+                )
+                label = f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
+                row.append(label)
+                if (a, b) == (i, j):
+                    listed.append((label, entry))
+            table.append(row)
+        return table, listed
+
+    def _rows(self, rows: Iterable[tuple[str, Any]]) -> tuple[tuple[Markup, ...], str]:
+        listed = list(rows)
+        lines = tuple(self._line(left, right) for left, right in listed[:LENGTH])
+        hidden = len(listed) - len(lines)
+        return lines, f"{hidden} further lines are not shown." if hidden else ""
+
+    def _line(self, left: str, right: Any) -> Markup:
+        operations = self.count.of(right)
+        text = self.print.expression(right) if operations <= LISTED else f"<mtext>{operations:,} operations</mtext>"
+        return _display(f"<mrow>{left}<mo>=</mo>{text}</mrow>")
+
+
+def _derivative(symbol: Any) -> str:
+    return identifier(str(symbol.name), dots=1)
+
+
+def _display(text: str) -> Markup:
+    return Markup(f'<math display="block">{text}</math>')  # noqa: S704 (names went through escape in mathml.py)

@@ -1,0 +1,249 @@
+"""SymPy expressions as presentation MathML, which browsers show natively: no script, no network.
+
+SymPy has a MathML printer too; it leaves names unescaped, writes entities that are not XML, and prints neither cases
+nor derivative dots, so the few node types that mechanics need are printed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import sympy as sm
+from markupsafe import escape
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanFunction
+
+_NAMES = (
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+    "omicron", "pi", "rho", "", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+)  # fmt: skip
+_GREEK = {name: chr(0x3B1 + k) for k, name in enumerate(_NAMES) if name}
+_GREEK |= {name.capitalize(): chr(ord(letter) - 32) for name, letter in _GREEK.items()} | {"lamda": "λ"}
+_PART = re.compile(r"([A-Za-z]+|\d+|[^A-Za-z\d]+)")
+_SPACE = '<mspace width="0.16em"/>'
+_APPLY = "<mo>&#x2061;</mo>"
+_RELATIONS = {"==": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥"}
+_FUNCTIONS = {
+    "Max": "max",
+    "Min": "min",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "atan2",
+    "log": "ln",
+    "sign": "sgn",
+}
+
+# Binding strengths: what binds weaker than its place asks for is put into parentheses.
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)
+_TEXT = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MathML:
+    """Prints expressions.
+
+    Attributes:
+        symbols: Symbol → MathML, where a symbol is not to be printed by its name.
+    """
+
+    symbols: Mapping[Any, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def expression(self, expression: Any) -> str:
+        """One ``mrow`` for a scalar expression."""
+        return f"<mrow>{self._print(sm.sympify(expression))[0]}</mrow>"
+
+    def matrix(self, entries: list[list[str]]) -> str:
+        """A table of entries that are MathML already; the style sheet draws its brackets, as fonts often cannot."""
+        rows = "".join(f"<mtr>{''.join(f'<mtd>{entry}</mtd>' for entry in row)}</mtr>" for row in entries)
+        return f'<mtable class="matrix">{rows}</mtable>'
+
+    def _print(self, e: Any) -> _TEXT:
+        if e in self.symbols:
+            return self.symbols[e], _ATOM
+        for kind in type(e).__mro__:
+            if kind in _PRINTERS:
+                return _PRINTERS[kind](self, e)
+        return f"<mtext>{escape(str(e))}</mtext>", _ATOM
+
+    def _within(self, e: Any, at_least: int) -> str:
+        text, strength = self._print(e)
+        return text if strength >= at_least else _parenthesized(text)
+
+    def _number(self, e: Any) -> _TEXT:
+        if not e.is_finite:
+            return f"<mtext>{escape(str(e))}</mtext>", _ATOM
+        if e < 0:
+            return f"<mo>−</mo>{self._print(-e)[0]}", _SUM
+        if e.is_Rational and not e.is_Integer:
+            return f"<mfrac><mn>{e.p}</mn><mn>{e.q}</mn></mfrac>", _PRODUCT
+        mantissa, _, exponent = (str(e) if e.is_Integer else repr(float(e))).partition("e")
+        mantissa = mantissa.removesuffix(".0")
+        if not exponent:
+            return f"<mn>{mantissa}</mn>", _ATOM
+        ten = f"<msup><mn>10</mn>{_signed(int(exponent))}</msup>"
+        return (ten, _ATOM) if mantissa == "1" else (f"<mn>{mantissa}</mn><mo>·</mo>{ten}", _PRODUCT)
+
+    def _symbol(self, e: Any) -> _TEXT:
+        return identifier(str(e.name)), _ATOM
+
+    def _sum(self, e: Any) -> _TEXT:
+        text = ""
+        for k, term in enumerate(e.as_ordered_terms()):
+            negative = bool(term.as_coeff_Mul()[0].is_negative)
+            sign = "<mo>−</mo>" if negative else "<mo>+</mo>" if k else ""
+            text += sign + self._within(-term if negative else term, _PRODUCT)
+        return text, _SUM
+
+    def _product(self, e: Any) -> _TEXT:
+        coefficient, rest = e.as_coeff_Mul()
+        if coefficient.is_negative:
+            return f"<mo>−</mo>{self._within(-e, _PRODUCT)}", _SUM
+        over: list[Any] = []
+        under: list[Any] = []
+        if coefficient.is_Rational:
+            over += [] if coefficient.p == 1 else [sm.Integer(coefficient.p)]
+            under += [] if coefficient.q == 1 else [sm.Integer(coefficient.q)]
+        else:
+            over.append(coefficient)
+        for factor in rest.as_ordered_factors():
+            base, exponent = factor.as_base_exp()
+            if exponent.is_Rational and exponent.is_negative:
+                under.append(base**-exponent)
+            else:
+                over.append(factor)
+        if not under:
+            return self._factors(over), _PRODUCT
+        return f"<mfrac>{self._row(over)}{self._row(under)}</mfrac>", _PRODUCT
+
+    def _row(self, factors: list[Any]) -> str:
+        if not factors:
+            return "<mn>1</mn>"
+        return f"<mrow>{self._print(factors[0])[0] if len(factors) == 1 else self._factors(factors)}</mrow>"
+
+    def _factors(self, factors: list[Any]) -> str:
+        """Factors side by side, angle functions last; numbers after the first one need a sign between them."""
+        text = ""
+        ordered = sorted(factors, key=lambda factor: factor.has(sm.sin, sm.cos, sm.tan) and not factor.is_Add)
+        for k, factor in enumerate(ordered):
+            between = "" if k == 0 else "<mo>·</mo>" if factor.is_number else _SPACE
+            text += between + self._within(factor, _PRODUCT)
+        return text
+
+    def _power(self, e: Any) -> _TEXT:
+        base, exponent = e.as_base_exp()
+        if exponent.is_Rational and exponent.is_negative:
+            return f"<mfrac><mn>1</mn>{self._row([base**-exponent])}</mfrac>", _PRODUCT
+        if exponent == sm.Rational(1, 2):
+            return f"<msqrt>{self._print(base)[0]}</msqrt>", _ATOM
+        raised = f"<mrow>{self._print(exponent)[0]}</mrow>"
+        if isinstance(base, sm.Function) and base.func in (sm.sin, sm.cos, sm.tan) and exponent.is_Integer:
+            name = f"<msup><mi>{base.func.__name__}</mi>{raised}</msup>"
+            return f"{name}{_APPLY}{self._arguments(base)}", _POWER
+        return f"<msup><mrow>{self._within(base, _ATOM)}</mrow>{raised}</msup>", _POWER
+
+    def _function(self, e: Any) -> _TEXT:
+        name = str(e.func.__name__)
+        if not e.args or e.args == (sm.Symbol("t"),):
+            return identifier(name), _ATOM
+        return f"{_function_name(name)}{_APPLY}{self._arguments(e)}", _POWER
+
+    def _arguments(self, e: Any) -> str:
+        """Parentheses are left out around a single name: sin θ."""
+        if len(e.args) == 1 and e.args[0].is_Symbol and e.func in (sm.sin, sm.cos, sm.tan):
+            return _SPACE + self._print(e.args[0])[0]
+        return _parenthesized("<mo>,</mo>".join(self._print(argument)[0] for argument in e.args))
+
+    def _absolute(self, e: Any) -> _TEXT:
+        return f"<mrow><mo>|</mo>{self._print(e.args[0])[0]}<mo>|</mo></mrow>", _ATOM
+
+    def _exponential(self, e: Any) -> _TEXT:
+        return f"<msup><mi>e</mi><mrow>{self._print(e.args[0])[0]}</mrow></msup>", _POWER
+
+    def _cases(self, e: Any) -> _TEXT:
+        rows = ""
+        for value, condition in e.args:
+            when = (
+                "<mtext>otherwise</mtext>" if condition == sm.true else f"<mtext>if </mtext>{self._print(condition)[0]}"
+            )
+            rows += f"<mtr><mtd>{self._print(value)[0]}</mtd><mtd>{when}</mtd></mtr>"
+        return f'<mrow><mo>{{</mo><mtable columnalign="left">{rows}</mtable></mrow>', _ATOM
+
+    def _relation(self, e: Any) -> _TEXT:
+        sign = escape(_RELATIONS.get(e.rel_op, e.rel_op))
+        return f"{self._print(e.lhs)[0]}<mo>{sign}</mo>{self._print(e.rhs)[0]}", _SUM
+
+    def _logic(self, e: Any) -> _TEXT:
+        if isinstance(e, sm.Not):
+            return f"<mo>¬</mo>{self._within(e.args[0], _ATOM)}", _POWER
+        sign = {"And": "∧", "Or": "∨"}.get(e.func.__name__, e.func.__name__)
+        return f"<mo>{escape(sign)}</mo>".join(self._within(argument, _ATOM) for argument in e.args), _SUM
+
+    def _derivative(self, e: Any) -> _TEXT:
+        return _dotted(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
+
+
+def identifier(name: str, dots: int = 0) -> str:
+    """A name in mathematical notation, with ``dots`` over it for derivatives by time (at most three).
+
+    ``theta_1`` becomes θ with index 1, ``q12`` q with index 12, ``k_knee`` k with index knee.
+    """
+    stem, _, tail = name.strip("_").partition("_")
+    split = re.fullmatch(r"([A-Za-z]+)(\d+)", stem)
+    if split and (len(split[1]) == 1 or split[1] in _GREEK):
+        stem, tail = split[1], f"{split[2]} {tail}".strip()
+    tail = tail.replace("_", " ").strip()
+    if not stem or not tail:
+        return _dotted(f"<mi>{_letters(stem or name)}</mi>", dots)
+    return f"<msub>{_dotted(f'<mi>{_letters(stem)}</mi>', dots)}{_index(tail)}</msub>"
+
+
+def _dotted(text: str, dots: int) -> str:
+    return f'<mover accent="true">{text}<mo stretchy="false">{"˙¨⃛"[dots - 1]}</mo></mover>' if dots else text
+
+
+def _index(tail: str) -> str:
+    if tail.isdigit():
+        return f"<mn>{tail}</mn>"
+    return f'<mtext class="index">{" ".join(_letters(part) for part in tail.split(" "))}</mtext>'
+
+
+def _letters(name: str) -> str:
+    """Greek names become letters, part by part; all else is escaped."""
+    return "".join(_GREEK.get(part) or str(escape(part)) for part in _PART.findall(name))
+
+
+def _function_name(name: str) -> str:
+    known = _FUNCTIONS.get(name, name)
+    return f"<mi>{escape(known)}</mi>"
+
+
+def _signed(value: int) -> str:
+    return f"<mn>{value}</mn>" if value >= 0 else f"<mrow><mo>−</mo><mn>{-value}</mn></mrow>"
+
+
+def _parenthesized(text: str) -> str:
+    return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
+
+
+_PRINTERS: dict[type, Callable[[MathML, Any], _TEXT]] = {
+    sm.Number: MathML._number,  # noqa: SLF001 (the table belongs to the class)
+    sm.Symbol: MathML._symbol,  # noqa: SLF001
+    sm.Add: MathML._sum,  # noqa: SLF001
+    sm.Mul: MathML._product,  # noqa: SLF001
+    sm.Pow: MathML._power,  # noqa: SLF001
+    sm.Function: MathML._function,  # noqa: SLF001
+    sm.Max: MathML._function,  # noqa: SLF001
+    sm.Min: MathML._function,  # noqa: SLF001
+    sm.Abs: MathML._absolute,  # noqa: SLF001
+    sm.exp: MathML._exponential,  # noqa: SLF001
+    sm.Piecewise: MathML._cases,  # noqa: SLF001
+    Relational: MathML._relation,  # noqa: SLF001
+    BooleanFunction: MathML._logic,  # noqa: SLF001
+    sm.Derivative: MathML._derivative,  # noqa: SLF001
+    type(sm.pi): lambda _printer, _constant: ("<mi>π</mi>", _ATOM),
+}

@@ -1,0 +1,47 @@
+"""Numbers as people read them: few digits, powers of ten raised; the exact value travels beside them in the page."""
+
+from __future__ import annotations
+
+import math
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MINUS = "−"
+
+
+def power_of_ten(exponent: int) -> str:
+    """``10⁻⁶`` for −6."""
+    return f"10{str(exponent).translate(_RAISED)}"
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """A number in ``digits`` significant digits: ``0.0123``, ``1.23·10⁻⁹``, ``∞``, ``not a number``; ``–`` for None."""
+    if value is None:
+        return "–"
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    power = int(exponent)
+    if -4 <= power < 6:
+        text = f"{value:.{max(digits - 1 - power, 0)}f}"
+    else:
+        text = f"{_trimmed(mantissa)}·{power_of_ten(power)}"
+    return _trimmed(text).replace("-", MINUS) if "·" not in text else text.replace("-", MINUS)
+
+
+def exact(value: float) -> str:
+    """The shortest text that reads back to the same bits, for machines and for copying."""
+    return repr(float(value))
+
+
+def plain(value: float) -> str:
+    """A declared number (a start value, a bound) as it was written: ``9.81``, ``0.1``, ``1e-06``, ``2``."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else repr(value)
+
+
+def _trimmed(text: str) -> str:
+    """Without zeros (and point) at the end of a decimal fraction."""
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,40 @@
+"""The page as bytes: fills the template and the style sheet in, nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from mb2fmu.report.content import Page
+
+
+def print_page(page: Page) -> bytes:
+    """One self-contained HTML document in UTF-8: style and pictures within it, no script, no address to load from."""
+    environment = _environment()
+    style = Markup(_source(environment, "page.css").strip())  # noqa: S704 (our own file)
+    text = _template(environment).render(page=page, style=style)
+    lines = (line.rstrip() for line in text.splitlines())
+    return ("\n".join(line for line in lines if line) + "\n").encode()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("mb2fmu.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _template(environment: Environment) -> Template:
+    return environment.get_template("page.html.jinja")
+
+
+def _source(environment: Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
