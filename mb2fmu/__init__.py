@@ -1,1 +1,50 @@
-"""mb2fmu: a mechanism written with SymPy becomes a Functional Mock-up Unit, with the proof that it moves alike."""
+"""mb2fmu: a mechanism written with SymPy becomes a Functional Mock-up Unit, with the proof that it moves alike.
+
+    >>> import mb2fmu                                            # doctest: +SKIP
+    >>> model = mb2fmu.load("models/double_pendulum.py")         # doctest: +SKIP
+    >>> mb2fmu.run(model, "out").validation.passed               # doctest: +SKIP
+    True
+
+The names below are imported when they are first used, so that ``import mb2fmu`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mb2fmu.errors import Mb2FmuError
+    from mb2fmu.model import Parts
+    from mb2fmu.pipeline import Model, RightHandSide, build, derive, export, load, rhs, run, validate
+
+__version__ = "0.1.0"
+__all__ = [
+    "Mb2FmuError",
+    "Model",
+    "Parts",
+    "RightHandSide",
+    "__version__",
+    "build",
+    "derive",
+    "export",
+    "load",
+    "rhs",
+    "run",
+    "validate",
+]
+
+_HOMES = {"Mb2FmuError": "mb2fmu.errors", "Parts": "mb2fmu.model"}
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name from its home, once."""
+    if name.startswith("_") or name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "mb2fmu.pipeline")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

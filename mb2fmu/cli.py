@@ -1,7 +1,424 @@
-"""The command line."""
+"""The command line: ``mb2fmu run | export | validate | equations | new | list``.
+
+Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
+interrupted. Results go to stdout, progress (on a terminal only) and errors to stderr.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import keyword
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import click
+
+from mb2fmu import __version__
+from mb2fmu.errors import Fault, Mb2FmuError, ModelError
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from mb2fmu.pipeline import Timing
+    from mb2fmu.validation import ValidationResult
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+INTERNAL, INTERRUPTED = 70, 130
+PIPED_WIDTH = 120
+EPILOG = """\b
+Exit codes:
+  0   good
+  1   the FMU fell short of a bound
+  2   the input is wrong: model file, option, or the FMU handed over
+  3   a tool (compiler, importer) failed
+  70  a fault of mb2fmu itself
+"""
+
+
+class _Commands(click.Group):
+    """Turns errors into messages on stderr and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; see the exit codes above."""
+        session = ctx.ensure_object(dict)
+        try:
+            return super().invoke(ctx)
+        except Mb2FmuError as error:
+            if session.get("debug"):
+                traceback.print_exception(error, file=sys.stderr)
+            click.echo(f"mb2fmu: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("mb2fmu: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command line and ends the process."""
+    session: dict[str, bool] = {}
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
+    sys.excepthook = _internal_error(session)
+    commands(prog_name="mb2fmu", obj=session)
+
+
+def _internal_error(
+    session: Mapping[str, bool],
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """An ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
+
+    def hook(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+        if session.get("debug"):
+            traceback.print_exception(kind, error, where, file=sys.stderr)
+        reason = traceback.format_exception_only(kind, error)[-1].strip()
+        click.echo(f"mb2fmu: a fault of mb2fmu, not of your model: {reason}", err=True)
+        if not session.get("debug"):
+            click.echo("    → run it again with --debug to see where, and report it", err=True)
+        raise SystemExit(INTERNAL)
+
+    return hook
+
+
+def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(dict)["debug"] = value
+
+
+def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in values]
+    wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
+    if wrong:
+        raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set N=4")
+    return {name: value for name, _, value in pairs}
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator from several, shown in ``--help`` in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
+_set = click.option(
+    "--set",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_assignments,
+    help="Argument of the model function, e.g. --set N=4. May be repeated.",
+)
+_method = click.option(
+    "--method",
+    type=click.Choice(["auto", "kane", "tmt", "lagrange"]),
+    default="auto",
+    show_default=True,
+    help="Formulation of the equations of motion; auto takes the first that applies.",
+)
+_backend = click.option(
+    "--backend",
+    type=click.Choice(["python"]),
+    default="python",
+    show_default=True,
+    help="Language of the unit. python: built with pythonfmu, the importing tool needs Python with NumPy.",
+)
+_fmi = click.option("--fmi", type=click.Choice(["2", "3"]), default="2", show_default=True, help="FMI version.")
+_folder = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+_json_file = click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Also write the verdict and all numbers as JSON; - writes them to stdout instead of the table.",
+)
+_debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_debug, help="Show the traceback of an error."
+)
+
+
+class _Progress:
+    """Shows the stages and what they took: on stderr, on a terminal only."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def started(self, stage: str) -> None:
+        """Adds a line."""
+        self._task = self._progress.add_task(stage, total=1)
+
+    def finished(self, timing: Timing) -> None:
+        """Ends it, with its time."""
+        if self._task is not None:
+            self._progress.update(self._task, completed=1, description=f"{timing.stage} [dim]{timing.seconds:.2f} s")
+
+
+def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
+    """Prints a verdict and where to find what was written; ends with exit code 0 or 1."""
+    from rich.console import Console
+
+    from mb2fmu.report.terminal import verdict_blocks
+
+    to_stdout = json_file is not None and str(json_file) == "-"
+    if json_file is not None:
+        text = result.to_json(timings=True)
+        if to_stdout:
+            click.echo(text, nl=False)
+        else:
+            json_file.write_text(text, encoding="utf-8")
+    if not to_stdout:
+        console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+        for block in verdict_blocks(result, console.width):
+            console.print(block)
+        for what, path in files.items():
+            console.print(f"{what}: {path}", soft_wrap=True, highlight=False, markup=False)
+    click.get_current_context().exit(0 if result.passed else 1)
+
+
+@click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="mb2fmu")
+def commands() -> None:
+    """Turns mechanisms written with SymPy mechanics into FMUs, and proves that they move alike.
+
+    \b
+    Start here:
+      mb2fmu new swing                   writes models/swing.py, a commented model that works
+      mb2fmu run models/swing.py         derives, exports, validates, reports
+      mb2fmu COMMAND --help              says all about a command
+
+    A model file is Python with one function annotated "-> Model".
+    """
+
+
+@commands.command(short_help="The whole way: derive, export, validate, report.")
+@_options(_model, _folder, _method, _set, _backend, _fmi, _json_file, _debug_option)
+def run(
+    model: Path,
+    folder: Path,
+    method: Any,
+    arguments: dict[str, str],
+    backend: Any,
+    fmi: Any,
+    json_file: Path | None,
+) -> None:
+    """Derives, exports, validates and reports a model: the whole way.
+
+    Writes DIR/<ModelName>.fmu (with the report inside) and DIR/<ModelName>.html. Exit code 0 only if the FMU passed.
+
+    \b
+    Examples:
+      mb2fmu run models/double_pendulum.py
+      mb2fmu run models/n_link_pendulum.py --set N=4 --method tmt -o /tmp/four
+    """
+    from mb2fmu import pipeline
+
+    with _Progress() as progress:
+        result = pipeline.run(
+            model, folder, arguments=arguments, method=method, backend=backend, fmi=fmi, observer=progress
+        )
+    _show(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
+
+
+@commands.command(short_help="Write an FMU without running it.")
+@_options(_model, _folder, _method, _set, _backend, _fmi)
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
+@_debug_option
+def export(
+    model: Path,
+    folder: Path,
+    method: Any,
+    arguments: dict[str, str],
+    backend: Any,
+    fmi: Any,
+    as_json: bool,
+) -> None:
+    """Writes DIR/<ModelName>.fmu without running it.
+
+    \b
+    Examples:
+      mb2fmu export models/cart_pole.py -o out
+      mb2fmu export models/cart_pole.py -o out --method lagrange --json
+    """
+    from mb2fmu import pipeline
+
+    with _Progress() as progress:
+        exported = pipeline.export(
+            model, folder, arguments=arguments, method=method, backend=backend, fmi=fmi, observer=progress
+        )
+    derivation = exported.build.derivation
+    facts = {
+        "model": derivation.definition.name,
+        "fmu": str(exported.path),
+        "sha256": hashlib.sha256(exported.path.read_bytes()).hexdigest(),
+        "token": exported.build.interface.token,
+        "fmi": "2.0",
+        "backend": backend,
+        "method": derivation.equations.method,
+        "states": len(derivation.equations.states),
+        "variables": len(exported.build.interface.variables),
+        "operations": derivation.operations,
+        "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
+    }
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    click.echo("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
+    click.echo(f"FMU: {exported.path}")
+
+
+@commands.command(short_help="Run any FMU against a model's reference.")
+@click.argument("fmu", type=click.Path(path_type=Path), metavar="UNIT.fmu")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="MODEL.py",
+    help="Model file whose reference the FMU has to meet.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Also write the report page.",
+)
+@_options(_set, _json_file, _debug_option)
+def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, str], json_file: Path | None) -> None:
+    """Runs any FMU against the model's independently integrated reference.
+
+    The FMU may come from any tool; its variables are found by name.
+
+    \b
+    Examples:
+      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py
+      mb2fmu validate theirs.fmu --model models/cart_pole.py --json verdict.json --report verdict.html
+    """
+    from mb2fmu import pipeline
+
+    with _Progress() as progress:
+        validated = pipeline.validate(fmu, model, arguments=arguments, page=report, observer=progress)
+    _show(validated.result, json_file, {"report": report} if report else {})
+
+
+@commands.command(short_help="Show the equations of motion.")
+@_options(_model, _method, _set)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "latex", "python"]),
+    default="text",
+    show_default=True,
+    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy.",
+)
+@_debug_option
+def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) -> None:
+    """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
+
+    \b
+    Examples:
+      mb2fmu equations models/double_pendulum.py
+      mb2fmu equations models/rolling_disc.py --method tmt --format latex
+      mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
+    """
+    from mb2fmu import pipeline
+    from mb2fmu.report.listing import listing, operation_counts
+
+    with _Progress() as progress:
+        derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
+    click.echo(listing(derivation.equations, derivation.definition.name, form), nl=False)
+    if form == "text":
+        click.echo("\nOperations, written out")
+        for part, count in operation_counts(derivation.equations).items():
+            click.echo(f"  {part}: {count:,}")
+        click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
+        click.echo(f"  x': {derivation.operations:,}")
+
+
+@commands.command(short_help="Write a commented, working model to start from.")
+@click.argument("name")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("models"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+@_debug_option
+def new(name: str, folder: Path) -> None:
+    """Writes DIR/NAME.py: a commented, working model to start from.
+
+    \b
+    Example:
+      mb2fmu new swing && mb2fmu run models/swing.py
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    if not name.isidentifier() or keyword.iskeyword(name) or not name.isascii():
+        raise ModelError(
+            "no model was written:",
+            [Fault("a model's name is a Python identifier: letters, digits and _", name, "for example: my_robot")],
+        )
+    path = folder / f"{name}.py"
+    template = resources.files("mb2fmu.model").joinpath("templates/new_model.py.jinja").read_text(encoding="utf-8")
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 (Python, not HTML)
+    title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(environment.from_string(template).render(name=name, title=title))
+    except FileExistsError:
+        raise ModelError(
+            "no model was written:", [Fault("is there already", str(path), "choose another name, or another -o DIR")]
+        ) from None
+    click.echo(f"{path}: run it with: mb2fmu run {path}")
+
+
+@commands.command("list", short_help="List the models of a folder.")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("models"), metavar="[DIR]")
+@_debug_option
+def list_models(folder: Path) -> None:
+    """Lists the models in DIR (models) with a line each, without running them."""
+    from mb2fmu.model import list_models as listed_in
+
+    listed = listed_in(folder)
+    if not listed:
+        click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
+        return
+    width = max(len(model.name) for model in listed)
+    for model in listed:
+        click.echo(f"{model.name:{width}}  {model.summary}")

@@ -1,1 +1,335 @@
-"""The way of the data: the only place that composes stages."""
+"""The way of the data: the only place that composes stages.
+
+    Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
+         → FmuInterface → FileTree (sources, description) → FileTree (core unit)        build
+         → .fmu                                                                         export
+         → ValidationResult                                                             validate
+         → report → .fmu with its report                                                run
+
+Every function returns a frozen record with all intermediates, so that showing equations or a program is a print. Time
+is read here for the observer and for the page beside the unit only; it never enters a unit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+import mb2fmu.model
+from mb2fmu import formulation, lowering, mechanism
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.lowering import program as program_stage
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import EquationsOfMotion, Method
+    from mb2fmu.filetree import FileTree
+    from mb2fmu.interface import FmuInterface
+    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.model import ModelDefinition
+    from mb2fmu.validation import ValidationResult
+
+Floats = npt.NDArray[np.float64]
+Backend = Literal["python"]
+FmiVersion = Literal["2", "3"]
+AnyModel = mb2fmu.model.Model | Path | str
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one stage took, in s of wall clock."""
+
+    stage: str
+    seconds: float
+
+
+class Observer(Protocol):
+    """Is told which stage runs; the pipeline itself prints nothing."""
+
+    def started(self, stage: str) -> None:
+        """A stage begins."""
+
+    def finished(self, timing: Timing) -> None:
+        """It ended, without an error."""
+
+
+class _Stopwatch:
+    """Times stages and tells the observer."""
+
+    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
+        self._observer = observer
+        self._timings = [*before]
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        if self._observer:
+            self._observer.started(stage)
+        begin = time.perf_counter()
+        yield
+        timing = Timing(stage, time.perf_counter() - begin)
+        self._timings.append(timing)
+        if self._observer:
+            self._observer.finished(timing)
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        return tuple(self._timings)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """From the model to its program.
+
+    Attributes:
+        definition: The checked model.
+        mechanism: The mechanism as plain records.
+        equations: The equations of motion by the chosen formulation.
+        program: The same as one scalar graph.
+        timings: Of the stages so far.
+    """
+
+    definition: ModelDefinition
+    mechanism: Mechanism
+    equations: EquationsOfMotion
+    program: program_stage.Program
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """From the program to a whole unit, in memory.
+
+    Attributes:
+        derivation: What it was made from.
+        interface: What an importer sees.
+        sources: The unit's code.
+        description: ``modelDescription.xml``.
+        core: The whole unit, without its report.
+        timings: Of the stages so far.
+    """
+
+    derivation: Derivation
+    interface: FmuInterface
+    sources: FileTree
+    description: FileTree
+    core: FileTree
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A unit on disk: ``build`` and the archive's ``path``."""
+
+    build: Build
+    path: Path
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A verdict on a unit.
+
+    Attributes:
+        reference_derivation: The model's equations that the reference was integrated from.
+        result: The verdict and all it rests on.
+        page: The report page, if one was asked for.
+        timings: Of the stages so far.
+    """
+
+    reference_derivation: Derivation
+    result: ValidationResult
+    page: Path | None
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The whole way.
+
+    Attributes:
+        exported: The unit; its archive holds the report too.
+        validated: The verdict on its core.
+        page: The report beside the unit, with timings.
+        timings: Of all stages.
+    """
+
+    exported: Exported
+    validated: Validated
+    page: Path
+    timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.validated.result.passed
+
+
+class Model(mb2fmu.model.Model):
+    """The model that users write; here because ``rhs`` needs all stages down to the program."""
+
+    __doc__ = mb2fmu.model.Model.__doc__
+
+    def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
+        """The equations of motion as a NumPy callable, without any FMU."""
+        return rhs(self, method=method)
+
+
+@dataclass(frozen=True, slots=True)
+class RightHandSide:
+    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
+
+    Attributes:
+        states: Names of x = (q, independent u, z), as in the mechanics.
+        inputs: Names of r.
+        parameters: Names of the free parameters p.
+        x0: Start values of the states.
+        r0: Start values of the inputs, used where no others are given.
+        p0: Values of the parameters, used where no others are given.
+        evaluate: The program's ``rhs`` as a NumPy callable.
+        evaluate_outputs: The program's ``outputs`` likewise.
+        output_names: FMU names of the outputs.
+    """
+
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    x0: Floats
+    r0: Floats
+    p0: Floats
+    evaluate: lowering.Evaluator
+    evaluate_outputs: lowering.Evaluator
+    output_names: tuple[str, ...]
+
+    def __call__(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
+        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def outputs(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
+        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+
+def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
+    """The model that a model file's function returns; ``arguments`` replace the function's defaults."""
+    return mb2fmu.model.load(Path(path), arguments or {})
+
+
+def derive(
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    observer: Observer | None = None,
+) -> Derivation:
+    """Path or Model → ModelDefinition → Mechanism → EquationsOfMotion → Program.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        method: Formulation; ``auto`` takes the first that applies.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    stage = _Stopwatch(observer)
+    with stage("load the model"):
+        loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
+    with stage("check it"):
+        definition = mb2fmu.model.check(loaded)
+    with stage("read the mechanics"):
+        read = mechanism.read(definition)
+    with stage("form the equations of motion"):
+        equations = formulation.formulate(read, method)
+    with stage("lower them to a program"):
+        program = lowering.lower(equations)
+    return Derivation(definition, read, equations, program, stage.timings)
+
+
+def build(
+    derivation: Derivation, *, backend: Backend = "python", fmi: FmiVersion = "2", observer: Observer | None = None
+) -> Build:
+    """Program → FmuInterface → sources and description → core unit, all in memory.
+
+    Raises:
+        EmitError: If the backend does not make units of that FMI version.
+    """
+    from mb2fmu import interface, package
+    from mb2fmu.emit import python, xml
+
+    if fmi != "2":
+        fault = Fault(f"--backend {backend} builds FMI 2.0 units, not FMI {fmi}.0", "--fmi", "use --fmi 2")
+        raise EmitError("this unit cannot be built:", [fault])
+    stage = _Stopwatch(observer, derivation.timings)
+    with stage("describe the unit"):
+        described = interface.describe(derivation.definition, derivation.equations, derivation.program)
+    with stage("emit its code"):
+        sources = python.emit(derivation.program, described)
+        description = xml.emit(described)
+    with stage("build it with pythonfmu"):
+        core = package.build_pythonfmu(sources, description, described)
+    return Build(derivation, described, sources, description, core, stage.timings)
+
+
+def export(
+    model: AnyModel,
+    folder: Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    backend: Backend = "python",
+    fmi: FmiVersion = "2",
+    observer: Observer | None = None,
+) -> Exported:
+    """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`."""
+    from mb2fmu import package
+
+    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    built = build(derivation, backend=backend, fmi=fmi, observer=observer)
+    stage = _Stopwatch(observer, built.timings)
+    path = Path(folder) / f"{derivation.definition.name}.fmu"
+    with stage("pack it"):
+        package.pack(built.core, path)
+    return Exported(built, path, stage.timings)
+
+
+def rhs(
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+) -> RightHandSide:
+    """The equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
+    derivation = derive(model, arguments=arguments, method=method)
+    definition, equations, program = derivation.definition, derivation.equations, derivation.program
+    independent = (definition.speeds[i] for i in equations.u_independent)
+    x = [c.start for c in definition.coordinates] + [s.start for s in independent]
+    return RightHandSide(
+        states=program.layout.states,
+        inputs=program.layout.inputs,
+        parameters=program.layout.parameters,
+        x0=np.array(x + [z.start for z in definition.auxiliary_states]),
+        r0=np.array([signal.start for signal in definition.inputs]),
+        p0=np.array([p.value for p in definition.parameters if not p.calculated], dtype=float),
+        evaluate=lowering.evaluator(program, "rhs"),
+        evaluate_outputs=lowering.evaluator(program, "outputs"),
+        output_names=program.entries["outputs"].labels,
+    )

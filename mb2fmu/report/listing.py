@@ -60,7 +60,7 @@ def listing(equations: EquationsOfMotion, name: str, form: Format = "text", valu
 
 
 def sections(equations: EquationsOfMotion) -> Iterator[Section]:
-    """All parts that are not empty, in the order in which they are evaluated; matrices by their entries that are not 0."""
+    """All parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
     q_dot = k.matrix * u + k.offset
@@ -202,7 +202,7 @@ class _PythonListing:
         """Kinematics K, k0; dynamics M, f; constraints A, b, gamma."""
         e, c = self.equations, self.equations.velocity_constraints
         yield "def equations(t, q, u, z, r, p):"
-        yield '    """K, k0 with q\' = K u + k0; M, f with M u\' = f; A, b, gamma with A u + b = 0, A u\' + gamma = 0."""'
+        yield '    """K, k0, M, f, A, b, gamma with q\' = K u + k0, M u\' = f, A u + b = 0, A u\' + gamma = 0."""'
         yield from self._unpack(e.q, "q")
         yield from self._unpack(e.u, "u")
         yield from self._unpack(e.z, "z")

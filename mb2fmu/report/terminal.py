@@ -1,0 +1,92 @@
+"""The verdict in a terminal: one table of errors, one of invariants, what the checkers said, one last line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+
+# Below this width (in characters) a table keeps only the columns that the verdict needs.
+NARROW = 88
+_STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
+
+
+def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
+    """What to print one after another on a terminal of that ``width``."""
+    yield _variables(result, wide=width >= NARROW)
+    if result.invariants:
+        yield _invariants(result, wide=width >= NARROW)
+    for finding in result.conformance:
+        yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
+    for note in result.notes:
+        yield Text(f"note: {note}")
+    yield verdict_line(result)
+
+
+def verdict_line(result: ValidationResult) -> Text:
+    """Passed or not, and by how much."""
+    judged: list[VariableResult | InvariantResult] = [*result.variables, *result.invariants]
+    if result.passed:
+        worst = max(judged, key=lambda item: item.ratio)
+        largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
+        return Text(
+            f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}", style="bold green"
+        )
+    lacking = [item.name for item in judged if item.verdict != "passed"]
+    errors = sum(finding.severity == "error" for finding in result.conformance)
+    reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
+    reasons += [f"{errors} errors found by the checkers"] if errors else []
+    return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _variables(result: ValidationResult, *, wide: bool) -> Table:
+    table = _table("FMU against the reference", "variable", "unit", "range", "error", "bound", "error/bound", wide=wide)
+    for variable in result.variables:
+        reason = f" ({variable.reason})" if variable.reason and wide else ""
+        verdict = Text(f"{variable.verdict}{reason}", style=_STYLES[variable.verdict])
+        columns = [
+            variable.name,
+            variable.unit,
+            _number(variable.range),
+            _number(variable.error),
+            _number(variable.bound),
+        ]
+        horizon = [_number(variable.at), _number(variable.horizon)] if wide else []
+        kept = columns if wide else [columns[0], *columns[3:]]
+        table.add_row(*kept, _number(variable.ratio), *horizon, verdict)
+    return table
+
+
+def _invariants(result: ValidationResult, *, wide: bool) -> Table:
+    table = _table("Held over the whole run", "invariant", "unit", None, "value", "bound", "value/bound", wide=wide)
+    for item in result.invariants:
+        columns = [item.name, item.unit, _number(item.value), _number(item.bound)]
+        kept = columns if wide else [columns[0], *columns[2:]]
+        at = [_number(item.at), ""] if wide else []
+        table.add_row(*kept, _number(item.ratio), *at, Text(item.verdict, style=_STYLES[item.verdict]))
+    return table
+
+
+def _table(title: str, first: str, unit: str, spread: str | None, *numbers: str, wide: bool) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column(first, overflow="fold")
+    if wide:
+        table.add_column(unit)
+        if spread:
+            table.add_column(spread, justify="right")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("at t in s", justify="right", no_wrap=True)
+        table.add_column("judged to", justify="right", no_wrap=True)
+    table.add_column("verdict")
+    return table
