@@ -1,1 +1,12 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Package: files become an archive, and an archive becomes files again.
+
+Input: ``FileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``FileTree`` in one.
+
+Promises: the same files give the same bytes, whatever the day, folder, user or machine; an archive appears whole or not at
+all; what is no FMU is refused. Must not change what is in the files.
+"""
+
+from mb2fmu.package.archive import pack, unpack
+from mb2fmu.package.pythonfmu import build_pythonfmu
+
+__all__ = ["build_pythonfmu", "pack", "unpack"]

@@ -1,0 +1,65 @@
+"""Evaluation of the generated entry points: fast where everything is regular, careful where it is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .description import Description, Function
+from .failures import UndefinedError
+
+Numbers = Sequence[float]
+_NONE: tuple[float, ...] = ()
+
+
+class Equations:
+    """The entry points for one set of parameters; what depends on them only is computed once.
+
+    Args:
+        description: Of the unit.
+        parameters: Values of the free parameters, copied.
+    """
+
+    def __init__(self, description: Description, parameters: Numbers) -> None:
+        self._description = description
+        self._parameters = tuple(parameters)
+        self._prepared: dict[str, tuple[Function, Numbers]] = {}
+
+    def __call__(self, entry: str, t: float, x: Numbers, r: Numbers) -> Numbers:
+        """All results of an entry point.
+
+        Args:
+            entry: Its name.
+            t: Time, s.
+            x: State.
+            r: Inputs.
+
+        Raises:
+            UndefinedError: If one of them has no finite value here.
+        """
+        try:
+            try:
+                function, prepared = self._prepared.get(entry) or self._prepare(entry)
+                values = function(t, x, r, self._parameters, _NONE, _NONE, prepared)
+            except (ArithmeticError, ValueError):
+                # The branch of a selection that is not taken may be undefined: decide with inf and NaN.
+                values = self._careful(entry, t, x, r)
+        except self._description.singular as singular:
+            raise UndefinedError(str(singular)) from singular
+        if not all(map(math.isfinite, values)):
+            raise UndefinedError(f"{entry} has no finite value at {t!r} s")
+        return values
+
+    def _prepare(self, entry: str) -> tuple[Function, Numbers]:
+        function, prepare = self._description.entries[entry]
+        self._prepared[entry] = function, prepare(self._parameters)
+        return self._prepared[entry]
+
+    def _careful(self, entry: str, t: float, x: Numbers, r: Numbers) -> Numbers:
+        function, prepare = self._description.careful_entries[entry]
+        with np.errstate(all="ignore"):
+            arrays = [np.asarray(values, dtype=np.float64) for values in (x, r, self._parameters)]
+            values = function(np.float64(t), *arrays, _NONE, _NONE, prepare(arrays[2]))
+            return [float(value) for value in values]

@@ -1,0 +1,43 @@
+"""Dense linear solves by pivoted LU, in Python: systems here are small, and the bits are the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .failures import UndefinedError
+
+
+def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[float]]:
+    """Factors a square matrix (in place) and returns a function that solves with it.
+
+    Raises:
+        UndefinedError: If it is singular or not finite.
+    """
+    n = len(matrix)
+    order = list(range(n))
+    for k in range(n):
+        best = max(range(k, n), key=lambda i: abs(matrix[i][k]))
+        matrix[k], matrix[best] = matrix[best], matrix[k]
+        order[k], order[best] = order[best], order[k]
+        upper = matrix[k]
+        pivot = upper[k]
+        if not 0.0 < abs(pivot) < float("inf"):
+            raise UndefinedError(f"the matrix of the implicit method is singular: pivot {k} is {pivot!r}")
+        for row in matrix[k + 1 :]:
+            factor = row[k] / pivot
+            row[k] = factor
+            if factor:
+                for j in range(k + 1, n):
+                    row[j] -= factor * upper[j]
+
+    def solve(right: Sequence[float]) -> list[float]:
+        x = [right[i] for i in order]
+        for i in range(1, n):
+            row = matrix[i]
+            x[i] -= sum(row[j] * x[j] for j in range(i))
+        for i in range(n - 1, -1, -1):
+            row = matrix[i]
+            x[i] = (x[i] - sum(row[j] * x[j] for j in range(i + 1, n))) / row[i]
+        return x
+
+    return solve

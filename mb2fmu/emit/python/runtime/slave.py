@@ -1,0 +1,293 @@
+"""The FMI 2.0 co-simulation slave: life cycle, variables, communication steps, state.
+
+What pythonfmu's binary (0.7) does with this class, and what follows from it:
+
+- ``do_step`` returning False becomes fmi2Discard: the step was refused and the state is as before.
+- Any exception becomes fmi2Fatal, and the binary then releases its references to the instance, its class and its log
+  queue, which it releases once more when the instance is freed. :func:`_guarded` adds those references, so that an
+  importer may free (or go on with) an instance after an error.
+- ``fmi2Reset`` makes a new instance: nothing is left of the old one.
+- Messages go through a queue; the binary filters them by category. They are used as a format: no percent signs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+from pythonfmu import Fmi2Slave
+from pythonfmu.enums import Fmi2Status
+
+from .description import Description, Value
+from .equations import Equations
+from .explicit import DormandPrince
+from .failures import RefusedError, StepError, UndefinedError
+from .fixed import RungeKutta4
+from .implicit import Rodas
+from .linear import factored
+from .state import Snapshot, packed, unpacked
+from .stepping import Integrator, Memory, Tolerance
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+INSTANTIATED, INITIALIZATION, STEPPING, TERMINATED = range(4)
+EPSILON = 2.0**-52
+_keep: Callable[[ctypes.py_object[Any]], None] = ctypes.pythonapi.Py_IncRef
+ctypes.pythonapi.Py_IncRef.restype = None
+ctypes.pythonapi.Py_IncRef.argtypes = [ctypes.py_object]
+
+
+def _guarded(method: Callable[P, R]) -> Callable[P, R]:
+    """Logs an exception, and keeps alive what the binary releases once too often after one."""
+
+    @functools.wraps(method)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except (RefusedError, UndefinedError) as error:
+            slave: Any = args[0]
+            for released in (slave, type(slave), slave.log_queue):
+                _keep(ctypes.py_object(released))
+            slave.report(Fmi2Status.error, str(error))
+            raise
+
+    return guarded
+
+
+class _Values(dict[str, Sequence[float]]):
+    """Vectors by name; those that an entry point computes are computed when they are first asked for."""
+
+    def __init__(self, compute: Callable[[str], Sequence[float]]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, name: str) -> Sequence[float]:
+        values = self._compute(name)
+        self[name] = values
+        return values
+
+
+class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
+    """One instance of a unit. Subclasses say which unit it is.
+
+    Attributes:
+        unit: Which unit it is.
+    """
+
+    unit: ClassVar[Description]
+    log_categories: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        unit = self.unit
+        self.modelName = unit.name
+        self.phase = INSTANTIATED
+        self.steps = 0
+        self.time = 0.0
+        self.stop = math.inf
+        self.tolerance = unit.tolerance
+        self.x = [value.start for value in unit.states]
+        self.r = [value.start for value in unit.inputs]
+        self.p = [value.start for value in unit.parameters]
+        self.equations = Equations(unit, self.p)
+        self.memory = Memory()
+        self.integrator = self._make_integrator()
+        self.values = _Values(self._computed)
+        self._forget()
+
+    # --- life cycle ---------------------------------------------------------------------------------------------------
+
+    @_guarded
+    def setup_experiment(
+        self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
+    ) -> None:
+        """Takes start time, stop time (s) and relative tolerance."""
+        if not math.isfinite(start_time):
+            raise RefusedError(f"the start time is {start_time!r}")
+        if stop_time is not None and not stop_time > start_time:
+            raise RefusedError(f"the stop time {stop_time!r} is not after the start time {start_time!r}")
+        self.time = start_time
+        self.stop = math.inf if stop_time is None else stop_time
+        if tolerance is not None and 0.0 < tolerance < math.inf:
+            self.tolerance = tolerance
+            self.integrator = self._make_integrator()
+        self._forget()
+
+    def enter_initialization_mode(self) -> None:
+        """From now on start values of approximate variables are not taken any more; there are none."""
+        self.phase = INITIALIZATION
+
+    def exit_initialization_mode(self) -> None:
+        """From now on the unit steps."""
+        self.phase = STEPPING
+
+    def terminate(self) -> None:
+        """The results stay readable."""
+        self.phase = TERMINATED
+
+    # --- variables ----------------------------------------------------------------------------------------------------
+
+    @_guarded
+    def get_real(self, vrs: Sequence[int]) -> list[float]:
+        """Values by value reference; computes what has not been computed since the last change, and no more."""
+        values, where = self.values, self.unit.variables
+        try:
+            return [values[source][index] for source, index in map(where.__getitem__, vrs)]
+        except KeyError as unknown:
+            raise RefusedError(f"there is no variable with value reference {unknown}") from unknown
+
+    @_guarded
+    def set_real(self, vrs: Sequence[int], values: Sequence[float]) -> None:
+        """Sets inputs, parameters and start values: all of them, or none if one is refused."""
+        places = [self._settable(vr, value) for vr, value in zip(vrs, values, strict=True)]
+        changed: set[int] = set()
+        for (vector, index), value in zip(places, values, strict=True):
+            if vector[index] != value:
+                vector[index] = value
+                changed.add(id(vector))
+        if changed:
+            if id(self.p) in changed:
+                self.equations = Equations(self.unit, self.p)
+            self.memory = self.memory.after_change()
+            self._forget()
+
+    def _settable(self, vr: int, value: float) -> tuple[list[float], int]:
+        source, index = self.unit.variables.get(vr, ("", 0))
+        if not source:
+            raise RefusedError(f"there is no variable with value reference {vr}")
+        kinds: dict[str, tuple[list[float], Sequence[Value]]] = {
+            "input": (self.r, self.unit.inputs),
+            "parameter": (self.p, self.unit.parameters),
+            "state": (self.x, self.unit.states),
+        }
+        if source not in kinds:
+            raise RefusedError(f"the variable with value reference {vr} is computed and cannot be set")
+        vector, declared = kinds[source]
+        quantity = declared[index]
+        if not math.isfinite(value):
+            raise RefusedError(f"{quantity.name} cannot be {value!r}")
+        if self.phase == TERMINATED:
+            raise RefusedError(f"{quantity.name} cannot be set after termination")
+        if self.phase == STEPPING and source != "input" and not quantity.tunable:
+            raise RefusedError(f"{quantity.name} can be set before the end of initialization only")
+        return vector, index
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Advances from ``current_time`` by ``step_size`` (s) with inputs held.
+
+        Returns:
+            False if the step cannot be made; the state is then as before and the log says why.
+        """
+        try:
+            self._check_step(current_time, step_size)
+            end = current_time + step_size
+            x, memory = self.integrator.advance(self._right_hand_side(), current_time, self.x, end, self.memory)
+        except (RefusedError, StepError) as refusal:
+            self.report(Fmi2Status.discard, str(refusal))
+            return False
+        self.x, self.memory, self.time = x, memory, end
+        self.steps += 1
+        self._forget()
+        if memory.slope:
+            self.values["rhs"] = memory.slope
+        return True
+
+    def _check_step(self, current_time: float, step_size: float) -> None:
+        if self.phase != STEPPING:
+            raise RefusedError("a step is possible after initialization and before termination only")
+        if not 0.0 < step_size < math.inf or not math.isfinite(current_time):
+            raise RefusedError(f"a step of {step_size!r} s from {current_time!r} s is no step")
+        end = current_time + step_size
+        if end <= current_time:
+            raise RefusedError(f"a step of {step_size!r} s from {current_time!r} s is lost in round-off")
+        # An importer that adds up its steps may be off by half a unit in the last place for each of them.
+        slack = 1e-6 * step_size + (self.steps + 16) * EPSILON * max(abs(current_time), abs(end))
+        if abs(current_time - self.time) > slack:
+            raise RefusedError(f"a step from {current_time!r} s is asked for, but the unit is at {self.time!r} s")
+        if end > self.stop + slack:
+            raise RefusedError(f"a step to {end!r} s goes past the stop time {self.stop!r} s")
+
+    def _right_hand_side(self) -> Callable[[float, Sequence[float]], Sequence[float]]:
+        equations, r = self.equations, self.r
+
+        def rhs(t: float, x: Sequence[float]) -> Sequence[float]:
+            return equations("rhs", t, x, r)
+
+        return rhs
+
+    def _linearize(self, t: float, x: Sequence[float]) -> tuple[list[list[float]], Sequence[float]]:
+        n = len(x)
+        flat = self.equations("jacobian", t, x, self.r)
+        return [list(flat[i * n : i * n + n]) for i in range(n)], flat[n * n :]
+
+    def _make_integrator(self) -> Integrator:
+        unit = self.unit
+        if unit.solver == "fixed":
+            return RungeKutta4(unit.internal_step)
+        tolerance = Tolerance(self.tolerance, tuple(value.nominal for value in unit.states))
+        if unit.solver == "implicit":
+            return Rodas(tolerance, self._linearize, factored)
+        return DormandPrince(tolerance)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _computed(self, entry: str) -> Sequence[float]:
+        return self.equations(entry, self.time, self.x, self.r)
+
+    def _forget(self) -> None:
+        """Drops all computed values, because what they were computed from has changed."""
+        values = self.values
+        values.clear()
+        values["time"] = (self.time,)
+        values["state"] = self.x
+        values["input"] = self.r
+        values["parameter"] = self.p
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    @_guarded
+    def _get_fmu_state(self) -> bytes:
+        memory = self.memory
+        numbers = [self.time, self.stop, self.tolerance, *self.x, *self.r, *self.p]
+        numbers += [memory.step, memory.error, *memory.slope]
+        return packed(Snapshot(self.phase, self.steps, numbers), self.unit.token)
+
+    @_guarded
+    def _set_fmu_state(self, state: bytes) -> None:
+        snapshot = unpacked(state, self.unit.token)
+        rest = list(snapshot.numbers)
+        n_x, n_r, n_p = len(self.x), len(self.r), len(self.p)
+        if len(rest) - (5 + n_x + n_r + n_p) not in (0, n_x):
+            raise RefusedError(f"the state holds {len(rest)} numbers, which does not fit this unit")
+        self.phase, self.steps = snapshot.phase, snapshot.steps
+        self.time, self.stop, tolerance = rest[:3]
+        del rest[:3]
+        self.x, self.r, self.p = rest[:n_x], rest[n_x : n_x + n_r], rest[n_x + n_r : n_x + n_r + n_p]
+        del rest[: n_x + n_r + n_p]
+        self.memory = Memory(rest[0], rest[1], tuple(rest[2:]))
+        self.equations = Equations(self.unit, self.p)
+        if tolerance != self.tolerance:
+            self.tolerance = tolerance
+            self.integrator = self._make_integrator()
+        self._forget()
+
+    @staticmethod
+    def _fmu_state_to_bytes(state: bytes) -> bytes:
+        return state
+
+    @classmethod
+    def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
+        unpacked(state, cls.unit.token)
+        return state
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def report(self, status: Fmi2Status, message: str) -> None:
+        """Queues a message in the category of its status."""
+        self.log(message.replace("%", " percent"), status)

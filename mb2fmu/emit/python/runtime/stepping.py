@@ -1,0 +1,188 @@
+"""What all integrators share: the differential equation, the memory, the walk from one communication point to the next."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .failures import StepError, UndefinedError
+
+RightHandSide = Callable[[float, Sequence[float]], Sequence[float]]
+
+LONGEST_WALK = 1_000_000
+"""Internal steps in one communication step, after which an adaptive method gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an integrator remembers from one communication step to the next; part of the unit's state.
+
+    Attributes:
+        step: Proposed internal step in s; 0.0: none yet.
+        error: Error of the last accepted step in units of the tolerance, for the step size control.
+        slope: x' at the present point if it is known and still right, else empty.
+    """
+
+    step: float = 0.0
+    error: float = 1e-4
+    slope: tuple[float, ...] = ()
+
+    def after_change(self) -> Memory:
+        """What is left of it after an input or parameter has changed: the step size."""
+        return Memory(step=self.step)
+
+
+class Integrator(ABC):
+    """Carries x from one time to a later one. Has no memory of its own: that is handed in and out."""
+
+    @abstractmethod
+    def advance(
+        self, f: RightHandSide, t: float, x: Sequence[float], end: float, memory: Memory
+    ) -> tuple[list[float], Memory]:
+        """Integrates x' = f(t, x) from ``t`` to ``end``.
+
+        Args:
+            f: Raises ``UndefinedError`` where x' has no value.
+            t: Start, s.
+            x: State at ``t``.
+            end: Later than ``t``, s.
+            memory: From the call before, or ``Memory()``.
+
+        Returns:
+            The state at ``end`` and the memory for the next call.
+
+        Raises:
+            StepError: If that cannot be done to the tolerance.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Error weights: component i may err by ``relative`` · (|x_i| + 0.01 · nominal_i).
+
+    Attributes:
+        relative: > 0.
+        nominal: Typical magnitude of each state, > 0.
+    """
+
+    relative: float
+    nominal: tuple[float, ...]
+
+    def norm(self, error: Sequence[float], x: Sequence[float], other: Sequence[float]) -> float:
+        """Root mean square of ``error`` in units of the tolerance; infinite where it is not a number."""
+        if not error:
+            return 0.0
+        total = 0.0
+        for e, a, b, nominal in zip(error, x, other, self.nominal, strict=True):
+            ratio = e / (max(abs(a), abs(b)) + 0.01 * nominal)
+            total += ratio * ratio
+        result = math.sqrt(total / len(error)) / self.relative
+        return result if math.isfinite(result) else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One internal step, tried.
+
+    Attributes:
+        x: State at its end.
+        error: Of the embedded method, in units of the tolerance: at most 1 if the step is good.
+        slope: x' at its end where the method has it anyway, else empty.
+    """
+
+    x: list[float]
+    error: float
+    slope: tuple[float, ...] = ()
+
+
+class Adaptive(Integrator):
+    """An embedded pair with proportional-integral step size control (Hairer, Norsett, Wanner I, II.4 and IV.2 of II).
+
+    Attributes:
+        exponent: 1 / (order of the error estimate + 1).
+        integral: Exponent of the last error in the step size control.
+        growth: Largest factor from one step to the next.
+    """
+
+    exponent: float
+    integral: float
+    growth: float
+
+    def __init__(self, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
+
+    @abstractmethod
+    def attempt(self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]) -> Trial:
+        """Tries one step of size ``h`` from (t, x) with x' = ``slope`` there."""
+
+    def advance(
+        self, f: RightHandSide, t: float, x: Sequence[float], end: float, memory: Memory
+    ) -> tuple[list[float], Memory]:
+        """See :class:`Integrator`."""
+        state = list(x)
+        slope = memory.slope or self._slope(f, t, x)
+        last_error = memory.error
+        proposal = memory.step or self._first_step(f, t, x, slope, end - t)
+        reason, grow = "the error stays above the tolerance", self.growth
+        for _ in range(LONGEST_WALK):
+            left = end - t
+            pieces = max(1, math.ceil(left / proposal * (1.0 - 1e-10)))
+            h = left / pieces
+            if t + 0.1 * h == t:
+                raise StepError(f"the internal step has shrunk to {h:.3g} s at {t!r} s: {reason}")
+            try:
+                trial = self.attempt(f, t, state, h, slope)
+                error = trial.error
+            except UndefinedError as undefined:
+                reason, error = str(undefined), math.inf
+            if error > 1.0:
+                proposal = h * self._factor(error, 1.0, 1.0)
+                grow = 1.0
+                continue
+            wanted = h * self._factor(error, last_error, grow)
+            # A step cut short by the communication point says nothing against a longer one.
+            proposal = max(wanted, proposal) if h < 0.9 * proposal else wanted
+            state, last_error, grow = trial.x, max(error, 1e-4), self.growth
+            t = end if pieces == 1 else t + h
+            if pieces == 1:
+                return state, Memory(proposal, last_error, trial.slope)
+            slope = trial.slope or self._slope(f, t, state)
+        raise StepError(
+            f"more than {LONGEST_WALK} internal steps up to {t!r} s; a stiff model needs the implicit method"
+        )
+
+    def _factor(self, error: float, last_error: float, largest: float) -> float:
+        """Ratio of the next step size to this one."""
+        if error == math.inf:
+            return 0.2
+        if error == 0.0:
+            return largest
+        factor = 0.9 * error ** -(self.exponent - 0.75 * self.integral) * last_error**self.integral
+        return min(largest, max(0.2, factor))
+
+    @staticmethod
+    def _slope(f: RightHandSide, t: float, x: Sequence[float]) -> tuple[float, ...]:
+        try:
+            return tuple(f(t, x))
+        except UndefinedError as undefined:
+            raise StepError(f"at {t!r} s: {undefined}") from undefined
+
+    def _first_step(
+        self, f: RightHandSide, t: float, x: Sequence[float], slope: Sequence[float], longest: float
+    ) -> float:
+        """A step size to begin with (Hairer, Norsett, Wanner I, II.4)."""
+        weigh = self.tolerance.norm
+        size, speed = weigh(x, x, x), weigh(slope, x, x)
+        h = min(longest, 0.01 * size / speed if size > 1e-5 and 1e-5 < speed < math.inf else 1e-6)
+        try:
+            ahead = f(t + h, [a + h * b for a, b in zip(x, slope, strict=True)])
+        except UndefinedError:
+            return 0.01 * h
+        bend = weigh([b - a for a, b in zip(slope, ahead, strict=True)], x, x) / h
+        steepest = max(speed, bend)
+        if steepest == math.inf:
+            return 0.01 * h
+        wished = (0.01 / steepest) ** self.exponent if steepest > 1e-15 else max(1e-6, 1e-3 * h)
+        return min(100.0 * h, wished, longest)

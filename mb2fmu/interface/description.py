@@ -1,0 +1,322 @@
+"""FmuInterface: everything an importer can see of a unit, decided once.
+
+Value references, causality, variability, initial, start values, units, dependencies and the token stand here and nowhere
+else; the backends print them. The laws of the FMI standards that concern them (2.0.5 sections 2.2.3 to 2.2.8, 3.0.2
+section 2.4) are checked when the record is built, all at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu.units import BASE_UNITS
+
+Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
+Variability = Literal["fixed", "tunable", "continuous"]
+Initial = Literal["exact", "approx", "calculated"]
+Kind = Literal["dependent", "constant"]
+Source = Literal[
+    "time",
+    "state",
+    "input",
+    "parameter",
+    "prepare",
+    "dependent_speeds",
+    "rhs",
+    "accelerations",
+    "position",
+    "velocity",
+    "acceleration",
+]
+SolverKind = Literal["explicit", "implicit", "fixed"]
+
+MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter")
+"""Sources that the unit stores; the others are entry points of the Program, evaluated on demand."""
+
+_LEGAL = {
+    ("independent", "continuous", None),
+    ("parameter", "fixed", "exact"),
+    ("parameter", "tunable", "exact"),
+    ("calculatedParameter", "fixed", "calculated"),
+    ("calculatedParameter", "tunable", "calculated"),
+    ("input", "continuous", "exact"),
+    ("output", "continuous", "exact"),
+    ("output", "continuous", "calculated"),
+    ("local", "continuous", "exact"),
+    ("local", "continuous", "calculated"),
+}
+"""Combinations of causality, variability and initial that units of ours use: a part of the standard's table."""
+
+_PART = r"(?:[A-Za-z_][A-Za-z0-9_]*|'(?:[^'\\]|\\.)+')(?:\[\d+(?:,\d+)*\])?"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*|der\({_PART}(?:\.{_PART})*(?:,\d+)?\)")
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayUnit:
+    """shown value = ``factor`` · value + ``offset``."""
+
+    name: str
+    factor: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDefinition:
+    """A unit that variables use.
+
+    Attributes:
+        name: Modelica style.
+        factor: base value = factor · value + offset.
+        offset: See ``factor``.
+        exponents: Of kg, m, s, A, K, mol, cd, rad.
+        display_units: In the order of their first use.
+    """
+
+    name: str
+    factor: float
+    offset: float
+    exponents: tuple[int, ...]
+    display_units: tuple[DisplayUnit, ...] = ()
+
+    @property
+    def powers(self) -> tuple[tuple[str, int], ...]:
+        """(base unit, exponent) for the exponents that are not 0."""
+        return tuple((base, power) for base, power in zip(BASE_UNITS, self.exponents, strict=True) if power)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """An unknown depends on the variable ``on``; ``kind`` is ``constant`` if by a constant factor."""
+
+    on: str
+    kind: Kind = "dependent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FmuVariable:
+    """One variable of the unit; all are real numbers.
+
+    Attributes:
+        name: FMI structured naming.
+        value_reference: Unique in the unit.
+        causality: As in FMI.
+        variability: As in FMI.
+        initial: As in FMI; None for the independent variable.
+        start: In ``unit``; None exactly where the value is calculated or independent.
+        unit: Name of a declared unit.
+        display_unit: Name of one of that unit's display units.
+        minimum: In ``unit``.
+        maximum: In ``unit``.
+        nominal: Typical magnitude, > 0.
+        description: One line.
+        derivative_of: Name of the continuous state whose time derivative this is.
+        source: Where the value lives, or the Program's entry point that computes it.
+        index: Which element of ``source``: of t, x, r or p, or of the entry point's results.
+        dependencies: On time, states, inputs and free parameters, directly or through other variables; in the order of
+            the variables. What a standard does not want to see is left out when it is printed.
+    """
+
+    name: str
+    value_reference: int
+    causality: Causality
+    variability: Variability = "continuous"
+    initial: Initial | None
+    start: float | None = None
+    unit: str = "1"
+    display_unit: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    description: str = ""
+    derivative_of: str | None = None
+    source: Source
+    index: int = 0
+    dependencies: tuple[Dependency, ...] = ()
+
+    def faults(self) -> Iterator[str]:
+        """What breaks the standards' laws for a single variable."""
+        if not _NAME.fullmatch(self.name):
+            yield "is not a structured FMI name (letters, digits, _, parts joined by '.', indices in [])"
+        if (self.causality, self.variability, self.initial) not in _LEGAL:
+            yield f"causality {self.causality}, variability {self.variability} and initial {self.initial} do not go together"
+        if (self.start is not None) != (self.initial == "exact"):
+            yield f"initial={self.initial} goes {'without' if self.start is not None else 'with'} a start value"
+        numbers = {"start": self.start, "min": self.minimum, "max": self.maximum, "nominal": self.nominal}
+        given = {key: value for key, value in numbers.items() if value is not None}
+        yield from (
+            f"{key} is {value}, not a finite number" for key, value in given.items() if not math.isfinite(value)
+        )
+        if self.nominal is not None and not self.nominal > 0.0:
+            yield f"nominal {self.nominal!r} is not positive"
+        low, high = given.get("min", -math.inf), given.get("max", math.inf)
+        if low > high:
+            yield f"min {low!r} is above max {high!r}"
+        elif self.start is not None and not low <= self.start <= high:
+            yield f"start {self.start!r} is outside of [{low!r}, {high!r}]"
+        if "\n" in self.description:
+            yield "the description has more than one line"
+
+
+@dataclass(frozen=True, slots=True)
+class LogCategory:
+    """A kind of message that an importer can ask for."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultExperiment:
+    """Times in s; ``tolerance`` is relative."""
+
+    start: float
+    stop: float
+    step: float
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSettings:
+    """How a co-simulation unit integrates.
+
+    Attributes:
+        kind: ``explicit`` (adaptive), ``implicit`` (adaptive, for stiff models), ``fixed`` (classical Runge-Kutta).
+        tolerance: Relative.
+        internal_step: Largest step of the fixed-step solver in s; None: the communication step.
+    """
+
+    kind: SolverKind
+    tolerance: float
+    internal_step: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a unit can do beyond the least.
+
+    Attributes:
+        needs_execution_tool: Something must be installed on the importer's machine (a Python host).
+        state: The whole state can be read, set and serialized.
+    """
+
+    needs_execution_tool: bool
+    state: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FmuInterface:
+    """A unit, seen from outside.
+
+    Attributes:
+        model_name: As the user calls it.
+        model_identifier: C identifier; names binaries and classes.
+        description: One line.
+        token: UUID of interface and program: equal input, equal token.
+        variables: In the order of the description file; ``variables[0]`` is time.
+        units: In the order of their first use.
+        experiment: The default experiment.
+        solver: Of the co-simulation.
+        log_categories: What the unit may log.
+        capabilities: Beyond the least.
+        generation_tool: Name and version of the exporter.
+    """
+
+    model_name: str
+    model_identifier: str
+    description: str
+    token: str
+    variables: tuple[FmuVariable, ...]
+    units: tuple[UnitDefinition, ...]
+    experiment: DefaultExperiment
+    solver: SolverSettings
+    log_categories: tuple[LogCategory, ...]
+    capabilities: Capabilities
+    generation_tool: str
+
+    def __post_init__(self) -> None:
+        faults = [
+            *self._head_faults(),
+            *(Fault(text, variable.name) for variable in self.variables for text in variable.faults()),
+            *self._uniqueness_faults(),
+            *self._unit_faults(),
+            *self._link_faults(),
+        ]
+        if faults:
+            raise InterfaceError(f"{self.model_name} cannot be described as an FMU:", faults)
+
+    def of(self, *sources: Source) -> tuple[FmuVariable, ...]:
+        """The variables that live in, or are computed by, ``sources``, in their order."""
+        return tuple(variable for variable in self.variables if variable.source in sources)
+
+    def named(self, name: str) -> FmuVariable:
+        """The variable of that name.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise KeyError(name)
+
+    def _head_faults(self) -> Iterator[Fault]:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.model_identifier):
+            yield Fault(f"{self.model_identifier!r} is not a C identifier", "model name", "use letters, digits and _")
+        try:
+            canonical = str(uuid.UUID(self.token)) == self.token
+        except ValueError:
+            canonical = False
+        if not canonical:
+            yield Fault(f"{self.token!r} is not a UUID", "token")
+        times = (self.experiment.start, self.experiment.stop, self.experiment.step, self.experiment.tolerance)
+        if not all(map(math.isfinite, times)) or not (times[0] < times[1] and times[2] > 0.0 and times[3] > 0.0):
+            yield Fault(
+                f"start {times[0]!r} s, stop {times[1]!r} s, step {times[2]!r} s, tolerance {times[3]!r} make no experiment",
+                "experiment",
+                "stop must be after start, step and tolerance positive",
+            )
+        step = self.solver.internal_step
+        if step is not None and not (math.isfinite(step) and step > 0.0):
+            yield Fault(f"the internal step {step!r} s is not positive", "experiment")
+
+    def _uniqueness_faults(self) -> Iterator[Fault]:
+        for name, count in Counter(variable.name for variable in self.variables).items():
+            if count > 1:
+                yield Fault(f"{count} variables have this name", name, "rename all but one (time is always there)")
+        for reference, count in Counter(variable.value_reference for variable in self.variables).items():
+            if count > 1:
+                yield Fault(f"{count} variables have the value reference {reference}", "value references")
+        independent = sum(variable.causality == "independent" for variable in self.variables)
+        if independent != 1:
+            yield Fault(f"{independent} independent variables", "time")
+
+    def _unit_faults(self) -> Iterator[Fault]:
+        declared = {unit.name: {shown.name for shown in unit.display_units} for unit in self.units}
+        if len(declared) != len(self.units):
+            yield Fault("a unit is declared twice", "units")
+        for variable in self.variables:
+            if variable.unit not in declared:
+                yield Fault(f"its unit {variable.unit!r} is not declared", variable.name)
+            elif variable.display_unit is not None and variable.display_unit not in declared[variable.unit]:
+                yield Fault(f"its display unit {variable.display_unit!r} is not declared", variable.name)
+
+    def _link_faults(self) -> Iterator[Fault]:
+        states = {variable.name for variable in self.of("state")}
+        known = {variable.name for variable in self.variables if variable.source in MEMORY}
+        derived = Counter(variable.derivative_of for variable in self.variables if variable.derivative_of is not None)
+        for state in sorted(states):
+            if derived[state] != 1:
+                yield Fault(f"{derived[state]} variables are its derivative, not one", state)
+        for variable in self.variables:
+            if variable.derivative_of is not None and variable.derivative_of not in states:
+                yield Fault(f"is the derivative of {variable.derivative_of!r}, which is no state", variable.name)
+            unknown = [dependency.on for dependency in variable.dependencies if dependency.on not in known]
+            if unknown:
+                yield Fault(f"depends on {', '.join(unknown)}, not known to the unit", variable.name)

@@ -1,0 +1,141 @@
+"""The archive of a unit: a ZIP file with sorted names and no trace of when, where and by whom it was made."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.filetree import FileTree
+
+DESCRIPTION = "modelDescription.xml"
+LARGEST_MEMBER = 1 << 30
+LARGEST_SUM = 1 << 32
+LARGEST_RATIO = 1000
+"""Bytes out per byte in: deflate reaches 1032, files of units stay far below; small members are let through."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MODE = stat.S_IFREG | 0o644
+_HEAVY = 1 << 24
+
+
+def archived(tree: FileTree) -> bytes:
+    """The tree as the bytes of an archive; the same tree gives the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in tree:
+            member = zipfile.ZipInfo(path, _EPOCH)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = _MODE << 16
+            member.create_system = 3  # Unix, on whatever system this runs
+            archive.writestr(member, tree[path])
+    return buffer.getvalue()
+
+
+def pack(tree: FileTree, path: Path) -> None:
+    """Writes a unit. An existing file is replaced at the end, in one go, and left alone if anything fails.
+
+    Args:
+        tree: The unit; has ``modelDescription.xml`` at its top.
+        path: Where to write it.
+
+    Raises:
+        PackageError: If the tree is no unit, or the file cannot be written.
+    """
+    if DESCRIPTION not in tree.files:
+        raise PackageError(f"{path} was not written:", [Fault(f"the unit has no {DESCRIPTION}")])
+    content = archived(tree)
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise PackageError(
+            f"{path} was not written:",
+            [Fault(str(error.strerror or error), str(path), "choose a folder that exists and can be written")],
+        ) from error
+    finally:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def unpack(path: Path) -> FileTree:
+    """Reads a unit, completely and with all checksums.
+
+    Args:
+        path: The archive.
+
+    Returns:
+        All files in it; entries for folders are left out.
+
+    Raises:
+        PackageError: If there is no such file, it is no ZIP archive, is damaged or truncated, has no
+            ``modelDescription.xml``, has members that would land outside of its folder, twice in the same place or not be
+            plain files, or unpacks to more than a unit can be.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PackageError(
+            f"{path} cannot be read:", [Fault(str(error.strerror or error), str(path), "is it the right path?")]
+        ) from error
+    return unarchived(content, str(path))
+
+
+def unarchived(content: bytes, where: str) -> FileTree:
+    """As :func:`unpack`, from bytes; ``where`` is for messages."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            faults = list(_faults(members))
+            if faults:
+                raise PackageError(f"{where} is not a sound FMU:", faults)
+            return FileTree({m.filename: archive.read(m) for m in members if not m.is_dir()})
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise PackageError(
+            f"{where} is not an FMU:",
+            [Fault(f"it is no whole ZIP archive: {error}", where, "transfer or export it once more")],
+        ) from error
+
+
+def _faults(members: list[zipfile.ZipInfo]) -> Iterator[Fault]:
+    """Everything about the members that makes an archive unsafe or no FMU."""
+    names = [member.orig_filename for member in members]
+    if DESCRIPTION not in names:
+        yield Fault(f"it has no {DESCRIPTION} at its top", "", "is it an FMU at all?")
+    # On Windows and macOS two names that differ in case are one file.
+    folded = Counter(name.casefold() for name in names)
+    for member in members:
+        name = member.orig_filename
+        pure = PurePosixPath(name)
+        if pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name or name[1:2] == ":":
+            yield Fault("would be unpacked outside of its folder", name, "do not use this file")
+        elif str(pure) != name.rstrip("/") or not name:
+            yield Fault("is not a normal path", name)
+        if folded[name.casefold()] > 1:
+            yield Fault("is in it more than once", name)
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            yield Fault("is a link or a device, not a file", name, "do not use this file")
+        if member.flag_bits & 1:
+            yield Fault("is encrypted", name)
+        bomb = member.file_size > _HEAVY and member.file_size > LARGEST_RATIO * member.compress_size
+        if member.file_size > LARGEST_MEMBER or bomb:
+            yield Fault(
+                f"unpacks from {member.compress_size} to {member.file_size} bytes", name, "do not use this file"
+            )
+    total = sum(member.file_size for member in members)
+    if total > LARGEST_SUM:
+        yield Fault(f"it unpacks to {total} bytes", "", "do not use this file")
