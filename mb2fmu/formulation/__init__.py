@@ -1,1 +1,70 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Formulations: the equations of motion of a mechanism, by one of several methods.
+
+Input: ``Mechanism``. Output: ``EquationsOfMotion``. Promises: all methods agree wherever they apply, and say where
+they do not. Must not: know about programs or FMI; one method must not import another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from mb2fmu.equations.motion import EquationsOfMotion, Method
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation import kane, lagrange, tmt
+from mb2fmu.formulation.applies import Applies
+from mb2fmu.mechanism import Mechanism
+
+__all__ = ["Applies", "applicable", "choose", "formulate"]
+
+_FORMULATE: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = {
+    "tmt": tmt.formulate,
+    "kane": kane.formulate,
+    "lagrange": lagrange.formulate,
+}
+_APPLIES: dict[Method, Callable[[Mechanism], Applies]] = {
+    "tmt": tmt.applies,
+    "kane": kane.applies,
+    "lagrange": lagrange.applies,
+}
+
+
+def applicable(mechanism: Mechanism) -> dict[Method, Applies]:
+    """What each formulation says, in the order of preference."""
+    return {method: applies(mechanism) for method, applies in _APPLIES.items()}
+
+
+def choose(mechanism: Mechanism) -> tuple[Method, str]:
+    """The method that ``auto`` picks, and why.
+
+    Raises:
+        FormulationError: If none applies, with every reason.
+    """
+    answers = applicable(mechanism)
+    for method, answer in answers.items():
+        if answer.yes:
+            return method, answer.because
+    faults = [Fault(answer.because, method) for method, answer in answers.items()]
+    raise FormulationError("no formulation applies to this mechanism:", faults)
+
+
+def formulate(mechanism: Mechanism, method: Literal["auto"] | Method = "auto") -> EquationsOfMotion:
+    """Forms the equations of motion.
+
+    Args:
+        mechanism: As read.
+        method: ``auto``, or one method.
+
+    Raises:
+        FormulationError: If the method does not apply, saying why, and which others do.
+    """
+    if method == "auto":
+        method = choose(mechanism)[0]
+    if method not in _FORMULATE:
+        raise FormulationError(f"unknown method {method!r}:", [Fault("it is none of " + ", ".join(_FORMULATE))])
+    answer = _APPLIES[method](mechanism)
+    if not answer.yes:
+        others = [name for name, other in applicable(mechanism).items() if other.yes]
+        remedy = f"use {' or '.join(others)}" if others else ""
+        raise FormulationError(f"{method} does not apply to this mechanism:", [Fault(answer.because, remedy=remedy)])
+    return _FORMULATE[method](mechanism)

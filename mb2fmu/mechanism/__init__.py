@@ -1,1 +1,11 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Mechanism: SymPy's trees become plain records.
+
+Input: ``ModelDefinition``. Output: ``Mechanism``. Promises: the user's SymPy objects are not changed; every vector is
+kept as written; the kinematics have been checked numerically. Must not: compose or expand anything symbolically, know
+about formulations or FMI.
+"""
+
+from mb2fmu.mechanism.reading import read
+from mb2fmu.mechanism.records import Mechanism
+
+__all__ = ["Mechanism", "read"]

@@ -1,0 +1,111 @@
+"""What all formulations share: outputs, energies, body motions, and the record they end in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.motion import (
+    Assignment,
+    BodyMotion,
+    EquationsOfMotion,
+    Intermediate,
+    LinearSolve,
+    MassMatrixDynamics,
+    Method,
+)
+from mb2fmu.formulation.energy import energy_of
+from mb2fmu.formulation.outputs import outputs_of
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import Mechanism, PathwayLoad
+
+
+def assemble(
+    method: Method,
+    kinematics: NamedKinematics,
+    dynamics: MassMatrixDynamics,
+    *,
+    constraint_forces: LinearSolve | None = None,
+    extra: Sequence[Intermediate] = (),
+) -> EquationsOfMotion:
+    """Puts the equations of motion together.
+
+    Args:
+        method: Which formulation.
+        kinematics: Its assignments, those made so far and those that the outputs need, become the intermediates.
+        dynamics: M u' = f.
+        constraint_forces: Unknown forces.
+        extra: Intermediates of the formulation's own, after those of the kinematics it has used.
+    """
+    m = kinematics.mechanism
+    before = len(kinematics.assignments)
+    _pathways_in_z_dot(kinematics)
+    outputs = outputs_of(kinematics)
+    energy = energy_of(kinematics)
+    bodies = _bodies(kinematics)
+    assignments: list[Intermediate] = [
+        *kinematics.assignments[:before],
+        *extra,
+        *kinematics.assignments[before:],
+    ]
+    return EquationsOfMotion(
+        method=method,
+        t=m.t,
+        q=m.q,
+        u=m.u,
+        u_independent=m.u_independent,
+        u_dot=m.u_dot,
+        z=m.z,
+        p=m.p,
+        calculated_parameters=m.calculated_parameters,
+        r=m.r,
+        intermediates=tuple(assignments),
+        kinematics=m.kinematics,
+        z_dot=m.z_dot,
+        holonomic=m.holonomic,
+        velocity_constraints=m.velocity_constraints,
+        dynamics=dynamics,
+        constraint_forces=constraint_forces,
+        bodies=bodies,
+        energy=energy,
+        outputs=outputs,
+    )
+
+
+def needed(equations: EquationsOfMotion, expressions: Sequence[sm.Basic]) -> tuple[Intermediate, ...]:
+    """The intermediates that ``expressions`` need, in order."""
+    wanted = set().union(*(e.free_symbols for e in expressions)) if expressions else set()
+    kept: list[Intermediate] = []
+    for item in reversed(equations.intermediates):
+        symbols = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
+        if symbols & wanted:
+            kept.append(item)
+            parts = [item.expression] if isinstance(item, Assignment) else [item.matrix, item.right_hand_side]
+            wanted |= set().union(*(part.free_symbols for part in parts))
+    return tuple(reversed(kept))
+
+
+def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
+    """Lengths and rates of pathways may stand in the derivatives of auxiliary states."""
+    symbols = set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
+    for load in kinematics.mechanism.loads:
+        if isinstance(load, PathwayLoad) and {load.length, load.rate} & symbols:
+            kinematics.pathway(load)
+
+
+def _bodies(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
+    m: Mechanism = kinematics.mechanism
+    motions = []
+    for body in m.bodies:
+        rigid = body.frame >= 0
+        motions.append(
+            BodyMotion(
+                body.name,
+                kinematics.position(body.masscenter) if m.points[body.masscenter].located else None,
+                kinematics.rotation(body.frame) if rigid else None,
+                kinematics.velocity(body.masscenter),
+                kinematics.omega(body.frame) if rigid else None,
+            )
+        )
+    return tuple(motions)

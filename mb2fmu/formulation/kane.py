@@ -1,0 +1,129 @@
+"""Kane's method: SymPy's ``KanesMethod`` on a fresh copy of the mechanism.
+
+Fr + Fr* = 0 for every independent speed: with partial velocities v_r of mass centres and w_r of frames,
+
+    sum_B [ v_r · (F - m a) + w_r · (T - I · alpha - w × I · w) ] = 0.
+
+With velocity constraints A u + b = 0, split into A_i u_i + A_d u_d + b = 0, the dependent rows are added to the
+independent ones with weights -(A_d⁻¹ A_i)ᵀ. That matrix is handed to SymPy as opaque symbols and solved numerically, with
+pivoting: nothing is ever divided by an expression that can vanish.
+
+Source: Kane and Levinson, Dynamics: Theory and Applications, 1985, ch. 4-6 (nonholonomic: eq. 6.1.2); auxiliary speeds
+for noncontributing forces: section 4.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod
+
+from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.assembly import assemble
+from mb2fmu.formulation.sympy_bodies import build
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.symbols import translate_matrix
+
+Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
+
+
+def applies(mechanism: Mechanism) -> Applies:
+    """Applies wherever there are bodies."""
+    if mechanism.lagrangian is not None:
+        return Applies(False, "a Lagrangian alone has no bodies whose partial velocities could be taken")
+    if mechanism.holonomic:
+        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
+    return Applies(True, "it needs nothing but the velocities of the bodies")
+
+
+def formulate(mechanism: Mechanism) -> EquationsOfMotion:
+    """Forms the rows of the independent speeds.
+
+    Args:
+        mechanism: With bodies.
+
+    Returns:
+        Equations whose mass matrix has shape (n_u - m, n_u); symmetric if there are no velocity constraints.
+    """
+    m = mechanism
+    kinematics = NamedKinematics(m)
+    model = build(kinematics, {})
+    dynamic = [m.dynamic[u] for u in m.u]
+    independent = list(m.u_independent)
+    dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
+    solves: list[LinearSolve] = []
+    method = KanesMethod(
+        model.frames[0],
+        [m.dynamic[q] for q in m.q],
+        [dynamic[i] for i in independent],
+        kd_eqs=_kinematic_equations(m),
+        u_dependent=[dynamic[i] for i in dependent] or None,
+        velocity_constraints=_constraints(m) or None,
+        u_auxiliary=[m.dynamic[u] for u in m.u_auxiliary] or None,
+        constraint_solver=_opaque_solver(kinematics, m, solves),
+        kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),
+    )
+    method.kanes_equations(list(model.bodies), list(model.loads) or None)
+    rows = len(independent)
+    back = _to_plain(m)
+    M = translate_matrix(method.mass_matrix[:rows, :], back)
+    f = translate_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
+    order = [*independent, *dependent]
+    columns = [order.index(i) for i in range(len(m.u))]
+    dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
+    forces = _constraint_forces(method, m, back) if m.u_auxiliary else None
+    return assemble("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
+
+
+def _kinematic_equations(m: Mechanism) -> list[sm.Expr]:
+    """q' - K u - k0."""
+    rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+    rates = translate_matrix(rates, m.dynamic)
+    return [m.dynamic[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
+
+
+def _constraints(m: Mechanism) -> list[sm.Expr]:
+    """A u + b in functions of time."""
+    if m.velocity_constraints is None:
+        return []
+    c = m.velocity_constraints
+    return list(translate_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, m.dynamic))
+
+
+def _opaque_solver(kinematics: NamedKinematics, m: Mechanism, solves: list[LinearSolve]) -> Solver:
+    """Returns symbols for A⁻¹ B and notes what they stand for."""
+
+    def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+        if right.is_zero_matrix:
+            return right
+        back = _to_plain(m)
+        symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
+        name = "dependent speeds in terms of the independent ones"
+        left, right_side = translate_matrix(matrix, back), translate_matrix(right, back)
+        solves.append(LinearSolve(tuple(symbols), left, right_side, name))
+        return sm.Matrix(right.rows, right.cols, symbols)
+
+    return solve
+
+
+def _to_plain(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
+    """Functions of time, q' and u' → plain symbols."""
+    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
+    rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+    mapping.update({m.dynamic[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
+    # a speed may be a derivative of a coordinate itself: then it wins over the rate, which it equals
+    mapping.update({m.dynamic[u]: u for u in m.u})
+    mapping.update({m.dynamic[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
+    return mapping
+
+
+def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
+    """The auxiliary equations, linear in the unknown forces."""
+    rows = translate_matrix(method.auxiliary_eqs, back)
+    unknown = list(m.constraint_forces)
+    matrix = rows.jacobian(unknown)
+    rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))
+    return LinearSolve(m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces")

@@ -1,0 +1,113 @@
+"""Lagrange's equations: SymPy's ``LagrangesMethod`` for holonomic systems.
+
+    d/dt (∂T/∂q') - ∂T/∂q = Q,    all loads in the generalized forces Q.
+
+The kinetic energy is formed by us, in q and q', with u replaced by K⁻¹ (q' - k0): SymPy takes speeds u ≠ q' in a Lagrangian
+for given functions of time, silently. The result, M_q q'' = f_q, is mapped back to the user's own speeds, which stay
+the states: with q' = K u + k0,
+
+    (Kᵀ M_q K) u' = Kᵀ (f_q - M_q (K' u + k0')).
+
+A ``LagrangesMethod`` handed over is taken with its own Lagrangian and loads; its speeds are q'.
+
+Source: Lanczos, The Variational Principles of Mechanics, ch. V; Moore, Learn Multibody Dynamics, chapter "Equations of
+Motion with the Lagrange Method".
+"""
+
+from __future__ import annotations
+
+import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod
+
+from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics
+from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.assembly import assemble
+from mb2fmu.formulation.sympy_bodies import SympyBodies, build
+from mb2fmu.mechanism.consistency import velocities_integrable
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.symbols import invert_blocks, translate, translate_matrix
+
+
+def applies(mechanism: Mechanism) -> Applies:
+    """Applies to holonomic systems whose velocities are derivatives of positions."""
+    m = mechanism
+    if m.lagrangian is not None:
+        if len(m.lagrangian.method.coneqs):
+            return Applies(False, "the LagrangesMethod has constraints: multipliers are not supported yet")
+        return Applies(True, "the Lagrangian is given")
+    if m.holonomic:
+        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
+    if m.velocity_constraints is not None:
+        return Applies(False, "there are nonholonomic constraints, which need multipliers: use kane or tmt")
+    if len(m.q) != len(m.u):
+        return Applies(False, f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u")
+    if m.u_auxiliary:
+        return Applies(False, "auxiliary speeds have no coordinates: use kane or tmt")
+    if m.given_by_constraint:
+        names = ", ".join(m.given_by_constraint)
+        return Applies(False, f"the velocity of {names} already uses a constraint: it is not the derivative of a position")
+    bad = velocities_integrable(m)
+    if bad:
+        return Applies(False, f"the velocity of {', '.join(bad)} is not the derivative of any position (nonholonomic)")
+    return Applies(True, "every velocity is the derivative of a position and q' determines u")
+
+
+def formulate(mechanism: Mechanism) -> EquationsOfMotion:
+    """Forms M and f in the user's speeds.
+
+    Args:
+        mechanism: Holonomic; see :func:`applies`.
+
+    Returns:
+        Equations whose mass matrix is symmetric, shape (n_u, n_u).
+    """
+    m = mechanism
+    kinematics = NamedKinematics(m)
+    t = m.t
+    q = [m.dynamic[qi] for qi in m.q]
+    if m.lagrangian is not None:
+        given = m.lagrangian.method
+        method = LagrangesMethod(given._L[0], q, given.forcelist or None, given.bodies, given.inertial)  # noqa: SLF001
+    else:
+        rates = sm.Matrix([qi.diff(t) for qi in q])
+        inverse = translate_matrix(invert_blocks(m.kinematics.matrix), m.dynamic)
+        u = inverse * (rates - translate_matrix(m.kinematics.offset, m.dynamic))
+        model = build(kinematics, dict(zip(m.u, u, strict=True)))
+        method = LagrangesMethod(_kinetic_energy(m, model), q, list(model.loads) or None, None, model.frames[0])
+    method.form_lagranges_equations()
+    back: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
+    back.update({qi.diff(t): dot for qi, dot in zip(q, kinematics.q_dot, strict=True)})
+    M_q = translate_matrix(method.mass_matrix, back)
+    f_q = translate_matrix(method.forcing, back)
+    return assemble("lagrange", kinematics, _in_speeds(kinematics, M_q, f_q))
+
+
+def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
+    """T in q and q'."""
+    N = model.frames[0]
+    total = sm.S.Zero
+    for record, body in zip(m.bodies, model.bodies, strict=True):
+        v = model.points[record.masscenter].vel(N)
+        total += translate(record.mass, m.dynamic) * v.dot(v) / 2
+        if record.inertia is not None and not record.inertia.is_zero_matrix:
+            frame = model.frames[record.frame]
+            w = frame.ang_vel_in(N)
+            total += w.dot(body.central_inertia.dot(w)) / 2
+    return total
+
+
+def _in_speeds(kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix) -> MassMatrixDynamics:
+    """Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
+    second = sm.Matrix(kinematics.q_second)
+    K = kinematics.K
+    if K == sm.eye(K.rows) and second.is_zero_matrix:
+        return MassMatrixDynamics(M_q, f_q)
+    named = {}
+    for i in range(M_q.rows):
+        for j in range(i, M_q.cols):
+            named[i, j] = named[j, i] = kinematics.name(M_q[i, j], "Mq")
+    M = sm.Matrix(M_q.rows, M_q.cols, lambda i, j: named[i, j])
+    f = (f_q - M * second).applyfunc(lambda e: kinematics.name(e, "fq"))
+    MK = (M * K).applyfunc(lambda e: kinematics.name(e, "MqK"))
+    return MassMatrixDynamics(sm.ImmutableMatrix(K.T * MK), sm.ImmutableMatrix(K.T * f))

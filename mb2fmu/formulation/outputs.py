@@ -1,0 +1,183 @@
+"""Outputs: the user's expressions in plain symbols, and requested kinematic, load and energy quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy as sm
+
+from mb2fmu.equations.motion import OutputExpression
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation.energy import kinetic_energy, potential_energy
+from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
+from mb2fmu.formulation.rotations import euler_angles, quaternion
+from mb2fmu.mechanism.kinematics import Components, NamedKinematics, add, dot, scale, times
+from mb2fmu.mechanism.records import ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.model.definition import OutputRequest
+from mb2fmu.variables import Level, Output, Quantity
+
+AXES = (".x", ".y", ".z")
+
+
+def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
+    """All outputs as scalars, in declared order.
+
+    Raises:
+        FormulationError: With every request that the mechanism cannot answer.
+    """
+    scalars: list[tuple[Quantity, str, sm.Expr]] = []
+    faults: list[Fault] = []
+    for item in kinematics.mechanism.definition.outputs:
+        try:
+            if isinstance(item, Output):
+                scalars.append((item, item.name, kinematics.mechanism.plain(item.expression)))
+            else:
+                scalars += [(item, name, expression) for name, expression in _answer(item, kinematics)]
+        except FormulationError as error:
+            faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
+    if faults:
+        raise FormulationError("some outputs cannot be computed:", faults)
+    levels = levels_of(kinematics)
+    return tuple(
+        OutputExpression(
+            name=name,
+            expression=expression,
+            level=_level(expression, levels, kinematics.mechanism),
+            unit=item.unit,
+            display_unit=item.display_unit,
+            nominal=item.nominal,
+            description=item.description,
+        )
+        for item, name, expression in scalars
+    )
+
+
+def levels_of(kinematics: NamedKinematics) -> set[sm.Symbol]:
+    """Symbols that depend on speeds: the speeds, and the intermediates computed from them."""
+    m = kinematics.mechanism
+    moving = set(m.u)
+    for assignment in kinematics.assignments:
+        if assignment.expression.free_symbols & moving:
+            moving.add(assignment.symbol)
+    return moving
+
+
+def _level(expression: sm.Expr, moving: set[sm.Symbol], m: Mechanism) -> Level:
+    symbols = expression.free_symbols
+    if symbols & {*m.u_dot, *m.constraint_forces}:
+        return "acceleration"
+    return "velocity" if symbols & moving else "position"
+
+
+def _refuse(what: str, remedy: str = "") -> FormulationError:
+    return FormulationError("", [Fault(what, remedy=remedy)])
+
+
+def _answer(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    """(name, expression) of each scalar of a request."""
+    m = k.mechanism
+    if m.lagrangian is not None and request.kind != "potential_energy":
+        raise _refuse(
+            f"a Lagrangian alone has no points, frames or bodies: {request.kind} is not known",
+            "hand over a System, a KanesMethod or Parts, or write the output as an expression",
+        )
+    match request.kind:
+        case "position" | "velocity" | "acceleration" | "angular_velocity":
+            yield from _vector(request, k)
+        case "orientation":
+            yield from _orientation(request, k)
+        case "distance":
+            a, b = (_located(p, m) for p in request.subject)
+            d = add(k.position(b), scale(sm.S.NegativeOne, k.position(a)))
+            yield request.name, sm.sqrt(dot(d, d))
+        case "force" | "power":
+            yield from _load(request, k)
+        case "kinetic_energy":
+            yield request.name, kinetic_energy(k)
+        case _:
+            potential = potential_energy(k)
+            if potential is None:
+                raise _refuse("the potential energy is not known", "give it by model.potential_energy(...)")
+            yield request.name, potential + (kinetic_energy(k) if request.kind == "total_energy" else 0)
+
+
+def _vector(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    m = k.mechanism
+    if request.kind == "angular_velocity":
+        vector = k.omega(_frame(request.subject[0], m))
+        if request.relative_to is not None:
+            vector = add(vector, scale(sm.S.NegativeOne, k.omega(_frame(request.relative_to, m))))
+    elif request.kind == "position":
+        vector = k.position(_located(request.subject[0], m))
+        if request.relative_to is not None:
+            vector = add(vector, scale(sm.S.NegativeOne, k.position(_located(request.relative_to, m))))
+    else:
+        point = _point(request.subject[0], m)
+        vector = k.velocity(point) if request.kind == "velocity" else _acceleration(point, k)
+    if request.expressed_in is not None:
+        vector = times(k.rotation(_frame(request.expressed_in, m)).T, vector)
+    yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+
+
+def _acceleration(point: int, k: NamedKinematics) -> Components:
+    """a = a0 + J u'."""
+    total = k.acceleration0(point)
+    n = len(k.mechanism.u)
+    for j, column in k.velocity_partials(point).items():
+        if j < n:
+            total = add(total, scale(k.mechanism.u_dot[j], column))
+    return total
+
+
+def _orientation(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    m = k.mechanism
+    rotation = k.rotation(_frame(request.subject[0], m))
+    if request.relative_to is not None:
+        rotation = k.rotation(_frame(request.relative_to, m)).T * rotation
+        rotation = sm.ImmutableMatrix(rotation).applyfunc(lambda e: k.name(e, f"C_{request.name}"))
+    if request.representation == "quaternion":
+        yield from zip((request.name + part for part in (".w", *AXES)), quaternion(rotation), strict=True)
+        return
+    try:
+        angles = euler_angles(rotation, request.representation)
+    except ValueError as error:
+        raise _refuse(str(error), "use quaternion, or three axes such as zxy") from None
+    yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
+
+
+def _load(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    m = k.mechanism
+    number = m.load_of.get(id(request.subject[0]))
+    if number is None:
+        raise _refuse(
+            f"{request.name} asks for a load that is not among those handed over",
+            "pass the very object that was given to the mechanics",
+        )
+    load = m.loads[number]
+    if request.kind == "power":
+        yield request.name, power(number, k)
+    elif isinstance(load, (ForceLoad, TorqueLoad)):
+        vector = in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque, k)
+        yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+    else:
+        yield request.name, magnitude(load, k)
+
+
+def _frame(frame: Any, m: Mechanism) -> int:
+    if frame not in m.frame_of:
+        raise _refuse(f"frame {frame} is not connected to the inertial frame", "orient it")
+    return m.frame_of[frame]
+
+
+def _point(point: Any, m: Mechanism) -> int:
+    if point not in m.point_of:
+        raise _refuse(f"point {point} is not connected to the mechanism", "locate it, or give its velocity")
+    return m.point_of[point]
+
+
+def _located(point: Any, m: Mechanism) -> int:
+    number = _point(point, m)
+    if not m.points[number].located:
+        raise _refuse(f"no chain of positions leads from the origin to point {point}", "locate it by set_pos or locatenew")
+    return number

@@ -1,0 +1,143 @@
+"""The TMT method: Newton-Euler equations projected by the Jacobian of the velocities.
+
+With the stacked velocities of all bodies w = T(q, t) u + w_t, the momenta M w, and ḡ their time derivative at u' = 0,
+
+    M_d u' = f,      M_d = Tᵀ M T,      f = Tᵀ (F - ḡ).
+
+Rows of T: three per particle (mass centre's velocity), six per rigid body (angular velocity too), all in the inertial
+frame's components; inertia is turned into the inertial frame. Rheonomic terms w_t enter ḡ only. Loads at other points
+are projected by those points' own partial velocities. u is arbitrary (u ≠ q' allowed). With velocity constraints
+A u + b = 0 the equations are formed over *all* speeds; the Program reduces them to the independent ones, numerically.
+
+Unknown (noncontributing) forces come out of the rows of the auxiliary speeds s: M_su u' = f_s.
+
+Source: Moore, Learn Multibody Dynamics, chapter "Unconstrained Equations of Motion with the TMT Method"; Vallery and
+Schwab, Advanced Dynamics, 2018, ch. 4 (TMT method); partial velocities as in Kane and Levinson, Dynamics, 1985, ch. 2.
+"""
+
+from __future__ import annotations
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.assembly import assemble
+from mb2fmu.formulation.loads import applied_loads
+from mb2fmu.mechanism.kinematics import (
+    ZERO,
+    Components,
+    NamedKinematics,
+    Partials,
+    add,
+    cross,
+    dot,
+    scale,
+    times,
+)
+from mb2fmu.mechanism.records import Body, Mechanism
+
+
+def applies(mechanism: Mechanism) -> Applies:
+    """Applies wherever there are bodies."""
+    if mechanism.lagrangian is not None:
+        return Applies(False, "a Lagrangian alone has no bodies whose velocities could be projected")
+    if mechanism.holonomic:
+        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
+    return Applies(True, "it needs nothing but the velocities of the bodies")
+
+
+def formulate(mechanism: Mechanism) -> EquationsOfMotion:
+    """Forms M_d and f over all speeds.
+
+    Args:
+        mechanism: With bodies.
+
+    Returns:
+        Equations whose mass matrix is symmetric, shape (n_u, n_u).
+    """
+    kinematics = NamedKinematics(mechanism)
+    n, n_all = len(mechanism.u), len(mechanism.u_all)
+    M, f = sm.zeros(n_all, n_all), [sm.S.Zero] * n_all
+    for body in mechanism.bodies:
+        _add_body(body, kinematics, M, f)
+    unknown = [sm.S.Zero] * n_all
+    for load in applied_loads(kinematics):
+        known, hidden = _split(load.vector, mechanism)
+        for i, column in load.partials.items():
+            f[i] += dot(column, known)
+            unknown[i] += dot(column, hidden)
+    forces = None
+    if mechanism.u_auxiliary:
+        forces = _constraint_forces(mechanism, M[n:, :n], f[n:], unknown[n:])
+    named = [kinematics.name(e, f"f_{u.name}") for u, e in zip(mechanism.u, f, strict=False)]
+    dynamics = MassMatrixDynamics(sm.ImmutableMatrix(M[:n, :n]), sm.ImmutableMatrix(n, 1, named))
+    return assemble("tmt", kinematics, dynamics, constraint_forces=forces)
+
+
+def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr]) -> None:
+    """Adds one body's TᵀMT and -Tᵀḡ."""
+    v = kinematics.velocity_partials(body.masscenter)
+    momentum_rate = scale(body.mass, kinematics.acceleration0(body.masscenter))
+    momentum_rate = kinematics.named(momentum_rate, f"ma_{body.name}")
+    _add_products(M, v, {j: scale(body.mass, column) for j, column in v.items()}, kinematics, f"mJv_{body.name}")
+    for i, column in v.items():
+        f[i] -= dot(column, momentum_rate)
+    if body.inertia is None or body.inertia.is_zero_matrix:
+        return
+    R = kinematics.rotation(body.frame)
+    inertia = _turned(body, R, kinematics)
+    w, omega = kinematics.omega_partials(body.frame), kinematics.omega(body.frame)
+    momentum = kinematics.named(times(inertia, omega), f"H_{body.name}")
+    rate = add(times(inertia, kinematics.alpha0(body.frame)), cross(omega, momentum))
+    rate = kinematics.named(rate, f"Hdot_{body.name}")
+    _add_products(M, w, {j: times(inertia, column) for j, column in w.items()}, kinematics, f"IJw_{body.name}")
+    for i, column in w.items():
+        f[i] -= dot(column, rate)
+
+
+def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
+    """R I Rᵀ, symmetric, its six entries named."""
+    assert body.inertia is not None
+    if R == sm.eye(3):
+        return body.inertia
+    columns = [kinematics.named(R * body.inertia[:, j], f"RI_{body.name}") for j in range(3)]
+    entries = {}
+    for i in range(3):
+        for j in range(i, 3):
+            value = dot((columns[0][i], columns[1][i], columns[2][i]), (R[j, 0], R[j, 1], R[j, 2]))
+            entries[i, j] = entries[j, i] = kinematics.name(value, f"I_{body.name}")
+    return sm.ImmutableMatrix(3, 3, lambda i, j: entries[i, j])
+
+
+def _add_products(
+    M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str
+) -> None:
+    """M[i, j] += left_i · right_j, for a symmetric product."""
+    right = {j: kinematics.named(column, hint) for j, column in right.items()}
+    for i, a in left.items():
+        for j, b in right.items():
+            if i <= j:
+                M[i, j] += dot(a, b)
+                if i < j:
+                    M[j, i] = M[i, j]
+
+
+def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Components]:
+    """The parts without and with unknown forces."""
+    unknown = set(mechanism.constraint_forces)
+    if not unknown or not any(c.free_symbols & unknown for c in vector):
+        return vector, ZERO
+    zero = dict.fromkeys(unknown, sm.S.Zero)
+    known = (vector[0].xreplace(zero), vector[1].xreplace(zero), vector[2].xreplace(zero))
+    hidden = add(vector, scale(sm.S.NegativeOne, known))
+    return known, (sm.expand(hidden[0]), sm.expand(hidden[1]), sm.expand(hidden[2]))
+
+
+def _constraint_forces(
+    mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
+) -> LinearSolve:
+    """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' = 0."""
+    symbols = mechanism.constraint_forces
+    matrix = sm.Matrix(unknown).jacobian(list(symbols))
+    right = M * sm.Matrix(mechanism.u_dot) - sm.Matrix(f)
+    return LinearSolve(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")

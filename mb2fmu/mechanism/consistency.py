@@ -1,0 +1,290 @@
+"""Checks a mechanism's kinematics numerically at random points, and settles which velocities are used.
+
+SymPy accepts ``set_ang_vel(N, 3*u*N.z)`` beside q' = u and silently gives nine times the inertia. So every angular
+velocity is held against its direction cosines and every velocity against the derivative of its position. A velocity that
+agrees on the velocity constraints only (rolling contacts) uses its constraint already: that is legal, and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Mechanism, Place, VectorTerms
+from mb2fmu.model import mechanics as door
+
+Array = npt.NDArray[np.float64]
+SAMPLES = 3
+ATTEMPTS = 20
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One random state: anywhere (``u``), and with the speeds moved onto the velocity constraints (``u_on``)."""
+
+    t: float
+    q: Array
+    u: Array
+    u_on: Array
+    z: Array
+    r: Array
+    parameters: Array
+
+
+def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerms]) -> Mechanism:
+    """Checks the kinematics, and decides for each point whether its velocity is derived or taken as given.
+
+    Args:
+        draft: With the velocities of located points derived from their positions.
+        user_velocities: Point number → velocity in N as set by the user.
+
+    Returns:
+        The mechanism with settled velocities.
+
+    Raises:
+        MechanismError: With every contradiction, a mass matrix that is singular, and fixed start values that
+            contradict a velocity constraint.
+    """
+    derived = NumericMechanism(draft, rates=True)
+    samples = _samples(derived)
+    faults = _frame_faults(draft, derived, samples)
+    settled, more = _settle_points(draft, derived, samples, user_velocities)
+    faults += more
+    if not faults:
+        faults += _mass_faults(settled, samples) + _start_faults(settled)
+    if faults:
+        raise MechanismError("the mechanism contradicts itself:", faults)
+    return settled
+
+
+def parameter_values(mechanism: Mechanism) -> list[float]:
+    """Values of the free parameters as declared."""
+    return [float(p.value) for p in mechanism.definition.parameters if not p.calculated]
+
+
+def _samples(numeric: NumericMechanism) -> list[Sample]:
+    """Random states near the start, where everything is finite."""
+    m = numeric.mechanism
+    generator = np.random.default_rng(20090)
+    start = np.array([c.start for c in m.definition.coordinates])
+    nominal = np.array(parameter_values(m))
+    samples: list[Sample] = []
+    for _ in range(ATTEMPTS):
+        p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
+        q = start + generator.uniform(-0.7, 0.7, start.shape)
+        u = generator.uniform(-1, 1, len(m.u))
+        z = np.array([s.start for s in m.definition.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
+        r = np.array([i.start for i in m.definition.inputs]) + generator.uniform(-0.1, 0.1, len(m.r))
+        t = float(generator.uniform(0.1, 1))
+        with np.errstate(all="ignore"):
+            parameters = numeric.parameters(p)
+            numeric.set(t, q, _with_auxiliary(m, u), z, r, parameters)
+            A, b, _ = numeric.constraints()
+            finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
+        if finite:
+            u_on = u - np.linalg.pinv(A) @ (A @ u + b) if len(A) else u
+            samples.append(Sample(t, q, u, u_on, z, r, parameters))
+        if len(samples) == SAMPLES:
+            return samples
+    what = "positions and velocities are not finite at any of the states tried near the start values"
+    raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
+
+
+def _with_auxiliary(m: Mechanism, u: Array) -> Array:
+    return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
+
+
+def _move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> None:
+    u = sample.u_on if on_constraints else sample.u
+    numeric.set(sample.t, sample.q, _with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
+
+
+def _far(a: Array, b: Array) -> bool:
+    return bool(np.max(np.abs(a - b)) > TOLERANCE * (1 + np.max(np.abs(a)) + np.max(np.abs(b))))
+
+
+def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
+    faults = []
+    for i, frame in enumerate(m.frames[1:], start=1):
+        for sample in samples:
+            _move(numeric, sample, on_constraints=True)
+            relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
+            given, derived = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
+            if _far(given, derived):
+                what = (
+                    f"the angular velocity of frame {frame.name} in {m.frames[frame.parent].name} is given as "
+                    f"{_numbers(given)} where its direction cosines turn with {_numbers(derived)} "
+                    f"(components in {frame.name}, at a random state)"
+                )
+                faults.append(Fault(what, remedy="mend set_ang_vel, the orientation, or the kinematic equations"))
+                break
+    return faults
+
+
+def _settle_points(
+    draft: Mechanism, derived: NumericMechanism, samples: list[Sample], given: Mapping[int, VectorTerms]
+) -> tuple[Mechanism, list[Fault]]:
+    """Compares given with derived velocities of located points."""
+    if not given:
+        return draft, []
+    points = list(draft.points)
+    trial = replace(draft, points=tuple(replace(p, velocity=given.get(i, p.velocity)) for i, p in enumerate(points)))
+    taken = NumericMechanism(trial)
+    anywhere, on_constraints = set(given), set(given)
+    for sample in samples:
+        for on, agreeing in ((False, anywhere), (True, on_constraints)):
+            _move(derived, sample, on_constraints=on)
+            _move(taken, sample, on_constraints=on)
+            agreeing -= {i for i in agreeing if _far(taken.points[i].velocity, derived.points[i].velocity)}
+    guessed_origin = door.origin(draft.definition.mechanics) is not None and not hasattr(
+        draft.definition.mechanics, "fixed_point"
+    ) and not hasattr(draft.definition.mechanics, "origin")
+    matters = _moving_points(draft)
+    faults: list[Fault] = []
+    by_constraint = []
+    lost: set[int] = set()
+    for i in sorted(given):
+        place = points[i]
+        if i in anywhere:
+            if _prefer_given(draft, place, given[i]):
+                points[i] = replace(place, velocity=given[i])
+        elif i in on_constraints:
+            points[i] = replace(place, velocity=given[i])
+            by_constraint.append(place.name)
+        elif guessed_origin and (place.parent == 0 or place.parent in lost):
+            # the found "origin" is a contact point with zero velocity, not a point fixed in N
+            points[i] = replace(place, velocity=given[i], located=False)
+            lost.add(i)
+            by_constraint.append(place.name)
+        elif i in matters:
+            _move(derived, samples[0], on_constraints=True)
+            _move(taken, samples[0], on_constraints=True)
+            what = (
+                f"the velocity of point {place.name} is given as {_numbers(taken.points[i].velocity)} where its position "
+                f"moves with {_numbers(derived.points[i].velocity)} (components in {draft.frames[0].name}, at a random state)"
+            )
+            faults.append(Fault(what, remedy="mend set_vel, the position, or the kinematic equations"))
+    for i, place in enumerate(points):
+        if place.parent in lost and place.located:
+            points[i] = replace(place, located=False)
+            lost.add(i)
+    return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
+
+
+def _moving_points(m: Mechanism) -> set[int]:
+    """Points whose velocity enters the dynamics."""
+    numbers = {body.masscenter for body in m.bodies}
+    for load in m.loads:
+        numbers |= set(getattr(load, "points", ())) | {getattr(load, "point", 0)}
+    return numbers
+
+
+def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
+    """True where the user's velocity says more (auxiliary speeds), or is the simpler of two equal expressions."""
+    components = [c for _, cs in given for c in cs]
+    if any(c.free_symbols & set(m.u_auxiliary) for c in components):
+        return True
+    offsets = [c for _, cs in place.position or () for c in cs]
+    constant = not any(c.free_symbols & {*m.q, m.t} for c in offsets)
+    frames = {frame for frame, _ in place.position or ()}
+    if constant and frames != {0}:
+        return False
+    return sum(sm.count_ops(c) for c in components) <= sum(sm.count_ops(c) for c in offsets)
+
+
+def _mass_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
+    """The mass matrix over the independent speeds must be positive definite."""
+    numeric = NumericMechanism(m)
+    n = len(m.u)
+    worst: Array | None = None
+    for sample in samples:
+        _move(numeric, sample, on_constraints=True)
+        M = numeric.dynamics()[0][:n, :n]
+        A = numeric.constraints()[0]
+        basis = np.linalg.svd(A)[2][np.linalg.matrix_rank(A) :].T if len(A) else np.eye(n)
+        scale = np.sqrt(np.abs(np.diag(M))) + (np.abs(np.diag(M)) == 0)
+        reduced = basis.T @ (M / np.outer(scale, scale)) @ basis
+        values, vectors = np.linalg.eigh(reduced)
+        if values.size == 0 or values[0] > 1e-13 * max(values[-1], 1e-300):
+            return []
+        worst = basis @ vectors[:, 0] / scale
+    assert worst is not None
+    names = [u.name for u, share in zip(m.u, np.abs(worst), strict=True) if share > 0.1 * np.max(np.abs(worst))]
+    what = f"the mass matrix is singular or not positive definite: {', '.join(names)} moves no mass and no inertia"
+    return [Fault(what, remedy="give mass or inertia (not zero, not negative) to what these speeds move")]
+
+
+def _start_faults(m: Mechanism) -> list[Fault]:
+    """Fixed start values of dependent speeds must obey the velocity constraints."""
+    dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
+    if not dependent or m.velocity_constraints is None:
+        return []
+    numeric = NumericMechanism(m)
+    d = m.definition
+    u = np.array([s.start for s in d.speeds])
+    numeric.set(
+        0.0,
+        np.array([c.start for c in d.coordinates]),
+        _with_auxiliary(m, u),
+        np.array([s.start for s in d.auxiliary_states]),
+        np.array([i.start for i in d.inputs]),
+        numeric.parameters(parameter_values(m)),
+    )
+    A, b, _ = numeric.constraints()
+    independent = list(m.u_independent)
+    A_dep = A[:, dependent]
+    if np.linalg.cond(A_dep) > 1e12:
+        names = ", ".join(m.u[i].name for i in dependent)
+        what = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"
+        return [Fault(what, remedy="choose other dependent speeds, or another start")]
+    solution = np.linalg.solve(A_dep, -(A[:, independent] @ u[independent] + b))
+    faults = []
+    for value, i in zip(solution, dependent, strict=True):
+        speed = d.speeds[i]
+        if speed.kind == "fixed" and abs(value - speed.start) > 1e-9 * (1 + abs(value)):
+            what = (
+                f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, which give "
+                f"{value:.12g}"
+            )
+            faults.append(Fault(what, speed.where, 'say kind="guess" for a dependent speed, or mend the start values'))
+    return faults
+
+
+def velocities_integrable(m: Mechanism) -> list[str]:
+    """Names of bodies whose mass centre's velocity is not the derivative of any position.
+
+    Located points have been held against their positions already. For the others v = J u, J = ∂v/∂u, must satisfy
+    ∂w_i/∂q_j = ∂w_j/∂q_i for the columns w_i of J K⁻¹ (a curl that vanishes), tested by central differences.
+    """
+    suspects = [body for body in m.bodies if not m.points[body.masscenter].located]
+    if not suspects:
+        return []
+    numeric = NumericMechanism(m)
+    bad: dict[str, None] = {}
+    step = 1e-5
+    for sample in _samples(numeric):
+        columns = []
+        for k in range(len(m.q)):
+            sides = []
+            for sign in (1, -1):
+                moved = replace(sample, q=sample.q + sign * step * np.eye(len(m.q))[k])
+                _move(numeric, moved, on_constraints=False)
+                inverse = np.linalg.inv(numeric.kinematics()[0])
+                sides.append([numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse for body in suspects])
+            columns.append([(a - b) / (2 * step) for a, b in zip(*sides, strict=True)])
+        for number, body in enumerate(suspects):
+            slopes = np.array([column[number] for column in columns])  # [k, axis, i] = ∂w_i/∂q_k
+            if np.max(np.abs(slopes - slopes.transpose(2, 1, 0))) > 1e-6 * (1 + np.max(np.abs(slopes))):
+                bad[body.name] = None
+    return list(bad)
+
+
+def _numbers(vector: Array) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

@@ -1,0 +1,333 @@
+"""Kinematics of a Mechanism in symbols, composed through named intermediates, so that nothing expands.
+
+All vectors are components in the inertial frame N. With R = ``N_C_B`` of a frame B, rho a vector written in B:
+
+    w_B  = w_A + R c                          c: components of the relative angular velocity
+    v_P  = v_Q + w_B × rho + R rho'
+    a_P  = a_Q + alpha × rho + w × (w × rho) + 2 w × R rho' + R rho''
+
+Partials J (v = J u + v_t) and the accelerations at u' = 0 (``alpha0``, ``acceleration0``) follow from the same relations.
+Auxiliary speeds are zero in all values; they appear in the partials only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment
+from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
+from mb2fmu.mechanism.symbols import time_derivative
+
+Partials = dict[int, Components]
+"""Index into ``Mechanism.u_all`` → components; zero columns are left out."""
+
+ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+
+
+def add(a: Components, b: Components) -> Components:
+    """a + b."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def scale(factor: sm.Expr, a: Components) -> Components:
+    """factor a."""
+    return (factor * a[0], factor * a[1], factor * a[2])
+
+
+def dot(a: Components, b: Components) -> sm.Expr:
+    """a · b."""
+    return sm.Add(*(x * y for x, y in zip(a, b, strict=True)))
+
+
+def cross(a: Components, b: Components) -> Components:
+    """a × b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def times(matrix: sm.MatrixBase, a: Components) -> Components:
+    """matrix @ a."""
+    row = [dot((matrix[i, 0], matrix[i, 1], matrix[i, 2]), a) for i in range(3)]
+    return (row[0], row[1], row[2])
+
+
+class NamedKinematics:
+    """Kinematic quantities on demand; what is needed is named once, in ``assignments``, in order.
+
+    Args:
+        mechanism: Whose kinematics.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        m = self.mechanism = mechanism
+        self.assignments: list[Assignment] = []
+        self._names: dict[sm.Expr, sm.Symbol] = {}
+        self._taken = {s.name for s in (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces)}
+        self._taken |= {a.symbol.name for a in m.calculated_parameters}
+        for load in m.loads:
+            if isinstance(load, PathwayLoad):
+                self._taken |= {load.length.name, load.rate.name}
+        self._cache: dict[tuple[str, int], object] = {}
+        self._auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
+        rates = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
+        self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))
+        self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
+        # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
+        self._second = tuple(time_derivative(sm.sympify(e), m.q, self.q_dot, m.t) for e in rates)
+        self._q_second: tuple[sm.Expr, ...] | None = None
+
+    # ------------------------------------------------------------------ names
+
+    def symbol(self, hint: str) -> sm.Symbol:
+        """A symbol that nothing else uses."""
+        name, count = hint, 1
+        while name in self._taken:
+            count += 1
+            name = f"{hint}_{count}"
+        self._taken.add(name)
+        return sm.Symbol(name)
+
+    def name(self, expression: sm.Expr, hint: str) -> sm.Expr:
+        """A symbol for ``expression``; atoms and their negatives stay as they are, equal expressions share a name."""
+        if expression.is_Atom or (-expression).is_Atom:
+            return expression
+        if expression not in self._names:
+            symbol = self.symbol(hint)
+            self.assign(symbol, expression)
+            self._names[expression] = symbol
+        return self._names[expression]
+
+    def assign(self, symbol: sm.Symbol, expression: sm.Expr) -> None:
+        """``symbol`` := ``expression``."""
+        self.assignments.append(Assignment(symbol, expression))
+
+    def named(self, components: Iterable[sm.Expr], hint: str) -> Components:
+        """Three components, each named."""
+        x, y, z = (self.name(sm.sympify(c), f"{hint}_{axis}") for c, axis in zip(components, "xyz", strict=True))
+        return (x, y, z)
+
+    @property
+    def q_second(self) -> tuple[sm.Expr, ...]:
+        """q'' at u' = 0: K' u + k0'."""
+        if self._q_second is None:
+            names = self.mechanism.q
+            self._q_second = tuple(self.name(e, f"{q.name}_second") for q, e in zip(names, self._second, strict=True))
+        return self._q_second
+
+    # ------------------------------------------------------------------ frames
+
+    def rotation(self, i: int) -> sm.ImmutableMatrix:
+        """``N_C_B`` of frame i."""
+        return self._remember("rotation", i, self._rotation)
+
+    def omega(self, i: int) -> Components:
+        """Angular velocity of frame i in N, rad/s."""
+        return self._remember("omega", i, self._omega)
+
+    def omega_partials(self, i: int) -> Partials:
+        """Partial angular velocities of frame i."""
+        return self._remember("omega_partials", i, self._omega_partials)
+
+    def alpha0(self, i: int) -> Components:
+        """Angular acceleration of frame i in N at u' = 0, rad/s²."""
+        return self._remember("alpha0", i, self._alpha0)
+
+    def _remember(self, kind: str, i: int, compute):  # type: ignore[no-untyped-def]
+        key = (kind, i)
+        if key not in self._cache:
+            self._cache[key] = compute(i)
+        return self._cache[key]
+
+    def _rotation(self, i: int) -> sm.ImmutableMatrix:
+        frame = self.mechanism.frames[i]
+        if frame.parent < 0:
+            return sm.ImmutableMatrix.eye(3)
+        local = frame.rotation.applyfunc(lambda e: self.name(e, f"C_{frame.name}"))
+        if frame.parent == 0:
+            return sm.ImmutableMatrix(local)
+        product = self.rotation(frame.parent) * local
+        return sm.ImmutableMatrix(product).applyfunc(lambda e: self.name(e, f"C_{frame.name}"))
+
+    def _omega(self, i: int) -> Components:
+        if i == 0:
+            return ZERO
+        frame = self.mechanism.frames[i]
+        total = self.omega(frame.reference)
+        for k, components in frame.angular_velocity:
+            total = add(total, times(self.rotation(k), self._still(components)))
+        return self.named(total, f"w_{frame.name}")
+
+    def _omega_partials(self, i: int) -> Partials:
+        if i == 0:
+            return {}
+        frame = self.mechanism.frames[i]
+        partials = dict(self.omega_partials(frame.reference))
+        self._add_partials(partials, frame.angular_velocity)
+        return self._named_partials(partials, f"Jw_{frame.name}")
+
+    def _alpha0(self, i: int) -> Components:
+        if i == 0:
+            return ZERO
+        frame = self.mechanism.frames[i]
+        total = self.alpha0(frame.reference)
+        for k, components in frame.angular_velocity:
+            still = self._still(components)
+            R = self.rotation(k)
+            total = add(total, times(R, self._rate(still)))
+            total = add(total, cross(self.omega(k), self.named(times(R, still), f"w_{frame.name}_rel")))
+        return self.named(total, f"al_{frame.name}")
+
+    # ------------------------------------------------------------------ points
+
+    def position(self, i: int) -> Components:
+        """Position of point i from the origin, m; only where ``Place.located``."""
+        return self._remember("position", i, self._position)
+
+    def velocity(self, i: int) -> Components:
+        """Velocity of point i in N, m/s."""
+        return self._remember("velocity", i, self._velocity)
+
+    def velocity_partials(self, i: int) -> Partials:
+        """Partial velocities of point i."""
+        return self._remember("velocity_partials", i, self._velocity_partials)
+
+    def acceleration0(self, i: int) -> Components:
+        """Acceleration of point i in N at u' = 0, m/s²."""
+        return self._remember("acceleration0", i, self._acceleration0)
+
+    def _position(self, i: int) -> Components:
+        place = self.mechanism.points[i]
+        if place.parent < 0:
+            return ZERO
+        total = self.position(place.parent)
+        for k, components in place.position or ():
+            total = add(total, self._arm(i, k, components))
+        return self.named(total, f"r_{place.name}")
+
+    def _arm(self, i: int, k: int, components: Components) -> Components:
+        """A term of a position, turned into N."""
+        if k == 0:
+            return components
+        return self.named(times(self.rotation(k), components), f"arm_{self.mechanism.points[i].name}")
+
+    def _velocity(self, i: int) -> Components:
+        place = self.mechanism.points[i]
+        if place.velocity is not None:
+            total = ZERO
+            for k, components in place.velocity:
+                total = add(total, times(self.rotation(k), self._still(components)))
+            return self.named(total, f"v_{place.name}")
+        total = self.velocity(place.parent)
+        for k, components in place.position or ():
+            total = add(total, cross(self.omega(k), self._arm(i, k, components)))
+            total = add(total, times(self.rotation(k), self._rate(components)))
+        return self.named(total, f"v_{place.name}")
+
+    def _velocity_partials(self, i: int) -> Partials:
+        place = self.mechanism.points[i]
+        if place.velocity is not None:
+            partials: Partials = {}
+            self._add_partials(partials, place.velocity)
+            return self._named_partials(partials, f"Jv_{place.name}")
+        partials = dict(self.velocity_partials(place.parent))
+        for k, components in place.position or ():
+            arm = self._arm(i, k, components)
+            for j, column in self.omega_partials(k).items():
+                partials[j] = add(partials.get(j, ZERO), cross(column, arm))
+            R = self.rotation(k)
+            for j in range(len(self.mechanism.u)):
+                slope = self._slope(components, j)
+                if any(slope):
+                    partials[j] = add(partials.get(j, ZERO), times(R, slope))
+        return self._named_partials(partials, f"Jv_{place.name}")
+
+    def _acceleration0(self, i: int) -> Components:
+        place = self.mechanism.points[i]
+        total = ZERO
+        if place.velocity is not None:
+            for k, components in place.velocity:
+                still, R = self._still(components), self.rotation(k)
+                total = add(total, times(R, self._rate(still)))
+                total = add(total, cross(self.omega(k), self.named(times(R, still), f"v_{place.name}_in")))
+            return self.named(total, f"a_{place.name}")
+        total = self.acceleration0(place.parent)
+        for k, components in place.position or ():
+            arm, R, w = self._arm(i, k, components), self.rotation(k), self.omega(k)
+            rate, second = self._rate(components), self._rate_of_rate(components)
+            if k != 0:
+                swing = self.named(cross(w, arm), f"wxr_{place.name}")
+                total = add(total, add(cross(self.alpha0(k), arm), cross(w, swing)))
+            if any(rate):
+                moving = self.named(times(R, rate), f"rr_{place.name}")
+                total = add(total, add(scale(sm.Integer(2), cross(w, moving)), times(R, second)))
+        return self.named(total, f"a_{place.name}")
+
+    # ------------------------------------------------------------------ pathways
+
+    def pathway(self, load: PathwayLoad) -> list[Components]:
+        """Unit vectors of the segments; ``load.length`` and ``load.rate`` are assigned."""
+        key = ("pathway", id(load))
+        if key not in self._cache:
+            lengths, rates, directions = [], [], []
+            for a, b in zip(load.points, load.points[1:], strict=False):
+                d = self.named(add(self.position(b), scale(sm.Integer(-1), self.position(a))), f"d_{load.name}")
+                size = self.name(sm.sqrt(dot(d, d)), f"size_{load.name}")
+                e = self.named(scale(1 / size, d), f"e_{load.name}")
+                gap = add(self.velocity(b), scale(sm.Integer(-1), self.velocity(a)))
+                lengths.append(size)
+                rates.append(dot(e, gap))
+                directions.append(e)
+            self.assign(load.length, sm.Add(*lengths))
+            self.assign(load.rate, sm.Add(*rates))
+            self._cache[key] = directions
+        return self._cache[key]  # type: ignore[return-value]
+
+    # ------------------------------------------------------------------ components
+
+    def _still(self, components: Components) -> Components:
+        """With auxiliary speeds at zero."""
+        if not self._auxiliary:
+            return components
+        x, y, z = (c.xreplace(self._auxiliary) for c in components)
+        return (x, y, z)
+
+    def _rate(self, components: Components) -> Components:
+        m = self.mechanism
+        x, y, z = (time_derivative(c, m.q, self.q_dot, m.t) for c in components)
+        return (x, y, z)
+
+    def _rate_of_rate(self, components: Components) -> Components:
+        """Second derivative at u' = 0."""
+        m = self.mechanism
+        result = []
+        for c in components:
+            if not c.free_symbols & {*m.q, m.t}:
+                result.append(sm.S.Zero)
+                continue
+            dots = [sm.Dummy() for _ in m.q]
+            rate = time_derivative(c, m.q, dots, m.t)
+            second = time_derivative(rate, m.q, dots, m.t)
+            second += sm.Add(*(rate.diff(d) * s for d, s in zip(dots, self.q_second, strict=True)))
+            result.append(second.xreplace(dict(zip(dots, self.q_dot, strict=True))))
+        return (result[0], result[1], result[2])
+
+    def _slope(self, components: Components, j: int) -> Components:
+        """d(rate)/du_j of position components: sum over q of their derivative times K."""
+        x, y, z = (
+            sm.Add(*(c.diff(qi) * self.K[k, j] for k, qi in enumerate(self.mechanism.q) if self.K[k, j] != 0))
+            for c in components
+        )
+        return (x, y, z)
+
+    def _add_partials(self, partials: Partials, terms: VectorTerms) -> None:
+        for k, components in terms:
+            R = self.rotation(k)
+            for j, speed in enumerate(self.mechanism.u_all):
+                if any(speed in c.free_symbols for c in components):
+                    slope = (components[0].diff(speed), components[1].diff(speed), components[2].diff(speed))
+                    partials[j] = add(partials.get(j, ZERO), times(R, slope))
+
+    def _named_partials(self, partials: Partials, hint: str) -> Partials:
+        named = {j: self.named(column, f"{hint}_{self.mechanism.u_all[j].name}") for j, column in partials.items()}
+        return {j: column for j, column in sorted(named.items()) if any(column)}

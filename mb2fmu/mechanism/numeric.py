@@ -1,0 +1,376 @@
+"""Kinematics and Newton-Euler equations of a Mechanism in plain NumPy, at one state at a time.
+
+Nothing is composed symbolically: the local relations are evaluated by SymPy's ``lambdify``, everything between bodies is
+matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
+
+With the partial velocities J (v_P = J u + v_t) of every mass centre and frame, the projected Newton-Euler equations are
+
+    sum_B [ m Jvᵀ Jv + Jwᵀ I Jw ] u' = sum_B [ Jvᵀ (F - m a0) + Jwᵀ (T - I alpha0 - w × I w) ]
+
+where a0, alpha0 are the accelerations at u' = 0 (Kane and Levinson, Dynamics, 1985, ch. 6; Moore, Learn Multibody
+Dynamics, "Unconstrained Equations of Motion with the TMT Method").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanism.records import (
+    ForceLoad,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.mechanism.symbols import time_derivative
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMotion:
+    """Of one frame: ``N_C_B``, angular velocity, partial angular velocities, angular acceleration at u' = 0; in N."""
+
+    rotation: Array
+    omega: Array
+    partials: Array
+    alpha0: Array
+
+
+@dataclass(frozen=True, slots=True)
+class PointMotion:
+    """Of one point: position from O, velocity, partial velocities, acceleration at u' = 0; in N's components."""
+
+    position: Array
+    velocity: Array
+    partials: Array
+    acceleration0: Array
+
+
+class NumericMechanism:
+    """Evaluates a Mechanism.
+
+    Args:
+        mechanism: With bodies; velocities are taken as its records say.
+        rates: True: rates of the direction cosines are evaluated too (:meth:`omega_from_rotation`).
+    """
+
+    def __init__(self, mechanism: Mechanism, *, rates: bool = False) -> None:
+        self.mechanism = mechanism
+        self._order = sorted(range(1, len(mechanism.frames)), key=self._depth)
+        self._expressions: list[sm.Expr] = []
+        m = mechanism
+        self._q_dot = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
+        self._q_dot = [sm.sympify(e) for e in self._q_dot]
+        self._rotations = [
+            (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
+        ]
+        self._omegas = [self._add_terms(f.angular_velocity) for f in m.frames]
+        self._positions = [None if p.position is None else self._add_terms(p.position, twice=True) for p in m.points]
+        self._velocities = [None if p.velocity is None else self._add_terms(p.velocity) for p in m.points]
+        self._bodies = [(self._add([b.mass]), None if b.inertia is None else self._add(b.inertia)) for b in m.bodies]
+        self._loads = [self._add_load(load) for load in m.loads]
+        self._kinematics = (self._add(m.kinematics.matrix), self._add(m.kinematics.offset))
+        constraints = m.velocity_constraints
+        self._constraints = (
+            None if constraints is None else tuple(map(self._add, (constraints.jacobian, constraints.offset, constraints.bias)))
+        )
+        self._pathway_symbols = [s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)]
+        self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+        self._evaluate = sm.lambdify(self._arguments, self._expressions, modules=["scipy", "numpy"], cse=True)
+        forces = [sm.sympify(f) for f in self._forces()]
+        self._evaluate_forces = sm.lambdify(
+            [*self._arguments, *self._pathway_symbols, *m.constraint_forces], forces, modules=["scipy", "numpy"], cse=True
+        )
+        self._evaluate_z = sm.lambdify(
+            [*self._arguments, *self._pathway_symbols], list(m.z_dot), modules=["scipy", "numpy"], cse=True
+        )
+        self._prepare = sm.lambdify(m.p, _substituted(m), modules=["scipy", "numpy"])
+
+    def parameters(self, p: Sequence[float]) -> Array:
+        """Free and calculated parameters, in this order."""
+        return np.array([*p, *self._prepare(*p)], dtype=float)
+
+    def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
+        """Moves the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
+        self._point = (t, *q, *u_all, *z, *r, *parameters)
+        self._values = [np.float64(v) for v in self._evaluate(*self._point)]
+        self._n_u = len(u_all)
+        self._frame_motion()
+        self._point_motion()
+
+    def kinematics(self) -> tuple[Array, Array]:
+        """K and k0."""
+        m = self.mechanism
+        K, k0 = self._kinematics
+        return self._take(K, (len(m.q), len(m.u))), self._take(k0, (len(m.q),))
+
+    def constraints(self) -> tuple[Array, Array, Array]:
+        """A, b, gamma; with no rows if there are none."""
+        n = len(self.mechanism.u)
+        if self._constraints is None:
+            return np.zeros((0, n)), np.zeros(0), np.zeros(0)
+        A, b, gamma = self._constraints
+        rows = len(self.mechanism.velocity_constraints.names) if self.mechanism.velocity_constraints else 0
+        return self._take(A, (rows, n)), self._take(b, (rows,)), self._take(gamma, (rows,))
+
+    def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
+        """M (n_u + n_aux square) and f of M u' = f, unconstrained; the motion of ``set``."""
+        n = self._n_u
+        M, f = np.zeros((n, n)), self.generalized_forces(constraint_forces)
+        for body, (mass_at, inertia_at) in zip(self.mechanism.bodies, self._bodies, strict=True):
+            mass = float(self._values[mass_at])
+            point = self.points[body.masscenter]
+            M += mass * point.partials.T @ point.partials
+            f -= mass * point.partials.T @ point.acceleration0
+            if inertia_at is None:
+                continue
+            frame = self.frames[body.frame]
+            inertia = frame.rotation @ self._take(inertia_at, (3, 3)) @ frame.rotation.T
+            M += frame.partials.T @ inertia @ frame.partials
+            f -= frame.partials.T @ (inertia @ frame.alpha0 + np.cross(frame.omega, inertia @ frame.omega))
+        return M, f
+
+    def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
+        """Generalized active forces, shape (n_u + n_aux,)."""
+        Q = np.zeros(self._n_u)
+        for partials, _, vector in self._applied(constraint_forces):
+            Q += partials.T @ vector
+        return Q
+
+    def powers(self) -> list[float]:
+        """Power in W of each load (pathways and actuators count once)."""
+        power = dict.fromkeys(range(len(self.mechanism.loads)), 0.0)
+        for number, (_, velocity, vector) in zip(self._applied_numbers(), self._applied(()), strict=True):
+            power[number] += float(velocity @ vector)
+        return list(power.values())
+
+    def kinetic_energy(self) -> float:
+        """In J, relative to N."""
+        total = 0.0
+        for body, (mass_at, inertia_at) in zip(self.mechanism.bodies, self._bodies, strict=True):
+            v = self.points[body.masscenter].velocity
+            total += 0.5 * float(self._values[mass_at]) * float(v @ v)
+            if inertia_at is not None:
+                frame = self.frames[body.frame]
+                w = frame.rotation.T @ frame.omega
+                total += 0.5 * float(w @ self._take(inertia_at, (3, 3)) @ w)
+        return total
+
+    def z_dot(self) -> Array:
+        """Derivatives of the auxiliary states."""
+        return np.array(self._evaluate_z(*self._point, *self._pathway_values()), dtype=float)
+
+    # ------------------------------------------------------------------ collecting expressions
+
+    def _add(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
+        start = len(self._expressions)
+        self._expressions += [sm.sympify(e) for e in expressions]
+        return start
+
+    def _rate(self, expressions: sm.MatrixBase) -> list[sm.Expr]:
+        m = self.mechanism
+        return [time_derivative(e, m.q, self._q_dot, m.t) for e in expressions]
+
+    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[tuple[int, int, int, int]]:
+        """Per term: its frame; where the components, their rates and the partials with respect to u begin.
+
+        ``twice``: the components are positions: partials are those of their rates, and a second rate follows.
+        """
+        m = self.mechanism
+        result = []
+        for frame, components in terms:
+            start = self._add(components)
+            rate = self._rate(sm.Matrix(components))
+            rate_at = self._add(rate)
+            linear = rate if twice else list(components)
+            partials_at = self._add([sm.diff(e, ui) for e in linear for ui in m.u_all])
+            if twice:
+                self._add(self._rate(sm.Matrix(rate)))
+            result.append((frame, start, rate_at, partials_at))
+        return result
+
+    def _add_load(self, load: object) -> list[tuple[int, int]]:
+        if isinstance(load, ForceLoad):
+            return [(frame, -1) for frame, _ in load.force]
+        if isinstance(load, TorqueLoad):
+            return [(frame, -1) for frame, _ in load.torque]
+        if isinstance(load, TorqueActuatorLoad):
+            return [(frame, self._add(components)) for frame, components in load.axis]
+        return []
+
+    def _forces(self) -> list[sm.Expr]:
+        """Scalars of all loads, in order: components by frame, or a magnitude."""
+        scalars: list[sm.Expr] = []
+        for load in self.mechanism.loads:
+            if isinstance(load, ForceLoad):
+                scalars += [c for _, components in load.force for c in components]
+            elif isinstance(load, TorqueLoad):
+                scalars += [c for _, components in load.torque for c in components]
+            elif isinstance(load, TorqueActuatorLoad):
+                scalars.append(load.torque)
+            else:
+                scalars.append(load.force)
+        return scalars
+
+    # ------------------------------------------------------------------ evaluating
+
+    def _take(self, start: int, shape: tuple[int, ...]) -> Array:
+        size = int(np.prod(shape))
+        return np.array(self._values[start : start + size], dtype=float).reshape(shape)
+
+    def _frame_motion(self) -> None:
+        """Rotations from the parents, then angular velocities from the references, then accelerations."""
+        n, records = self._n_u, self.mechanism.frames
+        rotations: list[Array] = []
+        for i, frame in enumerate(records):
+            local = self._take(self._rotations[i][0], (3, 3))
+            rotations.append(local if frame.parent < 0 else rotations[frame.parent] @ local)
+        omegas, alphas = [np.zeros(3)] * len(records), [np.zeros(3)] * len(records)
+        partials = [np.zeros((3, n))] * len(records)
+        for i in self._order:
+            base = records[i].reference
+            omegas[i], partials[i] = omegas[base].copy(), partials[base].copy()
+            for frame, start, _, partials_at in self._omegas[i]:
+                omegas[i] += rotations[frame] @ self._take(start, (3,))
+                partials[i] += rotations[frame] @ self._take(partials_at, (3, n))
+        for i in self._order:
+            alphas[i] = alphas[records[i].reference].copy()
+            for frame, start, rate_at, _ in self._omegas[i]:
+                R = rotations[frame]
+                alphas[i] += R @ self._take(rate_at, (3,)) + np.cross(omegas[frame], R @ self._take(start, (3,)))
+        self.frames = [FrameMotion(*m) for m in zip(rotations, omegas, partials, alphas, strict=True)]
+
+    def omega_from_rotation(self, i: int) -> Array:
+        """Angular velocity of frame i in its parent from the direction cosines' rates, in the frame's own components."""
+        start, rate_at = self._rotations[i]
+        if rate_at < 0:
+            raise ValueError("made without rates of the rotations")
+        skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
+        return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
+
+    def _depth(self, i: int) -> int:
+        depth = 0
+        while i:
+            i, depth = self.mechanism.frames[i].reference, depth + 1
+        return depth
+
+    def _point_motion(self) -> None:
+        n = self._n_u
+        self.points: list[PointMotion] = []
+        for place, position, velocity in zip(self.mechanism.points, self._positions, self._velocities, strict=True):
+            base = self.points[place.parent] if place.parent >= 0 else PointMotion(*(np.zeros(s) for s in (3, 3, (3, n), 3)))
+            r, v, J, a = base.position.copy(), base.velocity.copy(), base.partials.copy(), base.acceleration0.copy()
+            for term in position or ():
+                dr, dv, dJ, da = self._moved(term)
+                r, v, J, a = r + dr, v + dv, J + dJ, a + da
+            if velocity is not None:
+                v, J, a = np.zeros(3), np.zeros((3, n)), np.zeros(3)
+                for frame, start, rate_at, partials_at in velocity:
+                    f = self.frames[frame]
+                    vector = f.rotation @ self._take(start, (3,))
+                    v += vector
+                    J += f.rotation @ self._take(partials_at, (3, n))
+                    a += f.rotation @ self._take(rate_at, (3,)) + np.cross(f.omega, vector)
+            self.points.append(PointMotion(r, v, J, a))
+
+    def _moved(self, term: tuple[int, int, int, int]) -> tuple[Array, Array, Array, Array]:
+        """Position, velocity, partials and acceleration at u' = 0 of a vector written in a moving frame."""
+        frame, start, rate_at, partials_at = term
+        f = self.frames[frame]
+        n = self._n_u
+        rho = f.rotation @ self._take(start, (3,))
+        rate = f.rotation @ self._take(rate_at, (3,))
+        second = f.rotation @ self._take(partials_at + 3 * n, (3,))
+        cross = np.array([[0, rho[2], -rho[1]], [-rho[2], 0, rho[0]], [rho[1], -rho[0], 0]])
+        velocity = np.cross(f.omega, rho) + rate
+        partials = cross @ f.partials + f.rotation @ self._take(partials_at, (3, n))
+        acceleration = (
+            np.cross(f.alpha0, rho) + np.cross(f.omega, np.cross(f.omega, rho)) + 2 * np.cross(f.omega, rate) + second
+        )
+        return rho, velocity, partials, acceleration
+
+    # ------------------------------------------------------------------ loads
+
+    def pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
+        """Length, rate, and the unit vectors of the segments from first to last point."""
+        length = rate = 0.0
+        directions = []
+        for a, b in zip(load.points, load.points[1:], strict=False):
+            d = self.points[b].position - self.points[a].position
+            size = float(np.linalg.norm(d))
+            e = d / size
+            length += size
+            rate += float(e @ (self.points[b].velocity - self.points[a].velocity))
+            directions.append(e)
+        return length, rate, directions
+
+    def _pathway_values(self) -> list[float]:
+        values: list[float] = []
+        for load in self.mechanism.loads:
+            if isinstance(load, PathwayLoad):
+                values += self.pathway(load)[:2]
+        return values
+
+    def _applied(self, constraint_forces: Sequence[float]) -> list[tuple[Array, Array, Array]]:
+        """(partials, velocity or angular velocity, force or torque in N) of everything that acts."""
+        m = self.mechanism
+        padded = [*constraint_forces, *[0.0] * (len(m.constraint_forces) - len(constraint_forces))]
+        scalars = [float(s) for s in self._evaluate_forces(*self._point, *self._pathway_values(), *padded)]
+        result: list[tuple[Array, Array, Array]] = []
+        at = 0
+        for load, places in zip(m.loads, self._loads, strict=True):
+            if isinstance(load, (ForceLoad, TorqueLoad)):
+                vector = np.zeros(3)
+                for frame, _ in places:
+                    vector += self.frames[frame].rotation @ np.array(scalars[at : at + 3])
+                    at += 3
+                result.append((*self._moving(load), vector))
+            elif isinstance(load, TorqueActuatorLoad):
+                axis = sum((self.frames[f].rotation @ self._take(s, (3,)) for f, s in places), np.zeros(3))
+                for frame, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
+                    if frame >= 0:
+                        result.append((self.frames[frame].partials, self.frames[frame].omega, sign * scalars[at] * axis))
+                at += 1
+            else:
+                result += self._segments(load, scalars[at])
+                at += 1
+        return result
+
+    def _moving(self, load: ForceLoad | TorqueLoad) -> tuple[Array, Array]:
+        if isinstance(load, ForceLoad):
+            return self.points[load.point].partials, self.points[load.point].velocity
+        return self.frames[load.frame].partials, self.frames[load.frame].omega
+
+    def _segments(self, load: PathwayLoad, force: float) -> list[tuple[Array, Array, Array]]:
+        """Expansile positive: each segment pushes its two ends apart."""
+        result = []
+        for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), self.pathway(load)[2], strict=True):
+            result.append((self.points[a].partials, self.points[a].velocity, -force * e))
+            result.append((self.points[b].partials, self.points[b].velocity, force * e))
+        return result
+
+    def _applied_numbers(self) -> list[int]:
+        numbers: list[int] = []
+        for i, load in enumerate(self.mechanism.loads):
+            if isinstance(load, (ForceLoad, TorqueLoad)):
+                numbers.append(i)
+            elif isinstance(load, TorqueActuatorLoad):
+                numbers += [i] * (1 if load.reaction < 0 else 2)
+            else:
+                numbers += [i] * (2 * (len(load.points) - 1))
+        return numbers
+
+
+def _substituted(mechanism: Mechanism) -> list[sm.Expr]:
+    """Calculated parameters as expressions of free ones."""
+    known: dict[sm.Symbol, sm.Expr] = {}
+    for assignment in mechanism.calculated_parameters:
+        known[assignment.symbol] = assignment.expression.xreplace(known)
+    return list(known.values())

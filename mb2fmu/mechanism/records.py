@@ -1,0 +1,243 @@
+"""Mechanism: a mechanism as plain frozen records. SymPy's frames, points, bodies and joints end here.
+
+All expressions are scalar, in plain symbols: no function of time, no ``Derivative``; q' has been replaced by K u + k0.
+Frames and points are numbered; 0 is the inertial frame N and the origin O. A vector is kept as the sum of components
+in several frames, just as the user wrote it, so that nothing is expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.model.definition import ModelDefinition
+
+Components = tuple[sm.Expr, sm.Expr, sm.Expr]
+VectorTerms = tuple[tuple[int, Components], ...]
+"""Sum over (frame number, components in that frame)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One reference frame and how it moves relative to frames before it.
+
+    Attributes:
+        name: As the user named it.
+        parent: Number of the frame it is oriented in (smaller than its own); -1 for N.
+        rotation: ``A_C_B``, parent A, this frame B: components in A = ``A_C_B`` @ components in B. A composite rotation
+            (body-fixed sequence, quaternion) is one matrix.
+        reference: Number of the frame ``angular_velocity`` is relative to.
+        angular_velocity: Of this frame in ``reference``, rad/s, linear in u.
+    """
+
+    name: str
+    parent: int
+    rotation: sm.ImmutableMatrix
+    reference: int
+    angular_velocity: VectorTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One point.
+
+    Attributes:
+        name: As the user named it.
+        parent: Number of the point ``position`` starts from (smaller than its own); -1 for a root.
+        position: From ``parent``, m; None for a root.
+        velocity: In N, m/s, linear in u, where it is taken as the user gave it; None: it is the derivative of
+            ``position`` added to the velocity of ``parent``.
+        located: True if a chain of positions leads to the origin.
+    """
+
+    name: str
+    parent: int
+    position: VectorTerms | None
+    velocity: VectorTerms | None
+    located: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A rigid body, or a particle.
+
+    Attributes:
+        name: Of the body.
+        masscenter: Number of the point.
+        frame: Number of the body-fixed frame; -1 for a particle.
+        mass: kg.
+        inertia: Central inertia in the body-fixed frame, shape (3, 3), kg·m²; None for a particle.
+    """
+
+    name: str
+    masscenter: int
+    frame: int
+    mass: sm.Expr
+    inertia: sm.ImmutableMatrix | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForceLoad:
+    """A force (N) on a point."""
+
+    name: str
+    point: int
+    force: VectorTerms
+
+
+@dataclass(frozen=True, slots=True)
+class TorqueLoad:
+    """A torque (N·m) on a frame."""
+
+    name: str
+    frame: int
+    torque: VectorTerms
+
+
+@dataclass(frozen=True, slots=True)
+class PathwayLoad:
+    """A force along a chain of straight segments through points fixed in bodies.
+
+    Attributes:
+        name: For messages and outputs.
+        points: Numbers of the points, from end to end.
+        force: Scalar, expansile positive (pushes the ends apart), N; may contain ``length`` and ``rate``.
+        length: Symbol of the pathway's length, m.
+        rate: Symbol of its time derivative, m/s; positive while it grows.
+        potential: Potential energy in terms of ``length``, J; None where there is none.
+    """
+
+    name: str
+    points: tuple[int, ...]
+    force: sm.Expr
+    length: sm.Symbol
+    rate: sm.Symbol
+    potential: sm.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TorqueActuatorLoad:
+    """A torque on a frame and its reaction on another.
+
+    Attributes:
+        name: For messages and outputs.
+        frame: Number of the frame it acts on.
+        reaction: Number of the frame that takes the reaction; -1: none.
+        torque: Scalar, N·m.
+        axis: Unit vector.
+    """
+
+    name: str
+    frame: int
+    reaction: int
+    torque: sm.Expr
+    axis: VectorTerms
+
+
+Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
+
+
+@dataclass(frozen=True, slots=True)
+class Lagrangian:
+    """A Lagrangian handed over without bodies: L(q, q', t) in plain symbols, and generalized forces."""
+
+    expression: sm.Expr
+    method: Any
+    """The user's ``LagrangesMethod``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """A mechanism as records.
+
+    Attributes:
+        definition: The model it was read from.
+        t: Time.
+        q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``definition`` (p: free parameters).
+        calculated_parameters: In order of evaluation.
+        constraint_forces: Unknown forces.
+        u_independent: Indices into u.
+        dynamic: Plain symbol → the user's function of time.
+        kinematics: q' = K u + k0.
+        z_dot: Derivatives of z; may contain pathway lengths and rates.
+        frames: Frame 0 is N; parents come first.
+        points: Point 0 is O; parents come first.
+        bodies: Rigid bodies and particles.
+        loads: Loads and actuators in the order they were handed over.
+        load_of: id of the user's load or actuator object → number in ``loads``.
+        frame_of, point_of: The user's frame or point → number.
+        holonomic: (name, phi).
+        velocity_constraints: A u + b = 0, or None.
+        given_by_constraint: Names of points whose velocity already uses a constraint.
+        lagrangian: For a ``LagrangesMethod``: then there are no bodies.
+        plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
+    """
+
+    definition: ModelDefinition
+    t: sm.Symbol
+    q: tuple[sm.Symbol, ...]
+    u: tuple[sm.Symbol, ...]
+    u_dot: tuple[sm.Symbol, ...]
+    u_auxiliary: tuple[sm.Symbol, ...]
+    z: tuple[sm.Symbol, ...]
+    p: tuple[sm.Symbol, ...]
+    r: tuple[sm.Symbol, ...]
+    calculated_parameters: tuple[Assignment, ...]
+    constraint_forces: tuple[sm.Symbol, ...]
+    u_independent: tuple[int, ...]
+    dynamic: Mapping[sm.Symbol, sm.Expr]
+    kinematics: KinematicEquations
+    z_dot: tuple[sm.Expr, ...]
+    frames: tuple[Frame, ...]
+    points: tuple[Place, ...]
+    bodies: tuple[Body, ...]
+    loads: tuple[Load, ...]
+    load_of: Mapping[int, int] = field(default_factory=dict)
+    frame_of: Mapping[Any, int] = field(default_factory=dict)
+    point_of: Mapping[Any, int] = field(default_factory=dict)
+    holonomic: tuple[tuple[str, sm.Expr], ...] = ()
+    velocity_constraints: VelocityConstraints | None = None
+    given_by_constraint: tuple[str, ...] = ()
+    lagrangian: Lagrangian | None = None
+    plain: Any = None
+
+    def __post_init__(self) -> None:
+        faults = [
+            Fault(f"frame {frame.name} comes before the frame it is oriented in")
+            for i, frame in enumerate(self.frames)
+            if frame.parent >= i
+        ]
+        faults += [
+            Fault(f"point {point.name} comes before the point it is located from")
+            for i, point in enumerate(self.points)
+            if point.parent >= i
+        ]
+        if faults:
+            raise MechanismError("the mechanism's records break their own laws:", faults)
+
+    @property
+    def u_all(self) -> tuple[sm.Symbol, ...]:
+        """Speeds, auxiliary speeds last."""
+        return (*self.u, *self.u_auxiliary)
+
+    @property
+    def rheonomic(self) -> bool:
+        """True if time stands explicitly in the kinematics or in a velocity constraint has an offset."""
+        t = self.t
+        parts: list[sm.Basic] = [self.kinematics.matrix, self.kinematics.offset]
+        parts += [frame.rotation for frame in self.frames]
+        parts += [c for frame in self.frames for _, cs in frame.angular_velocity for c in cs]
+        for point in self.points:
+            for terms in (point.position, point.velocity):
+                parts += [c for _, cs in terms or () for c in cs]
+        constraints = self.velocity_constraints
+        if constraints:
+            parts.append(constraints.jacobian)
+            if any(entry != 0 for entry in constraints.offset):
+                return True
+        return any(t in part.free_symbols for part in parts)

@@ -1,0 +1,211 @@
+"""Plain symbols for the user's functions of time, and q' = K u + k0 out of the kinematic differential equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import dynamicsymbols
+
+from mb2fmu.equations.motion import KinematicEquations
+from mb2fmu.errors import Fault, MechanismError
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolMap:
+    """Translates expressions in functions of time to expressions in plain symbols.
+
+    Attributes:
+        to_plain: q(t), u(t), z(t), r(t), constraint forces → symbols; q', q'', u' → expressions.
+        to_dynamic: The way back for q, u, z, r, auxiliary speeds and constraint forces.
+    """
+
+    to_plain: dict[sm.Basic, sm.Expr]
+    to_dynamic: dict[sm.Basic, sm.Expr]
+
+    def __call__(self, expression: sm.Basic) -> sm.Expr:
+        """The expression in plain symbols.
+
+        Raises:
+            MechanismError: If a function of time or a derivative is left that nothing declares.
+        """
+        plain = sm.sympify(expression).xreplace(self.to_plain)
+        left = plain.atoms(AppliedUndef, sm.Derivative)
+        if left and any(isinstance(atom, sm.Derivative) for atom in left):
+            # a derivative of an expression (P.vel(N) of a user's own function): carry it out, then translate again
+            plain = plain.doit().xreplace(self.to_plain)
+            left = plain.atoms(AppliedUndef, sm.Derivative)
+        left = {atom for atom in left if dynamicsymbols._t in atom.free_symbols}
+        if left:
+            names = ", ".join(sorted(map(str, left)))
+            remedy = "declare it as coordinate, speed, state or input; derivatives of inputs are inputs of their own"
+            raise MechanismError("an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)])
+        return plain
+
+    def dynamic(self, expression: sm.Basic) -> sm.Expr:
+        """The expression with functions of time instead of plain symbols."""
+        return expression.xreplace(self.to_dynamic)
+
+
+def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbol, ...]:
+    """One plain symbol per function of time (or q' that serves as a speed), named like it; ``taken`` grows."""
+    result = []
+    for symbol in symbols:
+        name = f"{symbol.expr.func.__name__}_dot" if isinstance(symbol, sm.Derivative) else symbol.func.__name__
+        name = symbol.name if isinstance(symbol, sm.Symbol) else name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        result.append(sm.Symbol(name))
+    return tuple(result)
+
+
+def time_derivative(
+    expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol
+) -> sm.Expr:
+    """d/dt of an expression of q and t, with q' given."""
+    free = expression.free_symbols
+    total = sum((expression.diff(qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
+    return total + expression.diff(t) if t in free else total
+
+
+def solve_kinematics(
+    equations: Sequence[sm.Expr], q: Sequence[sm.Expr], u: Sequence[sm.Expr], plain: dict[sm.Basic, sm.Expr]
+) -> KinematicEquations:
+    """K and k0 of q' = K u + k0.
+
+    The coefficient matrix of q' is solved block by block (coordinates that meet in an equation form a block), small
+    blocks by their adjugate with a simplified determinant, so that Euler angles give their textbook form.
+
+    Args:
+        equations: Expressions that vanish, linear in q' and u, functions of time.
+        q: Coordinates (functions of time).
+        u: Speeds (functions of time, or q' themselves).
+        plain: Translation of q, u to plain symbols (without q').
+
+    Raises:
+        MechanismError: If they are not linear, or do not determine every q'.
+    """
+    t = dynamicsymbols._t
+    q_dot = [qi.diff(t) for qi in q]
+    if list(u) == q_dot:
+        return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
+    stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}
+    rows = sm.Matrix([sm.sympify(e).doit() for e in equations]).xreplace(stand_in).xreplace(plain)
+    own = [stand_in[ui] - plain[ui] for ui in u if ui in stand_in]  # speeds that are q' themselves
+    rows = sm.Matrix([*rows, *own])
+    dots = [stand_in[qd] for qd in q_dot]
+    speeds = [plain[ui] for ui in u]
+    left, right = rows.jacobian(dots), rows.jacobian(speeds)
+    rest = rows.xreplace(dict.fromkeys([*dots, *speeds], sm.S.Zero))
+    unknown = (left.free_symbols | right.free_symbols) & {*dots, *speeds}
+    if unknown:
+        raise MechanismError(
+            "the kinematic differential equations cannot be used:",
+            [Fault(f"they are not linear in {', '.join(sorted(map(str, unknown)))}", remedy="write them linear in q' and u")],
+        )
+    K, k0 = sm.zeros(len(q), len(u)), sm.zeros(len(q), 1)
+    for equation_rows, columns in _blocks(left, q):
+        block = left.extract(equation_rows, columns)
+        inverse = _inverse(block, [str(q[c]) for c in columns])
+        solved, offset = -inverse * right[equation_rows, :], -inverse * rest[equation_rows, :]
+        for i, column in enumerate(columns):
+            K[column, :] = solved[i, :]
+            k0[column, 0] = offset[i, 0]
+    return KinematicEquations(sm.ImmutableMatrix(K), sm.ImmutableMatrix(k0))
+
+
+def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
+    """The inverse of a square matrix, diagonal block by diagonal block (after permutation).
+
+    Raises:
+        MechanismError: If it is singular.
+    """
+    n = matrix.rows
+    names = [sm.Symbol(f"q{i + 1}") for i in range(n)]
+    inverse = sm.zeros(n, n)
+    for rows, columns in _blocks(sm.Matrix(matrix), names):
+        block = _inverse(sm.Matrix(matrix).extract(rows, columns), [str(names[c]) for c in columns])
+        for i, column in enumerate(columns):
+            for j, row in enumerate(rows):
+                inverse[column, row] = block[i, j]
+    return sm.ImmutableMatrix(inverse)
+
+
+def _blocks(left: sm.Matrix, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
+    """(rows, columns) of the diagonal blocks that ``left`` falls apart into by permutation."""
+    n = left.rows
+    group = list(range(n + left.cols))
+
+    def find(i: int) -> int:
+        while group[i] != i:
+            i = group[i]
+        return i
+
+    for i in range(n):
+        for j in range(left.cols):
+            if left[i, j] != 0:
+                group[find(i)] = find(n + j)
+    blocks: dict[int, tuple[list[int], list[int]]] = {}
+    for i in range(n):
+        blocks.setdefault(find(i), ([], []))[0].append(i)
+    for j in range(left.cols):
+        blocks.setdefault(find(n + j), ([], []))[1].append(j)
+    faults = []
+    for rows, columns in blocks.values():
+        if len(rows) < len(columns):
+            names = ", ".join(f"{q[c]}'" for c in columns)
+            faults.append(Fault(f"no kinematic equation determines {names}", remedy="add one equation per coordinate"))
+        elif len(rows) > len(columns):
+            names = ", ".join(f"{q[c]}'" for c in columns) or "no coordinate's derivative"
+            faults.append(Fault(f"{len(rows)} kinematic equations for {names}", remedy="leave out the superfluous ones"))
+    if faults:
+        raise MechanismError("the kinematic differential equations cannot be used:", faults)
+    return list(blocks.values())
+
+
+def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]
+    if block.rows <= 3:
+        determinant = sm.trigsimp(determinant)
+    if determinant == 0:
+        raise MechanismError(
+            "the kinematic differential equations cannot be used:",
+            [Fault(f"they do not determine {', '.join(n + chr(39) for n in names)}: their coefficient matrix is singular")],
+        )
+    adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
+    if block.rows <= 3:
+        adjugate = adjugate.applyfunc(sm.trigsimp)
+    return adjugate / determinant
+
+
+def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+    """Replaces what ``mapping`` names; each distinct subexpression is visited once.
+
+    ``xreplace`` visits every occurrence, which for equations of motion is exponentially more.
+    """
+    done: dict[sm.Basic, sm.Basic] = {}
+    stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node in done:
+            continue
+        if node in mapping:
+            done[node] = mapping[node]
+        elif not node.args:
+            done[node] = node
+        elif ready:
+            arguments = tuple(done[argument] for argument in node.args)
+            done[node] = node if arguments == node.args else node.func(*arguments)
+        else:
+            stack.append((node, True))
+            stack += [(argument, False) for argument in node.args]
+    return done[expression]
+
+
+def translate_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
+    """:func:`translate` for all entries at once."""
+    entries = translate(sm.Tuple(*matrix), mapping)
+    return sm.ImmutableMatrix(matrix.rows, matrix.cols, list(entries.args))
