@@ -1,1 +1,40 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Validation: a ``.fmu`` and the equations of another formulation go in, a ``ValidationResult`` comes out.
+
+Input: the path of an FMU, the checked ``ModelDefinition`` (names, start values, experiment), and ``EquationsOfMotion``
+that the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, what
+checkers say, the verdict.
+
+Promises: the reference shares nothing with the FMU beyond the model (SymPy's ``lambdify``, SciPy's DOP853, never the
+Program); its own uncertainty is measured and shown; bounds are formulas stated in ``compare`` and depend on the
+measured sensitivity, so chaos is neither excused nor punished; what cannot be judged does not pass. The FMU runs in a
+process of its own, with a time limit.
+
+This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
+"""
+
+from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.conformance import Finding, check_conformance
+from mb2fmu.validation.reference import Reference, make_reference
+from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.simulate import Simulation, simulate
+from mb2fmu.validation.trajectory import Trajectory
+from mb2fmu.validation.validate import reference_method, validate
+
+__all__ = [
+    "Conditions",
+    "Finding",
+    "InvariantResult",
+    "Reference",
+    "Simulation",
+    "Trajectory",
+    "ValidationResult",
+    "VariableResult",
+    "check_conformance",
+    "conditions",
+    "make_reference",
+    "measure_sensitivity",
+    "reference_method",
+    "simulate",
+    "validate",
+]

@@ -4,17 +4,17 @@ A variable v is judged against
 
     bound_v(t) = FACTOR · tolerance · max(range_v, S_v(t)) + 2 · uncertainty_v(t) + rounding_v
 
-with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``), the
-reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 100: an
+with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``),
+the reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 100: an
 integrator keeps the error of each of its steps at about the tolerance, and makes many of them.
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
-(100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)). Beyond it,
-chaos has the word, and the invariants alone are judged: they hold for every true motion, and are judged over the whole run:
+(100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
+Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
-  against FACTOR · tolerance · max(scale_j, L_j) + 64 ulp(scale_j), L_j the largest sensitivity over one step, measured at
-  up to ten points of the run. No error can hide behind those before it.
+  against FACTOR · tolerance · max(scale_j, L_j) + 64 ulp(scale_j), L_j the largest sensitivity over one step,
+  measured at up to ten points of the run. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (max T + ∫|P| dt), P the power of all loads.
 - Constraints: |φ(q, t)| and |A u + b| of the FMU's own q and u, against FACTOR · tolerance · their largest magnitude.

@@ -84,7 +84,7 @@ def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | No
     ]
     experiment = definition.experiment
     steps = max(1, math.floor(experiment.stop / experiment.step * (1 + 1e-12) + 1e-9))
-    time = np.arange(steps + 1) * experiment.step
+    time = np.arange(steps + 1, dtype=np.float64) * np.float64(experiment.step)
     inputs = np.empty((steps, len(definition.inputs)))
     for column, record in enumerate(definition.inputs):
         samples, fault = _sampled(experiment.signals.get(record.symbol, record.start), time[:-1], record.name)
@@ -108,11 +108,13 @@ def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | No
 
 def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:
     """The signal at each time (shape of ``time``), and what is wrong with it."""
-    expression = sm.sympify(signal).subs(dynamicsymbols._t, sm.Symbol("t", real=True))
+    expression = sm.sympify(signal).subs(dynamicsymbols._t, sm.Symbol("t", real=True))  # noqa: SLF001  SymPy's time
     unknown = {str(s) for s in expression.free_symbols} - {"t"}
     if unknown:
         return np.zeros_like(time), Fault(
-            f"its signal uses {', '.join(sorted(unknown))}", name, "write it as an expression of dynamicsymbols._t alone"
+            f"its signal uses {', '.join(sorted(unknown))}",
+            name,
+            "write it as an expression of dynamicsymbols._t alone",
         )
     function = scalar_function([sm.Symbol("t", real=True)], [expression])
     try:

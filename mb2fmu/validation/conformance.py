@@ -1,4 +1,4 @@
-"""What independent checkers say of an FMU: each runs in a process of its own, its output is read, not only its exit code."""
+"""What independent checkers say of an FMU: each in a process of its own; its output is read, not only its exit code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,8 @@ TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
 
 _FMPY = "import json, sys; from fmpy.validation import validate_fmu; print(json.dumps(validate_fmu(sys.argv[1])))"
+_LEVELS: dict[str, Severity] = {"WARNING": "warning", "ERROR": "error", "CRITICAL": "error", "FATAL": "error"}
+_APPROVAL = ("seems to be compliant", "No semantic error", "[End of report]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +33,67 @@ class Finding:
     checker: str
     severity: Severity
     message: str
+
+    def __str__(self) -> str:
+        return f"{self.checker}: {self.severity}: {self.message}"
+
+
+def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Finding, ...]:
+    """All that fmpy's validation and fmutool's checks say against an FMU; a checker without objections gives one note.
+
+    Args:
+        fmu: The archive.
+        time_limit: For each checker, in s.
+
+    Raises:
+        ToolError: If a checker does not run to its end.
+    """
+    return (*_fmpy(fmu, time_limit), *_fmutool(fmu, time_limit))
+
+
+def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
+    checker = f"fmpy {version('fmpy')}"
+    done = _run(checker, [sys.executable, "-c", _FMPY, str(fmu)], time_limit)
+    try:
+        problems = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError) as error:
+        raise _unreadable(checker, done) from error
+    if not problems:
+        return [Finding(checker, "note", "no problems found")]
+    return [Finding(checker, "error", _without_path(str(problem), fmu)) for problem in problems]
+
+
+def _fmutool(fmu: Path, time_limit: float) -> list[Finding]:
+    checker = f"fmutool {version('fmu-manipulation-toolbox')}"
+    command = [sys.executable, "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
+    done = _run(checker, command, time_limit)
+    lines = (done.stdout + done.stderr).splitlines()
+    findings: list[Finding] = []
+    for line in lines:
+        level, separator, message = line.partition("|")
+        severity = _LEVELS.get(level.strip())
+        if separator and severity:
+            findings.append(Finding(checker, severity, _without_path(message.strip(), fmu)))
+    text = "\n".join(lines)
+    if not findings and not all(sign in text for sign in _APPROVAL):
+        raise _unreadable(checker, done)
+    return findings or [Finding(checker, "note", "compliant, no semantic error")]
+
+
+def _run(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603  our own interpreter and installed packages
+            command, capture_output=True, timeout=time_limit, check=False, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{checker} was not done after {time_limit:g} s") from error
+
+
+def _unreadable(checker: str, done: subprocess.CompletedProcess[str]) -> ToolError:
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-10:]
+    return ToolError(f"{checker} gave no verdict (exit code {done.returncode}):", [Fault(line) for line in said])
+
+
+def _without_path(message: str, fmu: Path) -> str:
+    """The message without the folder, so that results are the same wherever they are made."""
+    return message.replace(f"{fmu.parent}/", "")

@@ -52,17 +52,19 @@ def read_description(tree: FileTree) -> UnitDescription:
     except etree.XMLSyntaxError as error:
         raise _refused(Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")) from error
     version = str(root.get("fmiVersion", ""))
-    if version.split(".")[0] not in {"2", "3"}:
-        raise _refused(Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed"))
+    major = version.partition(".")[0]
+    if major not in {"2", "3"}:
+        raise _refused(
+            Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
+        )
     interface = root.find("CoSimulation")
     if interface is None:
         raise _refused(Fault("offers no Co-Simulation", "modelDescription.xml", "export it for Co-Simulation"))
-    major = int(version.split(".")[0])
     found = UnitDescription(
-        version=major,
+        version=int(major),
         identifier=str(interface.get("modelIdentifier", "")),
-        token=str(root.get("guid" if major == 2 else "instantiationToken", "")),
-        variables=_variables(root, major),
+        token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
+        variables=_variables(root, int(major)),
     )
     _check_platform(tree, found)
     return found

@@ -1,7 +1,7 @@
-"""Runs one FMU step by step, in a process of its own: ``python driver.py request.json``; a crash here kills only itself.
+"""Runs one FMU step by step, in a process of its own (``python driver.py request.json``): a crash kills only itself.
 
-The request (written by ``simulate``) names everything: nothing is read from the FMU's description here. Inputs are set at
-the beginning of each communication step and held over it; values are read after the step, before inputs change again.
+The request (written by ``simulate``) names everything: nothing is read from the FMU's description here. Inputs are set
+at the beginning of each communication step and held over it; values are read after it, before inputs change again.
 Written into the request's ``folder``: ``log.jsonl`` (one [status, category, message] a line, as they come),
 ``values.npy`` (n + 1, n_variables) and ``outcome.json``.
 """

@@ -1,7 +1,8 @@
 """Integration of x' = f(t, x, r_k) from one communication point to the next, to all digits that doubles carry.
 
-Every step between two communication points is integrated by itself, starting with the step size that the one before
-ended with: inputs that jump there need it, and where they do not jump it saves the error of dense output (order 7 only).
+Every step between two communication points is integrated by itself, starting with the step size that the one
+before ended with: inputs that jump there need it, and where they do not, it saves the error of dense output (only of
+order 7).
 """
 
 from __future__ import annotations
@@ -50,12 +51,14 @@ def integrate(slope: HeldSlope, time: Floats, start: Floats, tolerance: float, s
             end,
             first_step=min(step, end - begin) if np.isfinite(step) else None,
             rtol=max(tolerance, TIGHTEST),
-            atol=tolerance * scales,
+            atol=tolerance * scales,  # type: ignore[arg-type]  # SciPy takes one per component
         )
         while solver.status == "running":
-            solver.step()
-            if solver.status == "failed" or spent + solver.nfev > budget:
-                raise _stuck(solver.t, "the step size vanishes" if solver.status == "failed" else f"{budget} evaluations spent")
+            why = solver.step()
+            if why:
+                raise _stuck(solver.t, why.rstrip("."))
+            if spent + solver.nfev > budget:
+                raise _stuck(solver.t, f"{budget} evaluations are spent")
         y[k + 1] = solver.y
         step, spent = solver.h_abs, spent + solver.nfev
     return y
@@ -100,5 +103,10 @@ def _finite(slope: Slope) -> Slope:
 def _stuck(t: float, why: str) -> ValidationError:
     return ValidationError(
         "the reference cannot be integrated:",
-        [Fault(f"at t = {t:.6g} s {why}", remedy="a singular position, an end of the experiment before it, or stiff=True")],
+        [
+            Fault(
+                f"at t = {t:.6g} s {why}",
+                remedy="a singular position, an end of the experiment before it, or stiff=True",
+            )
+        ],
     )

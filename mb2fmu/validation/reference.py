@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -183,7 +184,7 @@ def magnitudes(y: Floats, numeric: NumericEquations) -> Floats:
     largest = np.max(np.abs(y), axis=0)
     n_q, n_x = numeric.n_q, numeric.n_x
     ends = [0, n_q, n_x - numeric.n_z, n_x, n_x + 1]
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+    for begin, end in itertools.pairwise(ends):
         group = largest[begin:end]
         if len(group):
             group[group <= 1e-6 * max(group)] = max(group)

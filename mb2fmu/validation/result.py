@@ -138,10 +138,14 @@ class ValidationResult:
             "passed": self.passed,
             "variables": [_scalars(v) for v in self.variables],
             "invariants": [_scalars(i) for i in self.invariants],
-            "conformance": [{"checker": f.checker, "severity": f.severity, "message": f.message} for f in self.conformance],
+            "conformance": [
+                {"checker": f.checker, "severity": f.severity, "message": f.message} for f in self.conformance
+            ],
             "reference": {
                 "provenance": dict(trajectory.provenance),
-                "uncertainty": dict(zip(trajectory.names, map(_number, trajectory.uncertainty[-1].tolist()), strict=True)),
+                "uncertainty": dict(
+                    zip(trajectory.names, map(_number, trajectory.uncertainty[-1].tolist()), strict=True)
+                ),
                 "balances": [
                     {"name": b.name, "formula": b.formula, "worst": _number(b.worst)} for b in self.reference.balances
                 ],

@@ -1,4 +1,4 @@
-"""Scalar functions by SymPy's ``lambdify`` on Python's ``math``: the namespace and printing that models need beyond it."""
+"""Scalar functions by SymPy's ``lambdify`` on Python's ``math``: the names and printing that models need beyond it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NAMESPACE: dict[str, Callable[..., float]] = {
 """Functions that ``math`` lacks, by the names that SymPy's printer gives them; every symbol is real."""
 
 
-class _Printer(PythonCodePrinter):
+class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
     """Prints lookup tables as calls of functions that it collects."""
 
     def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
@@ -69,7 +69,9 @@ def _interpolation(
     breaks: Sequence[float], coefficients: Sequence[Sequence[float]], order: int
 ) -> Callable[[float], float]:
     """The derivative of some order of a piecewise polynomial, by the definition of ``LookupTable``."""
-    pieces = [[math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] for i in range(len(breaks) - 1)]
+    pieces = [
+        [math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] for i in range(len(breaks) - 1)
+    ]
 
     def value(x: float) -> float:
         i = min(max(bisect_right(breaks, x) - 1, 0), len(pieces) - 1)

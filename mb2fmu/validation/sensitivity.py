@@ -25,9 +25,9 @@ def directions(n: int) -> Floats:
 def measure_sensitivity(reference: Reference) -> Floats:
     """Error of each variable per relative error of the state, as it grows over time.
 
-    S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over the
-    directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and the state's magnitudes as scale: where
-    every state is wrong by a part ε of its magnitude, v is wrong by at most ε S_v to first order.
+    S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
+    the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and the state's magnitudes as scale:
+    where every state is wrong by a part ε of its magnitude, v is wrong by at most ε S_v to first order.
 
     Returns:
         Shape (n_t, n), in the variables' units, never decreasing in time.
