@@ -11,6 +11,7 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 ``loading`` and ``template``.
 """
 
+from mb2fmu.model.checks import check
 from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest, Parts
 from mb2fmu.model.loading import ListedModel, list_models, load
 
@@ -22,6 +23,7 @@ __all__ = [
     "ModelDefinition",
     "OutputRequest",
     "Parts",
+    "check",
     "list_models",
     "load",
 ]

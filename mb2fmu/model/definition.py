@@ -118,6 +118,7 @@ class Experiment:
         internal_step: Step of the fixed-step solver in s; None: the communication step.
         signals: Input symbol → constant or expression of ``dynamicsymbols._t``, sampled at the start of each
             communication step and held over it.
+        where: ``file:line`` of the declaration, for messages.
     """
 
     stop: float = 10.0
@@ -127,6 +128,7 @@ class Experiment:
     solver: Literal["adaptive", "fixed"] = "adaptive"
     internal_step: float | None = None
     signals: Mapping[sm.Expr, Signal] = field(default_factory=dict)
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +171,7 @@ class ModelDefinition:
 def _caller() -> str:
     """``file:line`` of the user's line that made a declaration."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
-    while frame.f_globals.get("__name__") == __name__ and frame.f_back is not None:
+    while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
@@ -198,6 +200,7 @@ class Model:
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()
         self.source: Path | None = None
+        self.where = _caller()
 
     def parameter(
         self,
@@ -495,6 +498,7 @@ class Model:
             solver=solver,
             internal_step=internal_step,
             signals=dict(signals or {}),
+            where=_caller(),
         )
 
     def _request(

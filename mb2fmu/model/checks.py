@@ -1,0 +1,261 @@
+"""From ``Model`` to ``ModelDefinition``: every fault that can be told without forming equations, raised at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.mechanics.actuator import ActuatorBase
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.coherence import mechanics_faults
+from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
+from mb2fmu.model.experiments import experiment_faults
+from mb2fmu.model.expressions import contents
+from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
+from mb2fmu.model.parameters import ordered_parameters
+from mb2fmu.model.symbols import symbol_faults
+from mb2fmu.model.usage import uses
+from mb2fmu.units import base_text, compatible, parse_unit
+from mb2fmu.variables import (
+    AuxiliaryState,
+    ConstraintForce,
+    Coordinate,
+    Input,
+    Output,
+    Parameter,
+    Quantity,
+    Speed,
+    plain_name,
+)
+
+Kind = TypeVar("Kind", bound=Quantity)
+
+
+def check(model: Model) -> ModelDefinition:
+    """Judges a model by all that can be told without forming equations.
+
+    Args:
+        model: As the user wrote it.
+
+    Returns:
+        The definition: coordinates and speeds in the mechanics' order, calculated parameters behind those they need.
+
+    Raises:
+        ModelError: With every fault found.
+    """
+    headline = f"the model {model.name} cannot be used:"
+    if not door.is_mechanics(model.mechanics):
+        what = f"its mechanics are a {type(model.mechanics).__name__}"
+        remedy = "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts"
+        raise ModelError(headline, [Fault(what, model.where, remedy)])
+    faults = [*_model_name_faults(model)]
+    faults += _declaration_faults(model)
+    faults += mechanics_faults(model)
+    found = uses(model.mechanics, _of(model, OutputRequest))
+    parameters, parameter_faults = ordered_parameters(_of(model, Parameter))
+    faults += parameter_faults
+    faults += symbol_faults(model, found)
+    for request in _of(model, OutputRequest):
+        faults += _request_faults(model, request)
+    faults += experiment_faults(model)
+    if faults:
+        raise ModelError(headline, dict.fromkeys(faults))
+    return ModelDefinition(
+        name=model.name,
+        description=model.description,
+        mechanics=model.mechanics,
+        parameters=parameters,
+        inputs=_of(model, Input),
+        coordinates=_sorted(_of(model, Coordinate), door.coordinates(model.mechanics)),
+        speeds=_sorted(_of(model, Speed), door.speeds(model.mechanics).all),
+        auxiliary_states=_of(model, AuxiliaryState),
+        constraint_forces=_of(model, ConstraintForce),
+        outputs=tuple(item for item in model.declared if isinstance(item, Output | OutputRequest)),
+        potential_energy=model.potential,
+        experiment=model.default_experiment,
+        source=model.source,
+        diagram=model.diagram,
+    )
+
+
+def _of(model: Model, kind: type[Kind]) -> tuple[Kind, ...]:
+    return tuple(item for item in model.declared if isinstance(item, kind))
+
+
+def _sorted(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]:
+    by_symbol = {record.symbol: record for record in records}
+    return tuple(by_symbol[symbol] for symbol in order)
+
+
+def _model_name_faults(model: Model) -> Iterator[Fault]:
+    if not is_model_name(model.name):
+        remedy = f"call it {suggested_name(model.name, 'Mechanism').replace('.', '_')}"
+        yield Fault(
+            f"{model.name!r} cannot name a model: it must be an identifier of C and Python", model.where, remedy
+        )
+
+
+def _declaration_faults(model: Model) -> Iterator[Fault]:
+    """What can be told from the declarations alone."""
+    for item in model.declared:
+        yield from _symbol_kind_faults(item)
+        yield from _unit_faults(item)
+        yield from _number_faults(item)
+        if not is_variable_name(item.name):
+            remedy = f"letters, digits and _, with dots and [indices] between: name={suggested_name(item.name, 'x')!r}"
+            yield Fault(f"the FMU cannot have a variable called {item.name!r}", item.where, remedy)
+    yield from _double_symbols(model)
+    yield from _double_names(model)
+
+
+def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
+    """A parameter is a symbol, the others are functions of time."""
+    symbol = getattr(item, "symbol", None)
+    if symbol is None or isinstance(item, ConstraintForce):
+        return
+    kind = type(item).__name__.lower()
+    if isinstance(item, Parameter):
+        if not isinstance(symbol, sm.Symbol):
+            remedy = "make it by sympy.symbols, or declare it as an input"
+            yield Fault(f"{symbol} is declared as a parameter, but is no plain symbol", item.where, remedy)
+        return
+    inside = contents(symbol) if isinstance(symbol, sm.Basic) else None
+    is_function = inside is not None and symbol in inside.functions
+    is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
+    if not (is_function or (is_derivative and isinstance(item, Speed | Input))):
+        remedy = f"make it by dynamicsymbols('{plain_name(symbol) if isinstance(symbol, sm.Basic) else symbol}')"
+        yield Fault(f"{symbol} is declared as {_article(kind)}, but is no function of time", item.where, remedy)
+
+
+def _unit_faults(item: Quantity) -> Iterator[Fault]:
+    units = []
+    for text in (item.unit, item.display_unit):
+        if text is not None:
+            try:
+                units.append(parse_unit(text))
+            except ValueError as error:
+                remedy = "write it as Modelica does: N.m, kg.m2, rad/s, m/s2"
+                yield Fault(f"{item.name}: {error}", item.where, remedy)
+    if len(units) == 2 and not compatible(*units):
+        unit, shown = units
+        what = f"{item.name}: the display unit {shown.name} ({base_text(shown)}) does not fit the unit {unit.name}"
+        what += f" ({base_text(unit)})"
+        yield Fault(what, item.where, f"take a display unit that measures what {unit.name} does, or none")
+
+
+def _number_faults(item: Quantity) -> Iterator[Fault]:
+    numbers = {"min": item.minimum, "max": item.maximum, "nominal": item.nominal, "start value": _start(item)}
+    if isinstance(item, Parameter):
+        numbers["value"] = numbers.pop("start value")
+    low, high = item.minimum, item.maximum
+    for what, number in numbers.items():
+        if number is not None and not math.isfinite(number):
+            yield Fault(f"the {what} of {item.name} is {number}", item.where, "give a finite number")
+    if low is not None and high is not None and low > high:
+        yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")
+    elif (start := _start(item)) is not None and not _within(start, low, high):
+        span = f"[{'-∞' if low is None else low}, {'∞' if high is None else high}]"
+        remedy = "change the value or the bounds; all are in the unit, not in the display unit"
+        yield Fault(f"{item.name} = {start} lies outside of its bounds {span}", item.where, remedy)
+    if item.nominal is not None and item.nominal <= 0.0:
+        yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
+
+
+def _within(number: float, low: float | None, high: float | None) -> bool:
+    """Whether a number keeps its bounds; what is no number is told elsewhere."""
+    return not (math.isfinite(number) and ((low is not None and number < low) or (high is not None and number > high)))
+
+
+def _start(item: Quantity) -> float | None:
+    """The number an item starts with; None for outputs, and for calculated parameters, which are judged when known."""
+    value = getattr(item, "value", getattr(item, "start", None))
+    return None if isinstance(value, sm.Basic) else value
+
+
+def _double_symbols(model: Model) -> Iterator[Fault]:
+    first: dict[Any, Quantity] = {}
+    for item in model.declared:
+        symbol = getattr(item, "symbol", None)
+        if symbol is None:
+            continue
+        if symbol in first:
+            what = (
+                f"{symbol} is declared twice: as {_article(_kind(first[symbol]))} at {first[symbol].where}, and again"
+            )
+            yield Fault(what, item.where, "remove one of the two")
+        first.setdefault(symbol, item)
+
+
+def _double_names(model: Model) -> Iterator[Fault]:
+    """Every FMU variable, those that mb2fmu adds included, by its name."""
+    owners: dict[str, tuple[str, str]] = {"time": ("the independent variable", "")}
+    for name, owner, where in sorted(_all_names(model), key=lambda entry: entry[0].startswith("der(")):
+        if name in owners:
+            other, place = owners[name]
+            what = f"two variables are called {name}: {other}{f' ({place})' if place else ''} and {owner}"
+            yield Fault(what, where, "give one of them another name (name=…)")
+        owners.setdefault(name, (owner, where))
+
+
+def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
+    """(name, owner, where) of each FMU variable."""
+    dependent = door.speeds(model.mechanics).dependent
+    for item in model.declared:
+        if isinstance(item, OutputRequest):
+            yield from ((name, f"output {item.name}", item.where) for name in requested_names(item))
+            continue
+        what = f"output {item.name}" if isinstance(item, Output) else f"{_kind(item)} {getattr(item, 'symbol', '')}"
+        yield item.name, what, item.where
+        if isinstance(item, Coordinate | Speed | AuxiliaryState) and item.symbol not in dependent:
+            yield f"der({item.name})", f"the derivative of {item.name}", item.where
+
+
+def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
+    """Whether an output in one line asks for what the mechanics can have."""
+    call, name = f"output_{request.kind}", request.name
+    wanted: dict[str, tuple[type, str]] = {
+        **dict.fromkeys(("position", "velocity", "acceleration", "distance"), (Point, "a Point")),
+        **dict.fromkeys(("orientation", "angular_velocity"), (ReferenceFrame, "a ReferenceFrame")),
+    }
+    if door.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
+        remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"
+        yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
+    elif request.kind in wanted:
+        kind, article = wanted[request.kind]
+        for item in (*request.subject, request.relative_to):
+            if item is not None and not isinstance(item, kind):
+                what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
+                yield Fault(what, request.where, f"give it {article}")
+    elif request.kind in {"force", "power"} and not _handed_over(model, request.subject[0]):
+        remedy = "give one of the loads or actuators of the mechanics, the object itself"
+        yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
+    sequence = request.representation
+    is_euler = len(sequence) == 3 and set(sequence) <= set("xyz") and all(a != b for a, b in pairwise(sequence))
+    if sequence != "quaternion" and not is_euler:
+        what = f"{call}({name!r}): there is no representation {sequence!r}"
+        yield Fault(what, request.where, "take 'quaternion', or the axes of a body-fixed sequence such as 'zxy'")
+
+
+def _handed_over(model: Model, subject: Any) -> bool:
+    """Whether a load or actuator is one of the mechanics'; vectors are compared as written, for SymPy's == computes."""
+    if isinstance(subject, ActuatorBase):
+        return any(subject is actuator for actuator in door.actuators(model.mechanics))
+    if not isinstance(subject, tuple) or len(subject) != 2:
+        return False
+    place, components = getattr(subject[0], "masscenter", subject[0]), getattr(subject[1], "args", ())
+    return any(load[0] is place and getattr(load[1], "args", ()) == components for load in door.loads(model.mechanics))
+
+
+def _kind(item: Quantity) -> str:
+    words = {"AuxiliaryState": "state", "ConstraintForce": "constraint force"}
+    return words.get(type(item).__name__, type(item).__name__.lower())
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -1,0 +1,159 @@
+"""Whether the mechanics are complete and fit the declarations: coordinates, speeds, equations, constraints, bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod
+
+from mb2fmu.errors import Fault
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Model
+from mb2fmu.model.expressions import contents
+from mb2fmu.variables import ConstraintForce, Coordinate, Speed, plain_name
+
+
+def mechanics_faults(model: Model) -> list[Fault]:
+    """Everything that is missing from the mechanics, or stands in one of mechanics and declarations only."""
+    speeds = door.speeds(model.mechanics)
+    coordinates = door.coordinates(model.mechanics)
+    return [
+        *_start_faults(model, Coordinate, "coordinate", coordinates, '0.0, "rad"'),
+        *_start_faults(model, Speed, "speed", speeds.all, '0.0, "rad/s"'),
+        *_double_faults(model, coordinates, speeds.all),
+        *_kinematic_faults(model, coordinates, speeds.all),
+        *_constraint_faults(model, speeds),
+        *_joint_faults(model, coordinates, speeds.all),
+        *_body_faults(model),
+        *_constraint_force_faults(model, speeds),
+    ]
+
+
+def _start_faults(
+    model: Model, kind: type[Coordinate | Speed], word: str, of_mechanics: Sequence[sm.Expr], example: str
+) -> Iterator[Fault]:
+    """Every coordinate and speed has a start value, and nothing else has."""
+    declared = {item.symbol: item for item in model.declared if isinstance(item, kind)}
+    for symbol in of_mechanics:
+        if symbol not in declared:
+            line = f"model.{word}({written(symbol)}, {example})"
+            yield Fault(f"the {word} {plain_name(symbol)} has no start value", model.where, f"add  {line}")
+    names = ", ".join(map(plain_name, of_mechanics)) or "none"
+    for symbol, item in declared.items():
+        if symbol not in of_mechanics:
+            what = f"{symbol} is declared as a {word}, but the mechanics have it not among theirs ({names})"
+            yield Fault(what, item.where, _meant(model, word, symbol))
+
+
+def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
+    """What a declaration that fits nothing may have been meant for."""
+    other = "speed" if word == "coordinate" else "coordinate"
+    speeds = door.speeds(model.mechanics)
+    if symbol in (speeds.all if word == "coordinate" else door.coordinates(model.mechanics)):
+        return f"it is a {other}: model.{other}({written(symbol)}, …)"
+    if symbol in speeds.auxiliary:
+        return "it is an auxiliary speed, which is always zero: leave the declaration out"
+    if isinstance(model.mechanics, LagrangesMethod) and word == "speed":
+        return "the speeds of a LagrangesMethod are the q' themselves: model.speed(q.diff(), …)"
+    return f"remove the line, or add {plain_name(symbol)} to the {word}s of the mechanics"
+
+
+def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
+    """SymPy checks its own objects; ``Parts`` are checked here."""
+    everything = [*coordinates, *speeds]
+    for symbol in dict.fromkeys(everything):
+        if everything.count(symbol) > 1:
+            what = f"{symbol} stands twice among the coordinates and speeds of the mechanics"
+            yield Fault(what, model.where, "a quantity is one coordinate or one speed")
+
+
+def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
+    """One equation for every q' that is not a speed itself, with that q' in it."""
+    equations = door.kinematic_equations(model.mechanics)
+    wanted = [q for q in coordinates if q.diff() not in speeds]
+    appearing = {function for row in equations for function, order in contents(row).derivatives if order == 1}
+    undetermined = [q for q in wanted if q not in appearing]
+    for q in undetermined:
+        what = f"no kinematic equation determines {plain_name(q)}'"
+        remedy = f"add one, such as  {plain_name(q)}.diff() - u  for a speed u (kd_eqs, kdes, kinematic_equations)"
+        yield Fault(what, model.where, remedy)
+    if len(equations) != len(wanted) and not undetermined:
+        what = f"there are {len(equations)} kinematic equations for {len(wanted)} coordinates"
+        yield Fault(what, model.where, "give one equation per coordinate")
+    known = {*coordinates, *speeds, *door.speeds(model.mechanics).auxiliary}
+    for number, row in enumerate(equations, 1):
+        inside = contents(row)
+        second = sorted(str(f) for f, order in inside.derivatives if order > 1 or (f in speeds and f in known))
+        if second:
+            what = f"kinematic equation {number} contains accelerations: of {', '.join(second)}"
+            yield Fault(what, model.where, "it relates q' and u only")
+
+
+def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
+    """As many dependent speeds as velocity constraints, as many dependent coordinates as holonomic ones."""
+    mechanics = model.mechanics
+    velocity, holonomic = len(door.velocity_constraints(mechanics)), len(door.holonomic_constraints(mechanics))
+    if isinstance(mechanics, LagrangesMethod):
+        if velocity:
+            what = "the LagrangesMethod has constraints, whose multipliers are not supported yet"
+            remedy = "hand over a System, a KanesMethod or Parts, with dependent speeds"
+            yield Fault(what, model.where, remedy)
+        return
+    dependent = len(door.dependent_coordinates(mechanics))
+    if len(speeds.dependent) != velocity:
+        what = f"there are {velocity} velocity constraints (holonomic ones included)"
+        what += f" and {len(speeds.dependent)} dependent speeds"
+        yield Fault(what, model.where, "name one dependent speed (u_dep, u_dependent) per constraint")
+    if dependent != holonomic:
+        what = f"there are {holonomic} holonomic constraints and {dependent} dependent coordinates"
+        yield Fault(what, model.where, "name one dependent coordinate (q_dep, q_dependent) per constraint")
+
+
+def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
+    """A joint's own coordinates and speeds belong to the system."""
+    for joint in door.joints(model.mechanics):
+        for word, own, of_system in (("coordinate", joint.coordinates, coordinates), ("speed", joint.speeds, speeds)):
+            for symbol in own:
+                if symbol not in of_system:
+                    what = f"the {word} {plain_name(symbol)} of joint {joint.name} is not in the system"
+                    yield Fault(what, model.where, f"add it: system.add_{word}s({written(symbol)})")
+
+
+def _body_faults(model: Model) -> Iterator[Fault]:
+    mechanics = model.mechanics
+    if isinstance(mechanics, LagrangesMethod):
+        if door.loads(mechanics) and door.inertial_frame(mechanics) is None:
+            what = "the LagrangesMethod has loads, but no inertial frame"
+            yield Fault(what, model.where, "give it: LagrangesMethod(…, forcelist=…, frame=N)")
+        return
+    if not door.bodies(mechanics):
+        remedy = "add the bodies; a KanesMethod has them after kanes_equations(bodies, loads), or by bodies=… when made"
+        yield Fault("the mechanics have no body that can move", model.where, remedy)
+    for body in door.bodies(mechanics):
+        for what, quantity in (("mass", body.mass), ("inertia", getattr(body, "inertia", (None,))[0])):
+            if quantity is None:
+                continue
+            terms = [quantity] if what == "mass" else [term[0] for term in getattr(quantity, "args", ())]
+            varying = {str(f) for term in terms for f in contents(term).varying}
+            if varying or any(contents(term).time for term in terms):
+                text = f"the {what} of body {body.name} changes with {', '.join(sorted(varying)) or 'time'}"
+                yield Fault(text, model.where, "mass and inertia are made of parameters only")
+
+
+def _constraint_force_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
+    """A noncontributing force comes to light by an auxiliary speed only."""
+    forces = [item for item in model.declared if isinstance(item, ConstraintForce)]
+    if len(forces) > len(speeds.auxiliary):
+        what = f"there are {len(forces)} constraint forces and {len(speeds.auxiliary)} auxiliary speeds"
+        remedy = "give the point (or frame) of each force an auxiliary speed, and name it (u_auxiliary, u_aux)"
+        yield Fault(what, forces[0].where, remedy)
+
+
+def written(symbol: sm.Expr) -> str:
+    """A symbol as one writes it in a model file: ``q``, ``q.diff()``."""
+    if isinstance(symbol, sm.Derivative):
+        return (
+            f"{plain_name(symbol.expr)}.diff({f't, {symbol.derivative_count}' if symbol.derivative_count > 1 else ''})"
+        )
+    return plain_name(symbol)

@@ -1,0 +1,105 @@
+"""What an expression contains: parameters, functions of time, their derivatives, and what no Program can compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import Boolean
+from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.functions import SUPPORTED_FUNCTIONS, LookupTable, TableValue
+
+_STRUCTURE = (
+    sm.Add,
+    sm.Mul,
+    sm.Pow,
+    sm.Number,
+    sm.NumberSymbol,
+    sm.UnevaluatedExpr,
+    sm.Tuple,
+    Boolean,
+    ExprCondPair,
+    CharacteristicCurveFunction,
+    LookupTable,
+    TableValue,
+)
+"""Nodes that are no named functions; conditions are ``Boolean``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What stands in an expression.
+
+    Attributes:
+        constants: Symbols, without time.
+        functions: Functions of time.
+        derivatives: (function of time, order ≥ 1); the function itself is not among ``functions`` for that.
+        time: Whether time stands in it.
+        unsupported: Names of the functions that no Program can compute.
+        defined: False if NaN or an infinite number stands in it.
+    """
+
+    constants: frozenset[sm.Symbol]
+    functions: frozenset[sm.Expr]
+    derivatives: frozenset[tuple[sm.Expr, int]]
+    time: bool
+    unsupported: frozenset[str]
+    defined: bool
+
+    @property
+    def varying(self) -> frozenset[sm.Expr]:
+        """Functions of time that stand in it, be it as derivatives only."""
+        return self.functions | {function for function, _ in self.derivatives}
+
+
+def contents(expression: sm.Basic) -> Contents:
+    """Looks an expression through; equal subexpressions are visited once."""
+    t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+    constants: set[sm.Symbol] = set()
+    functions: set[sm.Expr] = set()
+    derivatives: set[tuple[sm.Expr, int]] = set()
+    unsupported: set[str] = set()
+    seen: set[sm.Basic] = set()
+    defined = True
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, sm.Symbol):
+            constants.add(node)
+        elif isinstance(node, sm.Derivative) and node.variables == (t,) * node.derivative_count and _of_time(node.expr):
+            derivatives.add((node.expr, node.derivative_count))
+        elif _of_time(node):
+            functions.add(node)
+        elif isinstance(node, TableValue):
+            stack.append(node.args[0])
+        else:
+            defined = defined and node not in {sm.nan, sm.zoo, sm.oo, -sm.oo}
+            name = type(node).__name__
+            if not isinstance(node, _STRUCTURE) and name.lower() not in _supported_names():
+                unsupported.add(str(node.func) if isinstance(node, AppliedUndef) else name)
+            stack.extend(node.args)
+    return Contents(
+        frozenset(constants - {t}),
+        frozenset(functions),
+        frozenset(derivatives),
+        t in constants,
+        frozenset(unsupported),
+        defined,
+    )
+
+
+def _of_time(node: sm.Basic) -> bool:
+    return isinstance(node, AppliedUndef) and node.args == (dynamicsymbols._t,)  # noqa: SLF001 - as above
+
+
+@cache
+def _supported_names() -> frozenset[str]:
+    return frozenset(name.lower() for names in SUPPORTED_FUNCTIONS for name in names.split())

@@ -1,0 +1,46 @@
+"""Names: FMI's structured names for variables, identifiers for models, and what an output request is called."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+from mb2fmu.model.definition import OutputRequest
+
+# FMI 2.0.5 section 2.2.9 and FMI 3.0.2 section 2.4.7.5.1, "structured" naming, without quoted names
+_PART = r"[A-Za-z_][A-Za-z0-9_]*(\[\d+(,\d+)*\])?"
+_PATH = rf"{_PART}(\.{_PART})*"
+_NAME = re.compile(rf"({_PATH}|der\({_PATH}(,[1-9]\d*)?\))\Z")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+VECTOR_KINDS = frozenset({"position", "velocity", "acceleration", "angular_velocity"})
+
+
+def is_variable_name(name: str) -> bool:
+    """Whether FMI's structured naming allows ``name``: ``arm.joint[2].angle``, ``der(x)``; no spaces, no quotes."""
+    return _NAME.match(name) is not None
+
+
+def is_model_name(name: str) -> bool:
+    """Whether ``name`` is an identifier of C and of Python."""
+    return _IDENTIFIER.match(name) is not None and not keyword.iskeyword(name)
+
+
+def suggested_name(name: str, otherwise: str) -> str:
+    """A legal name that looks like ``name``; ``otherwise`` if nothing is left of it."""
+    kept = re.sub(r"[^A-Za-z0-9_.\[\],]+", "_", name).strip("_")
+    kept = kept if not kept[:1].isdigit() else f"_{kept}"
+    return kept if is_variable_name(kept) else re.sub(r"\W+", "_", kept, flags=re.ASCII).strip("_") or otherwise
+
+
+def requested_names(request: OutputRequest) -> tuple[str, ...]:
+    """The FMU variables that one output request makes, in order."""
+    name = request.name
+    if request.kind == "orientation":
+        if request.representation == "quaternion":
+            return tuple(f"{name}.{part}" for part in "wxyz")
+        return tuple(f"{name}[{index}]" for index in (1, 2, 3))
+    is_load = request.kind == "force" and isinstance(request.subject[0], tuple)
+    if request.kind in VECTOR_KINDS or is_load:
+        return tuple(f"{name}.{part}" for part in "xyz")
+    return (name,)

@@ -1,0 +1,234 @@
+"""Whether every symbol of the mechanics and of the declarations is declared, and stands where it may stand."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.coherence import written
+from mb2fmu.model.definition import Model
+from mb2fmu.model.expressions import contents
+from mb2fmu.model.usage import Role, Use
+from mb2fmu.variables import (
+    AuxiliaryState,
+    ConstraintForce,
+    Coordinate,
+    Input,
+    Output,
+    Parameter,
+    Speed,
+    plain_name,
+)
+
+Place = Literal["output", "state", "value", "potential"]
+GEOMETRY: tuple[Role, ...] = ("position", "velocity")
+_TIME = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+
+
+@dataclass(frozen=True, slots=True)
+class _Occurrence:
+    """One expression with the line that made it, if it is known."""
+
+    place: str
+    role: Role | Place
+    expression: sm.Basic
+    where: str
+
+
+class _Known:
+    """Symbols by what they are."""
+
+    def __init__(self, model: Model) -> None:
+        def declared(kind: type[Any]) -> set[sm.Basic]:
+            return {item.symbol for item in model.declared if isinstance(item, kind)}
+
+        speeds = door.speeds(model.mechanics)
+        self.parameters = declared(Parameter)
+        self.inputs = declared(Input)
+        self.forces = declared(ConstraintForce)
+        self.states = declared(AuxiliaryState)
+        self.coordinates: set[sm.Basic] = set(door.coordinates(model.mechanics))
+        self.speeds: set[sm.Basic] = set(speeds.all)
+        self.auxiliary: set[sm.Basic] = set(speeds.auxiliary)
+        self.functions = self.inputs | self.forces | self.states | self.coordinates | self.speeds | self.auxiliary
+        # declared as something that the mechanics do not have: told once, where it is declared
+        self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
+
+
+def symbol_faults(model: Model, uses: Iterable[Use]) -> list[Fault]:
+    """Every fault that one symbol or function in one expression makes, each told once with all its places.
+
+    Args:
+        model: The model.
+        uses: The expressions of its mechanics.
+    """
+    known = _Known(model)
+    occurrences = [_Occurrence(use.place, use.role, use.expression, model.where) for use in uses]
+    occurrences += _declared_expressions(model)
+    lists = _Lists(known, lagrange=isinstance(model.mechanics, LagrangesMethod))
+    for occurrence in occurrences:
+        lists.look(occurrence)
+    return [*lists.faults(), *_unused_force_faults(model, occurrences)]
+
+
+def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
+    for item in model.declared:
+        if isinstance(item, Output):
+            yield _Occurrence(f"output {item.name}", "output", item.expression, item.where)
+        elif isinstance(item, AuxiliaryState):
+            yield _Occurrence(f"the derivative of state {item.name}", "state", item.derivative, item.where)
+        elif isinstance(item, Parameter) and isinstance(item.value, sm.Expr):
+            yield _Occurrence(f"the value of parameter {item.name}", "value", item.value, item.where)
+    if model.potential is not None:
+        yield _Occurrence("the potential energy", "potential", model.potential, model.where)
+
+
+class _Lists:
+    """Gathers (what is wrong, symbol) → places, so that a symbol used ten times is told once."""
+
+    def __init__(self, known: _Known, *, lagrange: bool) -> None:
+        self.known = known
+        self.lagrange = lagrange
+        self.places: dict[tuple[str, str], list[_Occurrence]] = {}
+        self.texts: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def faults(self) -> Iterator[Fault]:
+        """All that was found, in the order found."""
+        for key, occurrences in self.places.items():
+            what, remedy = self.texts[key]
+            names = list(dict.fromkeys(occurrence.place for occurrence in occurrences))
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            yield Fault(f"{what} (in {', '.join(names[:3])}{more})", occurrences[0].where, remedy)
+
+    def look(self, occurrence: _Occurrence) -> None:
+        """Judges what stands in one expression."""
+        inside = contents(occurrence.expression)
+        for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):
+            self._undeclared_constant(symbol, occurrence)
+        for function in sorted(inside.functions, key=str):
+            self._function(function, occurrence)
+        for function, order in sorted(inside.derivatives, key=str):
+            self._derivative(function, order, occurrence)
+        for name in sorted(inside.unsupported):
+            self._add(f"{name} is not a supported function", name, occurrence, "see docs/models.md for those that are")
+        if not inside.defined:
+            self._add("a number is not finite", str(occurrence.expression), occurrence, "remove NaN and infinity")
+
+    def _add(self, what: str, key: str, occurrence: _Occurrence, remedy: str) -> None:
+        self.texts.setdefault((what, key), (what, remedy))
+        self.places.setdefault((what, key), []).append(occurrence)
+
+    def _undeclared_constant(self, symbol: sm.Basic, occurrence: _Occurrence) -> None:
+        near = difflib.get_close_matches(str(symbol), map(str, self.known.parameters), n=1, cutoff=0.75)
+        same = [other for other in self.known.parameters if str(other) == str(symbol)]
+        if same:
+            remedy = f"the declared {same[0]} has other assumptions (positive, real, …): use one and the same symbol"
+        else:
+            remedy = f'add  model.parameter({symbol}, value, "unit"){f", or is {near[0]} meant?" if near else ""}'
+        self._add(f"{symbol} is not declared", str(symbol), occurrence, remedy)
+
+    def _function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        known, name, role = self.known, plain_name(function), occurrence.role
+        if role == "value":
+            what = f"{function} changes with time, and parameters do not"
+            self._add(what, name, occurrence, "calculate parameters from parameters only")
+        elif self.lagrange and function not in known.functions and role in {"lagrangian", "load", *GEOMETRY}:
+            self._speed_in_lagrangian(function, occurrence)
+        elif function not in known.functions | known.mistaken:
+            self._undeclared_function(function, occurrence)
+        elif function in known.inputs and role in GEOMETRY:
+            self._prescribed(function, 0, occurrence)
+        elif function in known.forces and role not in {"load", "output"}:
+            self._add(
+                f"the constraint force {name} stands where no load is", name, occurrence, "use it in a load, once"
+            )
+
+    def _derivative(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        known, name, role = self.known, plain_name(function), occurrence.role
+        derivative = function.diff(_TIME, order)
+        if role == "value":
+            self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
+        elif derivative in known.inputs or (function in known.inputs and role in GEOMETRY):
+            self._prescribed(function, order, occurrence)
+        elif function in known.inputs:
+            what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"
+            self._add(
+                what, name, occurrence, f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'
+            )
+        elif function in known.coordinates | known.speeds:
+            is_acceleration = order > 1 or function in known.speeds
+            if order > (2 if function in known.coordinates else 1):
+                what = (
+                    f"{plain_name(derivative)} is beyond accelerations, which is as far as a mechanism knows its motion"
+                )
+                self._add(what, name, occurrence, "use q, q', q'', u, u' only")
+            elif is_acceleration and role in {"load", "energy", "lagrangian", "potential"}:
+                what = f"the acceleration {plain_name(derivative)} stands in a load or energy"
+                remedy = (
+                    "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
+                )
+                self._add(what, name, occurrence, remedy)
+        elif function in known.states:
+            remedy = f"write out the expression given to model.state({name}, …)"
+            self._add(f"the derivative of state {name} is used", name, occurrence, remedy)
+        elif function in known.forces:
+            self._add(f"the derivative of the constraint force {name} is used", name, occurrence, "it is not known")
+        elif function not in known.auxiliary | known.mistaken:
+            self._undeclared_function(function, occurrence)
+
+    def _undeclared_function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        name = plain_name(function)
+        remedy = (
+            f'add  model.input({name}, 0.0, "unit")  if it comes from outside, or  model.state({name}, derivative, …)'
+        )
+        if self.known.auxiliary and occurrence.role == "load":
+            remedy += f", or  model.constraint_force({name})  if it is an unknown force"
+        same = [other for other in self.known.functions if isinstance(other, sm.Expr) and plain_name(other) == name]
+        if same:
+            remedy = f"the declared {name} is another symbol of the same name: use one and the same"
+        self._add(f"{name}(t) is not declared", name, occurrence, remedy)
+
+    def _speed_in_lagrangian(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        """L = L(q, q', t): a speed symbol u ≠ q' in it would be held constant by ∂L/∂q', with no word from SymPy."""
+        name = plain_name(function)
+        what = f"{name} is no q', and LagrangesMethod differentiates with respect to q' only: its equations are wrong"
+        remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead"
+        self._add(what, name, occurrence, remedy)
+
+    def _prescribed(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        """Where motion follows an input, its derivatives up to the acceleration are needed."""
+        if occurrence.role not in GEOMETRY:
+            return
+        # what stands in a position is differentiated twice, what stands in a velocity once
+        last = max(2, order) if occurrence.role == "position" else order + 1
+        ladder = [function.diff(_TIME, rung) if rung else function for rung in range(order, last + 1)]
+        missing = [rung for rung in ladder if rung not in self.known.inputs]
+        if missing:
+            name = plain_name(function)
+            what = f"the motion is prescribed by the input {name}: its rate and acceleration are needed too"
+            lines = "; ".join(f'model.input({written(rung)}, 0.0, "unit")' for rung in missing)
+            remedy = (
+                f"an FMU input carries no derivatives: give {name}, {name}', {name}'' as three inputs: add  {lines}"
+            )
+            self._add(what, name, occurrence, remedy)
+
+
+def _unused_force_faults(model: Model, occurrences: Sequence[_Occurrence]) -> Iterator[Fault]:
+    """A constraint force must stand in a load, else nothing determines it."""
+    loaded: set[sm.Basic] = set()
+    for occurrence in occurrences:
+        if occurrence.role == "load":
+            inside = contents(occurrence.expression)
+            loaded |= inside.constants | inside.functions
+    for item in model.declared:
+        if isinstance(item, ConstraintForce) and item.symbol not in loaded:
+            what = f"the constraint force {item.name} stands in no load of the mechanics"
+            yield Fault(what, item.where, f"apply {item.symbol} to the point that has the auxiliary speed")

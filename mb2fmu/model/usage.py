@@ -1,0 +1,196 @@
+"""Every expression that a mechanism rests on, and where it stands.
+
+Only what matters is looked at: the frames and points between a body (load, actuator, output) and the ground. SymPy's
+caches are not written: nothing asks for ``.vel``, ``.dcm`` or ``.pos_from``.
+"""
+# ruff: noqa: SLF001 - local relations of points and frames stand in private attributes only
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.mechanics.pathway import PathwayBase
+from sympy.physics.mechanics.wrapping_geometry import WrappingGeometryBase
+from sympy.physics.vector import Dyadic, Vector
+
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Mechanics, OutputRequest
+
+Role = Literal["inertia", "load", "position", "velocity", "energy", "lagrangian"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An expression of the mechanics.
+
+    Attributes:
+        place: Where it stands, in words: ``the mass of body rod``.
+        role: What it does there: ``position`` and ``velocity`` say how often it is differentiated still.
+        expression: As the user wrote it.
+    """
+
+    place: str
+    role: Role
+    expression: sm.Basic
+
+
+def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[Use]:
+    """Every expression that the motion, or one of the requested outputs, depends on."""
+    collector = _Collector(mechanics)
+    for body in door.bodies(mechanics):
+        collector.body(body)
+    for load in door.loads(mechanics):
+        collector.anchor(load[0])
+        collector.vector(f"the load on {_name(load[0])}", "load", load[1])
+    for actuator in door.actuators(mechanics):
+        collector.actuator(actuator)
+    for request in requests:
+        for item in (*request.subject, request.relative_to, request.expressed_in):
+            collector.anchor(item)
+    equations: list[tuple[str, Role, Iterable[sm.Basic]]] = [
+        ("kinematic equation", "velocity", door.kinematic_equations(mechanics)),
+        ("holonomic constraint", "position", door.holonomic_constraints(mechanics)),
+        ("velocity constraint", "velocity", door.velocity_constraints(mechanics)),
+    ]
+    if isinstance(mechanics, LagrangesMethod):
+        equations.append(("the Lagrangian", "lagrangian", mechanics._L))
+    for what, role, rows in equations:
+        for number, row in enumerate(rows, 1):
+            collector.expression(what if role == "lagrangian" else f"{what} {number}", role, row)
+    collector.geometry()
+    return collector.found
+
+
+class _Collector:
+    """Follows vectors to frames and points, and those to the ground."""
+
+    def __init__(self, mechanics: Mechanics) -> None:
+        self.frame = door.inertial_frame(mechanics)
+        self.origin = door.origin(mechanics)
+        self.found: list[Use] = []
+        self.frames: dict[ReferenceFrame, None] = {}
+        self.points: dict[Point, None] = {}
+        self.done: set[tuple[Any, Any]] = set()
+
+    def expression(self, place: str, role: Role, expression: sm.Basic) -> None:
+        """Notes one expression, if there is anything in it."""
+        if not getattr(expression, "is_Number", False) or expression in {sm.nan, sm.oo, -sm.oo, sm.zoo}:
+            self.found.append(Use(place, role, expression))
+
+    def vector(self, place: str, role: Role, vector: Vector) -> None:
+        """Notes the components of a vector, and the frames they are in."""
+        for components, frame in getattr(vector, "args", ()):
+            self.frames.setdefault(frame)
+            for component in components:
+                self.expression(place, role, component)
+
+    def anchor(self, item: Any) -> None:
+        """Notes that a point, frame or body matters."""
+        if isinstance(item, BodyBase):
+            self.points.setdefault(item.masscenter)
+            item = getattr(item, "frame", None)
+        if isinstance(item, Point):
+            self.points.setdefault(item)
+        elif isinstance(item, ReferenceFrame):
+            self.frames.setdefault(item)
+
+    def body(self, body: Any) -> None:
+        """Mass, inertia, potential energy and place of a body."""
+        self.anchor(body)
+        self.expression(f"the mass of body {body.name}", "inertia", body.mass)
+        self.expression(f"the potential energy of body {body.name}", "energy", sm.sympify(body.potential_energy))
+        inertia = getattr(body, "inertia", None)
+        if inertia is not None:
+            dyadic, point = inertia
+            self.anchor(point)
+            for coefficient, one, other in getattr(dyadic, "args", ()) if isinstance(dyadic, Dyadic) else ():
+                place = f"the inertia of body {body.name}"
+                self.expression(place, "inertia", coefficient)
+                self.vector(place, "inertia", one)
+                self.vector(place, "inertia", other)
+
+    def actuator(self, actuator: Any) -> None:
+        """An actuator's laws and its pathway; a musculotendon holds much that its force does not use."""
+        place = f"actuator {getattr(actuator, 'name', None) or type(actuator).__name__}"
+        if hasattr(actuator, "activation_dynamics"):
+            self.expression(place, "load", actuator.force)
+            self._attribute(place, actuator.pathway)
+            return
+        for value in vars(actuator).values():
+            self._attribute(place, value)
+
+    def _attribute(self, place: str, value: Any) -> None:
+        if isinstance(value, Vector):
+            self.vector(place, "load", value)
+        elif isinstance(value, sm.Basic):
+            self.expression(place, "load", value)
+        elif isinstance(value, tuple | list):
+            for item in value:
+                self._attribute(place, item)
+        elif isinstance(value, PathwayBase | WrappingGeometryBase):
+            for item in vars(value).values():
+                self._attribute(place, item)
+        else:
+            self.anchor(value)
+
+    def geometry(self) -> None:
+        """Follows all noted frames and points to the ground; more may come to light on the way."""
+        finished: set[Any] = set()
+        while pending := [item for item in (*self.points, *self.frames) if item not in finished]:
+            for item in pending:
+                finished.add(item)
+                if isinstance(item, Point):
+                    self._point(item)
+                else:
+                    self._frame(item)
+
+    def _frame(self, frame: ReferenceFrame) -> None:
+        for one, other in _steps(frame, self.frame, lambda node: node._dcm_dict):
+            if self._is_new("dcm", one, other):
+                for entry in one._dcm_dict[other]:
+                    self.expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
+        for one, other in _steps(frame, self.frame, lambda node: node._ang_vel_dict):
+            if self._is_new("omega", one, other):
+                place = f"the angular velocity of frame {one.name} in {other.name}"
+                self.vector(place, "velocity", one._ang_vel_dict[other])
+
+    def _point(self, point: Point) -> None:
+        steps = list(_steps(point, self.origin, lambda node: node._pos_dict))
+        for one, other in steps:
+            if self._is_new("position", one, other):
+                self.vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
+        for passed in {point: None, **dict.fromkeys(one for one, _ in steps)}:
+            if self.frame in passed._vel_dict and self._is_new("velocity", passed, self.frame):
+                self.vector(f"the velocity of {passed.name}", "velocity", passed._vel_dict[self.frame])
+
+    def _is_new(self, what: str, one: Any, other: Any) -> bool:
+        key = (what, frozenset((one, other)))
+        if key in self.done:
+            return False
+        self.done.add(key)
+        return True
+
+
+def _steps(start: Any, goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> Iterator[tuple[Any, Any]]:
+    """The shortest way from ``start`` to ``goal`` as (node, next node); nothing where there is none."""
+    towards = {goal: goal}
+    queue = deque([goal] if goal is not None else [])
+    while queue and start not in towards:
+        node = queue.popleft()
+        for neighbour in neighbours(node):
+            if neighbour not in towards:
+                towards[neighbour] = node
+                queue.append(neighbour)
+    while start in towards and start is not goal:
+        yield start, towards[start]
+        start = towards[start]
+
+
+def _name(item: Any) -> str:
+    return str(getattr(item, "name", item))
