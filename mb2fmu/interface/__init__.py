@@ -1,1 +1,13 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Interface: what an importer sees of a unit.
+
+Input: ``ModelDefinition``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
+
+Promises: value references, causality, variability, initial, start values, units, dependencies and the token are
+decided here, once, for every backend; the laws of FMI hold for the result. Must not print anything, know a file
+format, or change the equations.
+"""
+
+from mb2fmu.interface.describing import describe
+from mb2fmu.interface.description import FmuInterface, FmuVariable
+
+__all__ = ["FmuInterface", "FmuVariable", "describe"]

@@ -1,8 +1,8 @@
 """FmuInterface: everything an importer can see of a unit, decided once.
 
-Value references, causality, variability, initial, start values, units, dependencies and the token stand here and nowhere
-else; the backends print them. The laws of the FMI standards that concern them (2.0.5 sections 2.2.3 to 2.2.8, 3.0.2
-section 2.4) are checked when the record is built, all at once.
+Value references, causality, variability, initial, start values, units, dependencies and the token stand here and
+nowhere else; the backends print them. The laws of the FMI standards that concern them (2.0.5 sections 2.2.3 to 2.2.8,
+3.0.2 section 2.4) are checked when the record is built, all at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mb2fmu.units import BASE_UNITS
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
 Variability = Literal["fixed", "tunable", "continuous"]
 Initial = Literal["exact", "approx", "calculated"]
-Kind = Literal["dependent", "constant"]
+Kind = Literal["constant", "fixed", "tunable", "dependent"]
 Source = Literal[
     "time",
     "state",
@@ -93,7 +93,13 @@ class UnitDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """An unknown depends on the variable ``on``; ``kind`` is ``constant`` if by a constant factor."""
+    """An unknown depends on the variable ``on``.
+
+    Attributes:
+        on: Name of the variable.
+        kind: Linear with a factor that is a number (``constant``), made of fixed parameters (``fixed``) or of
+        parameters (``tunable``); else ``dependent``.
+    """
 
     on: str
     kind: Kind = "dependent"
@@ -145,7 +151,8 @@ class FmuVariable:
         if not _NAME.fullmatch(self.name):
             yield "is not a structured FMI name (letters, digits, _, parts joined by '.', indices in [])"
         if (self.causality, self.variability, self.initial) not in _LEGAL:
-            yield f"causality {self.causality}, variability {self.variability} and initial {self.initial} do not go together"
+            combination = f"causality {self.causality}, variability {self.variability}, initial {self.initial}"
+            yield f"{combination} do not go together"
         if (self.start is not None) != (self.initial == "exact"):
             yield f"initial={self.initial} goes {'without' if self.start is not None else 'with'} a start value"
         numbers = {"start": self.start, "min": self.minimum, "max": self.maximum, "nominal": self.nominal}
@@ -275,10 +282,12 @@ class FmuInterface:
             canonical = False
         if not canonical:
             yield Fault(f"{self.token!r} is not a UUID", "token")
-        times = (self.experiment.start, self.experiment.stop, self.experiment.step, self.experiment.tolerance)
-        if not all(map(math.isfinite, times)) or not (times[0] < times[1] and times[2] > 0.0 and times[3] > 0.0):
+        run = self.experiment
+        finite = all(map(math.isfinite, (run.start, run.stop, run.step, run.tolerance)))
+        if not finite or not (run.start < run.stop and run.step > 0.0 and run.tolerance > 0.0):
             yield Fault(
-                f"start {times[0]!r} s, stop {times[1]!r} s, step {times[2]!r} s, tolerance {times[3]!r} make no experiment",
+                f"start {run.start!r} s, stop {run.stop!r} s, step {run.step!r} s and tolerance {run.tolerance!r} "
+                "make no experiment",
                 "experiment",
                 "stop must be after start, step and tolerance positive",
             )

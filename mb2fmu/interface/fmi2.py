@@ -2,10 +2,11 @@
 
 What 2.0.5 (section 2.2.8) wants to see of the dependencies differs by element:
 
-- ``Outputs`` and ``Derivatives``: on inputs and time. Dependencies on states are given only where directional derivatives
-  are provided, dependencies on parameters never.
-- ``InitialUnknowns``: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and on
-  everything whose ``initial`` is ``exact``: start values of states and parameters.
+- ``Outputs`` and ``Derivatives``: on inputs and time. Dependencies on states are given only where directional
+  derivatives are provided, dependencies on parameters never.
+- ``InitialUnknowns``: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time,
+  and on everything whose ``initial`` is ``exact``: start values of states and parameters. Kinds: ``constant`` or
+  ``dependent``.
 
 A list is always written, empty where nothing is needed: a missing one means "depends on everything".
 """
@@ -43,6 +44,11 @@ class ModelStructure:
     initial_unknowns: tuple[Unknown, ...]
 
 
+def _at_start(kind: Kind) -> Kind:
+    """Before initialization no parameter has its value yet: nothing is ``fixed`` or ``tunable``."""
+    return "constant" if kind == "constant" else "dependent"
+
+
 def indices(interface: FmuInterface) -> dict[str, int]:
     """Index of each variable by name, counted from 1."""
     return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
@@ -55,7 +61,7 @@ def model_structure(interface: FmuInterface) -> ModelStructure:
 
     def unknown(variable: FmuVariable, *, at_start: bool) -> Unknown:
         seen = sorted(
-            (index[dependency.on], dependency.kind)
+            (index[dependency.on], _at_start(dependency.kind) if at_start else dependency.kind)
             for dependency in variable.dependencies
             if at_start or dependency.on in direct
         )

@@ -2,8 +2,8 @@
 
 Input: ``FileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``FileTree`` in one.
 
-Promises: the same files give the same bytes, whatever the day, folder, user or machine; an archive appears whole or not at
-all; what is no FMU is refused. Must not change what is in the files.
+Promises: the same files give the same bytes, whatever the day, folder, user or machine; an archive appears whole or
+not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
 from mb2fmu.package.archive import pack, unpack

@@ -82,8 +82,8 @@ def unpack(path: Path) -> FileTree:
 
     Raises:
         PackageError: If there is no such file, it is no ZIP archive, is damaged or truncated, has no
-            ``modelDescription.xml``, has members that would land outside of its folder, twice in the same place or not be
-            plain files, or unpacks to more than a unit can be.
+            ``modelDescription.xml``, has members that would land outside of its folder, twice in the same place or
+            not be plain files, or unpacks to more than a unit can be.
     """
     try:
         content = path.read_bytes()

@@ -1,7 +1,7 @@
 """pythonfmu, which makes Python classes callable through FMI 2.0.
 
-Its builder imports the class it packs and changes ``sys.path`` and ``sys.modules`` on the way, so it runs in a process of
-its own.
+Its builder imports the class it packs and changes ``sys.path`` and ``sys.modules`` on the way, so it runs in a
+process of its own.
 """
 
 from __future__ import annotations

@@ -39,11 +39,6 @@ def pendulum_program() -> Program:
     b.entry("dependent_speeds", (), ())
     b.entry("rhs", STATES, (u, acceleration))
     b.entry("accelerations", ("u",), (acceleration,))
-    b.entry("jacobian", ("q,q", "q,u", "u,q", "u,u", "q,t", "u,t"), (
-        b.constant(0.0), b.constant(1.0),
-        b.neg(b.div(b.mul(weight, b.unary(Op.COS, q)), inertia)), b.neg(b.div(d, inertia)),
-        b.constant(0.0), b.constant(0.0),
-    ))
     return b.build()
 
 

@@ -12,6 +12,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import MEMORY, FmuInterface
 from mb2fmu.lowering import python_runtime
+from mb2fmu.lowering.differentiation import jacobian
 from mb2fmu.lowering.program import Program
 from mb2fmu.lowering.python_code import print_function
 
@@ -34,8 +35,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
     """Prints the code of a unit.
 
     Args:
-        program: With the entry points that the interface names, ``rhs``, and ``jacobian`` for the implicit solver (by rows
-            df/dx, then df/dt).
+        program: With the entry points that the interface names, and ``rhs``.
         interface: Of that program.
 
     Returns:
@@ -55,8 +55,14 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
     package = f"{module}_unit"
     facts = {"interface": interface, "package": package}
     functions = [print_function(program, name, name, hoist=True).rstrip() for name in names]
+    places: list[tuple[int, int]] = []
+    if interface.solver.kind == "implicit":
+        slopes = jacobian(program, "rhs", ("states", "time"))
+        functions.append(print_function(slopes.program, slopes.entry, "jacobian", hoist=True).rstrip())
+        names.append("jacobian")
+        places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
     printed = {
-        "unit.py": _render("unit.py.jinja", **facts),
+        "unit.py": _render("unit.py.jinja", jacobian=places, **facts),
         "entries.py": _render(
             "entries.py.jinja",
             layout=program.layout,
@@ -75,8 +81,6 @@ def _entry_names(interface: FmuInterface) -> list[str]:
     """Entry points that the unit evaluates, in a fixed order."""
     used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
     used.add("rhs")
-    if interface.solver.kind == "implicit":
-        used.add("jacobian")
     return sorted(used)
 
 
@@ -96,10 +100,10 @@ def _render(template: str, **facts: object) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(  # noqa: S701 (Python code is not HTML)
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.python"),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,
+        autoescape=False,  # noqa: S701 (Python code is not HTML)
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

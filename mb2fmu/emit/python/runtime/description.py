@@ -43,6 +43,8 @@ class Description:
         solver: ``explicit``, ``implicit`` or ``fixed``.
         tolerance: Relative, unless the importer gives another.
         internal_step: Of the fixed-step solver, s; 0.0: the communication step.
+        jacobian: (row, column) of each result of the entry point ``jacobian``, which only the implicit solver has:
+        columns are the states and then time; the other elements are 0.
         entries: With arithmetic on floats, which raises where IEEE arithmetic gives inf or NaN.
         careful_entries: With arithmetic that gives inf and NaN; slower.
         singular: What both raise where a linear solve fails.
@@ -57,6 +59,7 @@ class Description:
     solver: str
     tolerance: float
     internal_step: float
+    jacobian: tuple[tuple[int, int], ...]
     entries: Entries
     careful_entries: Entries
     singular: type[Exception]

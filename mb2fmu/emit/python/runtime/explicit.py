@@ -1,8 +1,8 @@
 """Dormand and Prince's Runge-Kutta pair of order 5(4), for models that are not stiff.
 
 Source: J. R. Dormand, P. J. Prince: A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6 (1980) 19-26;
-Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, table II.5.2. The result is of order 5; the last stage
-is the slope at the end of the step and becomes the first stage of the next one.
+Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I, table II.5.2. The result is of order 5; the last
+stage is the slope at the end of the step and becomes the first stage of the next one.
 
      0   |
     1/5  |    1/5

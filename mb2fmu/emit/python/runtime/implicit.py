@@ -1,8 +1,8 @@
 """Hairer and Wanner's Rosenbrock method RODAS of order 4(3), for stiff models.
 
-Source: E. Hairer, G. Wanner: Solving Ordinary Differential Equations II, section IV.7 and the code RODAS there. Linearly
-implicit, stiffly accurate, L-stable; every step takes the exact Jacobian J = df/dx and df/dt, and solves six systems
-with the one matrix W = 1/(h gamma) - J:
+Source: E. Hairer, G. Wanner: Solving Ordinary Differential Equations II, section IV.7 and the code RODAS there.
+Linearly implicit, stiffly accurate, L-stable; every step takes the exact Jacobian J = df/dx and df/dt, and solves six
+systems with the one matrix W = 1/(h gamma) - J:
 
     W k_i = f(t + alpha_i h, x + sum_j a_ij k_j) + sum_j c_ij k_j / h + h d_i df/dt
     x_1 = x + sum_j a_6j k_j + k_6        error = k_6

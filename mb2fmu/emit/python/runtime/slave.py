@@ -223,8 +223,10 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     def _linearize(self, t: float, x: Sequence[float]) -> tuple[list[list[float]], Sequence[float]]:
         n = len(x)
-        flat = self.equations("jacobian", t, x, self.r)
-        return [list(flat[i * n : i * n + n]) for i in range(n)], flat[n * n :]
+        rows = [[0.0] * (n + 1) for _ in range(n)]
+        for (i, j), value in zip(self.unit.jacobian, self.equations("jacobian", t, x, self.r), strict=True):
+            rows[i][j] = value
+        return [row[:n] for row in rows], [row[n] for row in rows]
 
     def _make_integrator(self) -> Integrator:
         unit = self.unit

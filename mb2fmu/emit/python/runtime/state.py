@@ -1,7 +1,7 @@
 """The state of a unit as bytes: for rollback within a run, and for storing it.
 
-Layout, little-endian: 8 bytes ``mb2fmuPy``, format version (u16), token (16 bytes), phase (u8), steps done (u64), number of
-doubles (u32), the doubles, CRC-32 of all before (u32). Doubles keep their bits.
+Layout, little-endian: 8 bytes ``mb2fmuPy``, format version (u16), token (16 bytes), phase (u8), steps done (u64),
+number of doubles (u32), the doubles, CRC-32 of all before (u32). Doubles keep their bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all integrators share: the differential equation, the memory, the walk from one communication point to the next."""
+"""What all integrators share: the equation, the memory, the walk from one communication point to the next."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Adaptive(Integrator):
             return 0.2
         if error == 0.0:
             return largest
-        factor = 0.9 * error ** -(self.exponent - 0.75 * self.integral) * last_error**self.integral
+        factor: float = 0.9 * error ** -(self.exponent - 0.75 * self.integral) * last_error**self.integral
         return min(largest, max(0.2, factor))
 
     @staticmethod

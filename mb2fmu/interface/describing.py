@@ -1,0 +1,325 @@
+"""``describe``: from model, equations and program to the interface. Every choice about what importers see is made here.
+
+Variables, in this order:
+
+- ``time``: the independent variable. It is declared so that dependencies on it can be.
+- Parameters: fixed or tunable as the model says; expressions of parameters are calculated parameters, tunable if any
+  parameter they depend on is.
+- Inputs: continuous.
+- Coordinates, speeds and auxiliary states: outputs, not locals, because co-simulation tools connect and plot outputs
+  only, and the motion is what a mechanism is simulated for. Those that are states are ``exact`` and have a start
+  value that can be set; speeds that follow from velocity constraints are calculated.
+- Outputs of the model: calculated.
+- Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
+  They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
+
+A start value declared as ``guess`` stands where nothing solves for it, so it is as exact as a fixed one. Nothing is
+constant that a user might want to change: numbers in the model's expressions are no variables.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import uuid
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mb2fmu import __version__
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu.interface.description import (
+    Capabilities,
+    DefaultExperiment,
+    Dependency,
+    DisplayUnit,
+    FmuInterface,
+    FmuVariable,
+    Kind,
+    LogCategory,
+    SolverSettings,
+    Source,
+    UnitDefinition,
+)
+from mb2fmu.lowering.dependencies import Kind as ReadKind
+from mb2fmu.lowering.dependencies import dependencies
+from mb2fmu.lowering.program import Program
+from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.units import derivative_unit, display_conversion, parse_unit
+from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
+
+NO_TOKEN = str(uuid.UUID(int=0))
+GENERATION_TOOL = f"mb2fmu {__version__}"
+LOG_CATEGORIES = (
+    LogCategory("logStatusWarning", "What went on in another way than asked for."),
+    LogCategory("logStatusDiscard", "Steps that could not be made, and why."),
+    LogCategory("logStatusError", "Calls that were refused, and why."),
+)
+
+_KINDS: dict[ReadKind, Kind] = {
+    ReadKind.CONSTANT: "constant",
+    ReadKind.FIXED: "fixed",
+    ReadKind.TUNABLE: "tunable",
+    ReadKind.DEPENDENT: "dependent",
+}
+
+
+def describe(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> FmuInterface:
+    """Decides what importers see.
+
+    Args:
+        definition: The checked model: names, units, bounds, start values.
+        equations: Which speeds are states; the outputs.
+        program: The lowered equations: dependencies.
+
+    Returns:
+        The interface, its token included.
+
+    Raises:
+        InterfaceError: With everything that FMI does not allow.
+    """
+    faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment)]
+    if faults:
+        raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
+    variables = tuple(_Describer(definition, equations, program).variables())
+    interface = FmuInterface(
+        model_name=definition.name,
+        model_identifier=definition.name,
+        description=definition.description,
+        token=NO_TOKEN,
+        variables=variables,
+        units=_units(variables, definition.name),
+        experiment=_default_experiment(definition.experiment),
+        solver=_solver(definition.experiment),
+        log_categories=LOG_CATEGORIES,
+        capabilities=Capabilities(needs_execution_tool=True, state=True),
+        generation_tool=GENERATION_TOOL,
+    )
+    return dataclasses.replace(interface, token=token(interface, program))
+
+
+def token(interface: FmuInterface, program: Program) -> str:
+    """A UUID made from all that the interface says (but its token) and all that the program computes."""
+    digest = hashlib.sha256(repr(dataclasses.replace(interface, token=NO_TOKEN)).encode())
+    for array in (program.op, program.a, program.b, program.c, program.constants):
+        digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
+    entries = [program.entries[name] for name in sorted(program.entries)]
+    digest.update(repr((program.layout, program.blocks, program.tables, entries)).encode())
+    return str(uuid.UUID(bytes=digest.digest()[:16], version=5))
+
+
+class _Describer:
+    """Makes the variables one after the other."""
+
+    def __init__(self, definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> None:
+        self._definition = definition
+        self._equations = equations
+        self._program = program
+        self._free = [parameter for parameter in definition.parameters if not parameter.calculated]
+        self._calculated = [parameter for parameter in definition.parameters if parameter.calculated]
+        self._states: list[Coordinate | Speed | AuxiliaryState] = [
+            *definition.coordinates,
+            *(definition.speeds[i] for i in equations.u_independent),
+            *definition.auxiliary_states,
+        ]
+        self._fixed = [i for i, parameter in enumerate(self._free) if not parameter.tunable]
+        self._known = {
+            "time": ["time"],
+            "states": [state.name for state in self._states],
+            "inputs": [item.name for item in definition.inputs],
+            "parameters": [parameter.name for parameter in self._free],
+        }
+        self._dependencies: dict[str, list[tuple[Dependency, ...]]] = {}
+
+    def variables(self) -> Iterator[FmuVariable]:
+        """All, with value references in their order."""
+        parts = (self._time(), self._parameters(), self._inputs(), self._motion(), self._outputs(), self._derivatives())
+        everything = [variable for part in parts for variable in part]
+        order = {variable.name: i for i, variable in enumerate(everything)}
+        for i, variable in enumerate(everything):
+            ordered = tuple(sorted(variable.dependencies, key=lambda dependency: order[dependency.on]))
+            yield dataclasses.replace(variable, value_reference=i, dependencies=ordered)
+
+    def _time(self) -> Iterator[FmuVariable]:
+        yield FmuVariable(
+            name="time",
+            value_reference=0,
+            causality="independent",
+            initial=None,
+            unit="s",
+            description="simulation time",
+            source="time",
+        )
+
+    def _parameters(self) -> Iterator[FmuVariable]:
+        for parameter in self._definition.parameters:
+            yield self._calculated_parameter(parameter) if parameter.calculated else self._parameter(parameter)
+
+    def _parameter(self, parameter: Parameter) -> FmuVariable:
+        return dataclasses.replace(
+            _from_quantity(parameter, "parameter", self._free.index(parameter)),
+            causality="parameter",
+            variability="tunable" if parameter.tunable else "fixed",
+            initial="exact",
+            start=float(parameter.value),
+        )
+
+    def _calculated_parameter(self, parameter: Parameter) -> FmuVariable:
+        index = self._program.entries["prepare"].labels.index(str(parameter.symbol))
+        on = self._dependencies_of("prepare")[index]
+        fixed = {self._free[i].name for i in self._fixed}
+        return dataclasses.replace(
+            _from_quantity(parameter, "prepare", index),
+            causality="calculatedParameter",
+            variability="fixed" if all(dependency.on in fixed for dependency in on) else "tunable",
+            dependencies=on,
+        )
+
+    def _inputs(self) -> Iterator[FmuVariable]:
+        for i, item in enumerate(self._definition.inputs):
+            yield dataclasses.replace(
+                _from_quantity(item, "input", i), causality="input", initial="exact", start=float(item.start)
+            )
+
+    def _motion(self) -> Iterator[FmuVariable]:
+        dependent = [self._definition.speeds[i] for i in self._equations.u_dependent]
+        definition = self._definition
+        motion: tuple[Coordinate | Speed | AuxiliaryState, ...] = (
+            *definition.coordinates,
+            *definition.speeds,
+            *definition.auxiliary_states,
+        )
+        for item in motion:
+            if item in dependent:
+                index = dependent.index(item)
+                on = self._dependencies_of("dependent_speeds")[index]
+                yield dataclasses.replace(_from_quantity(item, "dependent_speeds", index), dependencies=on)
+            else:
+                yield dataclasses.replace(
+                    _from_quantity(item, "state", self._states.index(item)), initial="exact", start=float(item.start)
+                )
+
+    def _outputs(self) -> Iterator[FmuVariable]:
+        for output in self._equations.outputs:
+            index = self._program.entries[output.level].labels.index(output.name)
+            yield FmuVariable(
+                name=output.name,
+                value_reference=0,
+                causality="output",
+                initial="calculated",
+                unit=output.unit,
+                display_unit=output.display_unit,
+                nominal=_number(output.nominal),
+                description=output.description,
+                source=output.level,
+                index=index,
+                dependencies=self._dependencies_of(output.level)[index],
+            )
+
+    def _derivatives(self) -> Iterator[FmuVariable]:
+        for i, state in enumerate(self._states):
+            yield self._derivative(state, "rhs", i, state.name)
+        for i in self._equations.u_dependent:
+            yield self._derivative(self._definition.speeds[i], "accelerations", i, None)
+
+    def _derivative(self, of: Quantity, source: Source, index: int, state: str | None) -> FmuVariable:
+        return FmuVariable(
+            name=f"der({of.name})",
+            value_reference=0,
+            causality="local",
+            initial="calculated",
+            unit=derivative_unit(of.unit),
+            description=f"time derivative of {of.name}",
+            derivative_of=state,
+            source=source,
+            index=index,
+            dependencies=self._dependencies_of(source)[index],
+        )
+
+    def _dependencies_of(self, entry: str) -> list[tuple[Dependency, ...]]:
+        if entry not in self._dependencies:
+            self._dependencies[entry] = [
+                tuple(Dependency(self._known[item.group][item.index], _KINDS[item.kind]) for item in found)
+                for found in dependencies(self._program, entry, self._fixed)
+            ]
+        return self._dependencies[entry]
+
+
+def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariable:
+    """An output with what all quantities have."""
+    return FmuVariable(
+        name=quantity.name,
+        value_reference=0,
+        causality="output",
+        initial="calculated",
+        unit=quantity.unit,
+        display_unit=quantity.display_unit,
+        minimum=_number(quantity.minimum),
+        maximum=_number(quantity.maximum),
+        nominal=_number(quantity.nominal),
+        description=quantity.description,
+        source=source,
+        index=index,
+    )
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition, ...]:
+    """Every unit and display unit in use, in the order of first use."""
+    shown: dict[str, dict[str, DisplayUnit]] = {}
+    faults = []
+    for variable in variables:
+        try:
+            parse_unit(variable.unit)
+            entry = shown.setdefault(variable.unit, {})
+            if variable.display_unit is not None:
+                factor, offset = display_conversion(variable.unit, variable.display_unit)
+                entry[variable.display_unit] = DisplayUnit(variable.display_unit, factor, offset)
+        except ValueError as error:
+            faults.append(Fault(str(error), variable.name))
+    if faults:
+        raise InterfaceError(f"{model} cannot be described as an FMU:", faults)
+    parsed = {name: parse_unit(name) for name in shown}
+    return tuple(
+        UnitDefinition(name, unit.factor, unit.offset, unit.exponents, tuple(shown[name].values()))
+        for name, unit in parsed.items()
+    )
+
+
+def _default_experiment(experiment: Experiment) -> DefaultExperiment:
+    return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
+
+
+def _solver(experiment: Experiment) -> SolverSettings:
+    if experiment.solver == "fixed":
+        return SolverSettings("fixed", float(experiment.tolerance), _number(experiment.internal_step))
+    return SolverSettings("implicit" if experiment.stiff else "explicit", float(experiment.tolerance))
+
+
+def _experiment_faults(experiment: Experiment) -> Iterator[Fault]:
+    if experiment.solver == "fixed" and experiment.stiff:
+        yield Fault(
+            "the fixed-step solver is explicit, and the model is said to be stiff",
+            "experiment",
+            "leave out solver='fixed' or stiff=True",
+        )
+
+
+def _shape_faults(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
+    """Whether the three belong together."""
+    free = sum(not parameter.calculated for parameter in definition.parameters)
+    pairs = {
+        "coordinates": (len(definition.coordinates), len(equations.q)),
+        "speeds": (len(definition.speeds), len(equations.u)),
+        "auxiliary states": (len(definition.auxiliary_states), len(equations.z)),
+        "free parameters": (free, len(program.layout.parameters)),
+        "inputs": (len(definition.inputs), len(program.layout.inputs)),
+        "states": (len(equations.states), len(program.layout.states)),
+    }
+    for name, (declared, found) in pairs.items():
+        if declared != found:
+            yield Fault(f"the model declares {declared} {name}, the equations have {found}")
