@@ -9,3 +9,8 @@ timings and no date are handed in.
 
 Must not: judge (the verdict and every bound come with the result), simulate, evaluate equations, or touch the disk.
 """
+
+from mb2fmu.report.content import Provenance
+from mb2fmu.report.render import render
+
+__all__ = ["Provenance", "render"]

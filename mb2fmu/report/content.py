@@ -65,29 +65,33 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """One line of the table of errors.
+    """One line of a table of errors.
 
     Attributes:
-        name: Variable.
+        name: Variable or invariant.
         anchor: Of its chart, or empty.
-        unit: Of the error and bound.
-        error: Largest error.
-        bound: What it is held against.
-        ratio: Their quotient.
-        bar: Length of the bar, 0 … 100 %, on a logarithmic scale.
-        when: Time of the largest error.
-        state: ``good`` or ``bad``.
+        unit: Of the errors and the bound.
+        largest: Largest error.
+        error: Error where error/bound is largest.
+        bound: There.
+        ratio: There.
+        bar: Length of a bar for it, 0 … 100 %, on a logarithmic scale.
+        when: Time there, s.
+        verdict: In a word.
+        state: Its colour.
         remark: Whatever else has to be known.
     """
 
     name: str
     anchor: str
     unit: str
+    largest: Number
     error: Number
     bound: Number
     ratio: Number
     bar: float
     when: Number
+    verdict: str
     state: State
     remark: str = ""
 
@@ -147,11 +151,13 @@ class Page:
     picture: Markup
     drawing: str
     errors: tuple[ErrorRow, ...]
-    errors_text: str
     groups: tuple[FigureGroup, ...]
-    balances: FigureGroup | None
+    invariants: tuple[ErrorRow, ...]
+    balances: FigureGroup
+    reference: str
     checks: tuple[CheckRow, ...]
     equations: tuple[EquationBlock, ...]
     equations_text: str
     variables: tuple[VariableRow, ...]
+    facts_of_proof: Mapping[str, str]
     provenance: Provenance

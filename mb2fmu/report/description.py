@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
@@ -11,6 +13,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
+from mb2fmu.variables import Quantity
 
 _METHODS = {
     "kane": "Kane's method",
@@ -56,12 +59,13 @@ def equations_text(equations: EquationsOfMotion) -> str:
     )
 
 
-def variable_rows(interface: FmuInterface) -> tuple[VariableRow, ...]:
+def variable_rows(interface: FmuInterface, definition: ModelDefinition) -> tuple[VariableRow, ...]:
     """One row per variable of the unit, in its order."""
+    symbols = _symbols(definition)
     return tuple(
         VariableRow(
             name=variable.name,
-            symbol=_symbol(variable),
+            symbol=_math(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
             role=_role(variable),
             unit=variable.unit,
             start="" if variable.start is None else plain(variable.start),
@@ -70,6 +74,37 @@ def variable_rows(interface: FmuInterface) -> tuple[VariableRow, ...]:
         )
         for variable in interface.variables
     )
+
+
+def declared_rows(definition: ModelDefinition) -> tuple[VariableRow, ...]:
+    """One row per variable that the model declares, for a unit of which nothing else is known."""
+    roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
+        ("parameter", definition.parameters),
+        ("input", definition.inputs),
+        ("coordinate", definition.coordinates),
+        ("speed", definition.speeds),
+        ("auxiliary state", definition.auxiliary_states),
+    )
+    symbols = _symbols(definition)
+    return tuple(
+        VariableRow(
+            name=record.name,
+            symbol=_math(symbols, record.name),
+            role=role,
+            unit=record.unit,
+            start=_start(record),
+            bounds=_bounds(record),
+            description=record.description,
+        )
+        for role, records in roles
+        for record in records
+    )
+
+
+def texts(definition: ModelDefinition, equations: EquationsOfMotion) -> dict[str, str]:
+    """Variable → its description."""
+    declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
 
 
 def _door(definition: ModelDefinition) -> str:
@@ -92,14 +127,27 @@ def _solver(definition: ModelDefinition) -> str:
     return f"{kind}, relative tolerance {plain(experiment.tolerance)}"
 
 
-def _symbol(variable: FmuVariable) -> Markup:
-    """The name in mathematical notation, where it is a simple one."""
-    state = variable.derivative_of
-    base = state or variable.name
-    if not base.replace("_", "").isalnum():
+def _symbols(definition: ModelDefinition) -> dict[str, str]:
+    """Variable → name of its symbol in the equations."""
+    records = (
+        *definition.parameters,
+        *definition.inputs,
+        *definition.coordinates,
+        *definition.speeds,
+        *definition.auxiliary_states,
+    )
+    return {r.name: str(getattr(r.symbol, "name", r.symbol.func.__name__)) for r in records}
+
+
+def _math(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
+    if name not in symbols:
         return Markup()
-    text = identifier(base, dots=1 if state else 0)
-    return Markup(f"<math>{text}</math>")  # noqa: S704 (identifier escapes)
+    return Markup(f"<math>{identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
+
+
+def _start(record: Quantity) -> str:
+    value = getattr(record, "start", getattr(record, "value", ""))
+    return plain(value) if isinstance(value, float) else str(value)
 
 
 def _role(variable: FmuVariable) -> str:
@@ -112,8 +160,8 @@ def _role(variable: FmuVariable) -> str:
     return f"{role}, fixed" if variable.causality == "parameter" and variable.variability == "fixed" else role
 
 
-def _bounds(variable: FmuVariable) -> str:
-    low, high = variable.minimum, variable.maximum
+def _bounds(record: FmuVariable | Quantity) -> str:
+    low, high = record.minimum, record.maximum
     if low is None and high is None:
         return ""
     return f"{'' if low is None else plain(low)} … {'' if high is None else plain(high)}".strip()

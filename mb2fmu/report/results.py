@@ -1,0 +1,297 @@
+"""What the validation found, in the page's records: numbers are taken over, never judged again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.report.chart import Chart, Line, Panel, draw
+from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
+from mb2fmu.report.numbers import exact, plain, short
+from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+
+_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
+_KINDS = {"coordinate": "Coordinates", "speed": "Speeds", "state": "Auxiliary states", "output": "Outputs"}
+# With more charts than this in a page, lines are thinned to half as many pixel columns.
+_MANY = 24
+_DEFECT = "step defect of "
+
+
+def verdict(result: ValidationResult) -> Verdict:
+    """The judgement in words, as it stands in the result."""
+    failed = [v.name for v in result.variables if v.verdict == "failed"]
+    unjudged = [v.name for v in result.variables if v.verdict == "unjudged"]
+    broken = [i.name for i in result.invariants if i.verdict != "passed"]
+    errors = sum(f.severity == "error" for f in result.conformance)
+    total = len(result.variables)
+    parts = [
+        f"{len(failed)} of {_count(total, 'variable')} out of bounds: {_listed(failed)}" if failed else "",
+        f"{len(unjudged)} of {_count(total, 'variable')} could not be judged: {_listed(unjudged)}" if unjudged else "",
+        f"not kept: {_listed(broken)}" if broken else "",
+        f"{_count(errors, 'error')} found by the checkers" if errors else "",
+    ]
+    headline = "; ".join(part for part in parts if part)
+    return Verdict(
+        passed=result.passed,
+        headline=headline or f"{_count(total, 'variable')} compared, each within its bound",
+        sentences=(*_horizons(result), *result.notes),
+        facts=_tiles(result),
+    )
+
+
+def error_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
+    """One row per variable, the worst first."""
+    anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
+    ordered = sorted(result.variables, key=lambda v: -v.ratio if not math.isnan(v.ratio) else -math.inf)
+    return tuple(
+        ErrorRow(
+            name=v.name,
+            anchor=anchors[v.name],
+            unit=v.unit,
+            largest=_number(v.max_error),
+            error=_number(v.error),
+            bound=_number(v.bound),
+            ratio=_number(v.ratio),
+            bar=_bar(v.ratio),
+            when=_number(v.at),
+            verdict=v.verdict,
+            state=_STATES[v.verdict],
+            remark=v.reason,
+        )
+        for v in ordered
+    )
+
+
+def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
+    """One row per invariant, in the result's order."""
+    return tuple(
+        ErrorRow(
+            name=i.name,
+            anchor="",
+            unit=i.unit,
+            largest=_number(i.value),
+            error=_number(i.value),
+            bound=_number(i.bound),
+            ratio=_number(i.ratio),
+            bar=_bar(i.ratio),
+            when=_number(i.at),
+            verdict=i.verdict,
+            state=_STATES[i.verdict],
+            remark=i.formula,
+        )
+        for i in result.invariants
+    )
+
+
+def trajectory_groups(
+    result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]
+) -> tuple[FigureGroup, ...]:
+    """FMU over reference and error under bound, one chart per variable, grouped by kind and unit; then the inputs.
+
+    Args:
+        result: Of the validation.
+        texts: Variable → one line about it.
+        units: Input → its unit.
+    """
+    columns = _columns(len(result.variables))
+    numbered = list(enumerate(result.variables))
+    groups = []
+    for (kind, unit), members in groupby(sorted(numbered, key=_place), key=lambda item: (item[1].kind, item[1].unit)):
+        figures = tuple(_comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns) for k, v in members)
+        groups.append(FigureGroup(_KINDS[kind] + ("" if unit == "1" else f" in {unit}"), "", figures))
+    inputs = _inputs(result, texts, units)
+    return (*groups, inputs) if inputs.figures else tuple(groups)
+
+
+def balances(result: ValidationResult) -> FigureGroup:
+    """What holds along every true motion, as charts; step defects together, as parts of their bounds."""
+    time = result.reference.trajectory.time
+    figures = [
+        _invariant(i, f"invariant-{k}", time[-len(i.values) :])
+        for k, i in enumerate(result.invariants)
+        if not i.name.startswith(_DEFECT)
+    ]
+    defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
+    if defects:
+        figures.append(_defects(defects, time))
+    return FigureGroup("Balances and residuals", "", tuple(figures))
+
+
+def reference_text(result: ValidationResult) -> str:
+    """How well the reference keeps its own balances."""
+    balances = result.reference.balances
+    kept = [f"{b.name} ({b.formula}) to {short(b.worst, 2)} of {short(b.scale)} {b.unit}" for b in balances]
+    return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
+
+
+def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
+    """What the checkers said, one row each."""
+    rows = []
+    for checker in dict.fromkeys(f.checker for f in result.conformance):
+        found = [f for f in result.conformance if f.checker == checker]
+        errors = sum(f.severity == "error" for f in found)
+        warnings = sum(f.severity == "warning" for f in found)
+        text = _count(errors, "error") if errors else _count(warnings, "warning") if warnings else "clean"
+        state: State = "bad" if errors else "neutral" if warnings else "good"
+        rows.append(CheckRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
+    return tuple(rows)
+
+
+def provenance_facts(result: ValidationResult) -> dict[str, str]:
+    """What made unit and reference, flattened: no dates, no paths."""
+    facts: dict[str, str] = {}
+    for prefix, source in (("", result.provenance), ("reference: ", result.reference.trajectory.provenance)):
+        facts |= {f"{prefix}{name}": text for name, text in _flat(source)}
+    return facts
+
+
+def _place(item: tuple[int, VariableResult]) -> tuple[int, str, int]:
+    number, variable = item
+    return list(_KINDS).index(variable.kind), variable.unit, number
+
+
+def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int) -> Figure:
+    reference = result.reference.trajectory
+    time, column = reference.time, reference.column(v.name)
+    chart = Chart(
+        identity=anchor,
+        title=f"{v.name}: the FMU over its reference, and the error under its bound, over time",
+        panels=(
+            Panel(
+                v.name,
+                v.unit,
+                (
+                    Line("reference", "reference", time, reference[v.name]),
+                    Line("FMU", "fmu", result.simulation.time, result.simulation[v.name]),
+                ),
+            ),
+            Panel(
+                "error",
+                v.unit,
+                (
+                    Line("reference's uncertainty", "uncertainty", time, reference.uncertainty[:, column]),
+                    Line("error", "error", time, v.errors),
+                    Line("bound", "bound", time, v.bounds),
+                ),
+                "log",
+            ),
+        ),
+        shaded_from=v.horizon if v.horizon < time[-1] else None,
+    )
+    return Figure(anchor, v.name, text, draw(chart, columns=columns), chart.legend, _STATES[v.verdict])
+
+
+def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
+    """Inputs are held over each step: stairs."""
+    run = result.reference.conditions
+    time = np.repeat(run.time, 2)[1:-1]
+    figures = []
+    for k, name in enumerate(run.input_names):
+        line = Line("input", "first", time, np.repeat(run.inputs[:, k], 2))
+        chart = Chart(f"input-{k}", f"{name} over time", (Panel(name, units[name], (line,)),))
+        figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw(chart), ()))
+    return FigureGroup("Inputs", "", tuple(figures))
+
+
+def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+    lines = (Line(i.formula, "error", time, i.values), Line("bound", "bound", time, i.bounds))
+    chart = Chart(anchor, f"{i.name} over time, under its bound", (Panel(i.name, i.unit, lines, "log"),))
+    return Figure(anchor, i.name, "", draw(chart), chart.legend, _STATES[i.verdict])
+
+
+def _defects(defects: list[InvariantResult], time: Any) -> Figure:
+    """The largest of all states' step defects, each divided by its bound."""
+    parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
+    ratios = np.max(parts, axis=0)
+    at = time[-len(ratios) :]
+    lines = (Line("largest step defect / bound", "error", at, ratios), Line("bound", "bound", at, np.ones_like(ratios)))
+    chart = Chart("step-defects", "Largest step defect over time", (Panel("step defect / bound", "1", lines, "log"),))
+    state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
+    return Figure("step-defects", "Step defects", defects[0].formula, draw(chart), chart.legend, state)
+
+
+def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
+    worst = max(result.variables, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
+    bounded: State = "bad" if any(v.verdict == "failed" for v in result.variables) else "good"
+    tiles = [Fact("Worst error / bound", short(worst.ratio), bounded, _at(worst.name, worst.at), exact(worst.ratio))]
+    defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
+    singles = [i for i in result.invariants if not i.name.startswith(_DEFECT)]
+    for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
+        name = "Worst step defect" if i.name.startswith(_DEFECT) else i.name.capitalize()
+        note = _at(i.name.removeprefix(_DEFECT), i.at) if i.name.startswith(_DEFECT) else f"at {short(i.at)} s"
+        tiles.append(Fact(f"{name} / bound", short(i.ratio), _STATES[i.verdict], note, exact(i.ratio)))
+    checks = check_rows(result)
+    if checks:
+        clean = sum(row.state != "bad" for row in checks)
+        state: State = "good" if clean == len(checks) else "bad"
+        tiles.append(Fact("Checkers", f"{clean} of {len(checks)} agree", state))
+    part = _uncertainty(result)
+    tiles.append(
+        Fact("Reference's uncertainty / bound", short(part, 2), "neutral", "largest while judged", exact(part))
+    )
+    return tuple(tiles)
+
+
+def _uncertainty(result: ValidationResult) -> float:
+    """The largest uncertainty of the reference in parts of the bound, within the horizons."""
+    reference = result.reference.trajectory
+    parts = [0.0]
+    for v in result.variables:
+        judged = (reference.time <= v.horizon) & (v.bounds > 0)
+        uncertainty = reference.uncertainty[:, reference.column(v.name)]
+        parts += (uncertainty[judged] / v.bounds[judged]).tolist()
+    return max(parts)
+
+
+def _horizons(result: ValidationResult) -> tuple[str, ...]:
+    stop = float(result.reference.trajectory.time[-1])
+    early = [v for v in result.variables if v.horizon < stop]
+    if not early:
+        return (f"All variables are judged over the whole run of {plain(stop)} s.",)
+    first = min(early, key=lambda v: v.horizon)
+    part = f"{len(early)} of {_count(len(result.variables), 'variable')}"
+    earliest = f"the earliest at {short(first.horizon)} s ({first.name})"
+    text = f"{part} judged up to a horizon before the end at {plain(stop)} s, {earliest}"
+    return (f"{text}; beyond it the balances alone are judged.",)
+
+
+def _columns(charts: int) -> int:
+    return 382 if charts > _MANY else 764
+
+
+def _bar(ratio: float) -> float:
+    """A bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
+    if not math.isfinite(ratio):
+        return 100.0
+    return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
+
+
+def _number(value: float) -> Number:
+    return Number(short(value), exact(value))
+
+
+def _at(name: str, time: float) -> str:
+    return f"{name} at {short(time)} s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _flat(source: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    rows = []
+    for name in sorted(source):
+        value = source[name]
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{name} ")
+        else:
+            rows.append((f"{prefix}{name}", plain(value) if isinstance(value, float) else str(value)))
+    return rows

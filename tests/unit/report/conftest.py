@@ -1,0 +1,265 @@
+"""A validated pendulum made by hand: every number is known, nothing is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import sympy as sm
+from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
+
+from mb2fmu.equations.motion import (
+    Energy,
+    EquationsOfMotion,
+    KinematicEquations,
+    MassMatrixDynamics,
+    OutputExpression,
+)
+from mb2fmu.interface.description import (
+    Capabilities,
+    DefaultExperiment,
+    FmuInterface,
+    FmuVariable,
+    SolverSettings,
+    UnitDefinition,
+)
+from mb2fmu.model.definition import Experiment, ModelDefinition, Parts
+from mb2fmu.validation.conditions import Conditions
+from mb2fmu.validation.conformance import Finding
+from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.reference import Balance, Reference, Variable
+from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.trajectory import Trajectory
+from mb2fmu.variables import Coordinate, Input, Parameter, Speed
+
+
+@dataclass(frozen=True)
+class Case:
+    """What ``render`` takes."""
+
+    definition: ModelDefinition
+    equations: EquationsOfMotion
+    interface: FmuInterface
+    result: ValidationResult
+
+
+@pytest.fixture(scope="session")
+def pendulum() -> Callable[..., Case]:
+    return _case
+
+
+def _case(
+    *,
+    outputs: int = 2,
+    points: int = 201,
+    failing: tuple[str, ...] = (),
+    unjudged: tuple[str, ...] = (),
+    findings: tuple[Finding, ...] = (Finding("checker 1.0", "note", "no problems found"),),
+    description: str = "a rod on a pin",
+    diagram: str = "",
+    horizon: float = 2.0,
+) -> Case:
+    names = [f"y{k}" for k in range(1, outputs + 1)]
+    equations = _equations(names)
+    return Case(
+        _definition(description, diagram),
+        equations,
+        _interface(names),
+        _result(equations, names, points, failing, unjudged, findings, horizon),
+    )
+
+
+def _definition(description: str, diagram: str) -> ModelDefinition:
+    theta, omega, tau = dynamicsymbols("theta omega tau")
+    m, g = sm.symbols("m_rod g")
+    N, O = ReferenceFrame("N"), Point("O")  # noqa: E741
+    return ModelDefinition(
+        name="Pendulum",
+        description=description,
+        mechanics=Parts(
+            frame=N,
+            origin=O,
+            q=[theta],
+            u=[omega],
+            kinematic_equations=[theta.diff() - omega],
+            bodies=[Particle("P", O, m)],
+        ),
+        parameters=(
+            Parameter(symbol=m, name="m", unit="kg", value=1.5, minimum=0.0, description="mass of the rod"),
+            Parameter(symbol=g, name="g", unit="m/s2", value=9.81),
+        ),
+        inputs=(Input(symbol=tau, name="torque", unit="N.m"),),
+        coordinates=(Coordinate(symbol=theta, name="hinge.angle", unit="rad", start=0.5, description="from below"),),
+        speeds=(Speed(symbol=omega, name="hinge.speed", unit="rad/s", start=0.0),),
+        auxiliary_states=(),
+        constraint_forces=(),
+        outputs=(),
+        potential_energy=None,
+        experiment=Experiment(stop=2.0, step=0.01),
+        diagram=diagram,
+    )
+
+
+def _equations(names: list[str]) -> EquationsOfMotion:
+    theta, omega, alpha, m, g, tau, t = sm.symbols("theta omega alpha m_rod g tau t")
+    return EquationsOfMotion(
+        method="tmt",
+        t=t,
+        q=(theta,),
+        u=(omega,),
+        u_independent=(0,),
+        u_dot=(alpha,),
+        p=(m, g),
+        r=(tau,),
+        kinematics=KinematicEquations(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[m]]), sm.ImmutableMatrix([[tau - m * g * sm.sin(theta)]])),
+        energy=Energy(kinetic=m * omega**2 / 2, potential=-m * g * sm.cos(theta)),
+        outputs=tuple(OutputExpression(n, theta, "position", "m", description=f"height {n}") for n in names),
+    )
+
+
+def _interface(names: list[str]) -> FmuInterface:
+    variables = [
+        FmuVariable(name="time", value_reference=0, causality="independent", initial=None, unit="s", source="time"),
+        FmuVariable(
+            name="m",
+            value_reference=1,
+            causality="parameter",
+            variability="tunable",
+            initial="exact",
+            start=1.5,
+            unit="kg",
+            minimum=0.0,
+            description="mass of the rod",
+            source="parameter",
+        ),
+        *(
+            FmuVariable(
+                name=name,
+                value_reference=10 + k,
+                causality="output",
+                initial="calculated",
+                unit="m",
+                source="position",
+                index=k,
+            )
+            for k, name in enumerate(names)
+        ),
+    ]
+    return FmuInterface(
+        model_name="Pendulum",
+        model_identifier="Pendulum",
+        description="a rod on a pin",
+        token="00000000-0000-5000-8000-000000000000",
+        variables=tuple(variables),
+        units=tuple(UnitDefinition(u, 1.0, 0.0, (0,) * 8) for u in ("s", "kg", "m")),
+        experiment=DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
+        solver=SolverSettings("explicit", 1e-6),
+        log_categories=(),
+        capabilities=Capabilities(needs_execution_tool=True, state=True),
+        generation_tool="mb2fmu",
+    )
+
+
+def _result(
+    equations: EquationsOfMotion,
+    names: list[str],
+    points: int,
+    failing: tuple[str, ...],
+    unjudged: tuple[str, ...],
+    findings: tuple[Finding, ...],
+    horizon: float,
+) -> ValidationResult:
+    time = np.linspace(0.0, 2.0, points)
+    variables = (
+        Variable("hinge.angle", "coordinate", "rad"),
+        Variable("hinge.speed", "speed", "rad/s"),
+        *(Variable(name, "output", "m") for name in names),
+    )
+    phase = np.arange(len(variables))
+    truth = np.cos(7.0 * time[:, None] + phase)
+    uncertainty = np.full_like(truth, 1e-13)
+    errors = 1e-9 * (1.0 + time[:, None]) * (1.0 + phase / 7.0)
+    errors = errors * [1e4 if v.name in failing else 1.0 for v in variables]
+    bounds = np.full_like(truth, 1e-6)
+    run = Conditions(
+        time=time,
+        inputs=np.sin(time[:-1, None]),
+        input_names=("torque",),
+        parameters=(1.5, 9.81),
+        q=(0.5,),
+        u=(0.0,),
+        z=(),
+        tolerance=1e-6,
+    )
+    trajectory = Trajectory(tuple(v.name for v in variables), time, truth, uncertainty, {"method": "kane"})
+    reference = Reference(
+        trajectory=trajectory,
+        variables=variables,
+        states=truth[:, :2],
+        state_columns=(0, 1),
+        state_scales=np.ones(2),
+        work=np.zeros_like(time),
+        balances=(Balance("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
+        numeric=NumericEquations(equations),
+        conditions=run,
+    )
+    compared = []
+    for k, v in enumerate(variables):
+        verdict = "failed" if v.name in failing else "unjudged" if v.name in unjudged else "passed"
+        compared.append(
+            VariableResult(
+                name=v.name,
+                kind=v.kind,
+                unit=v.unit,
+                range=2.0,
+                max_error=float(errors[-1, k]),
+                at=2.0,
+                error=float(errors[-1, k]),
+                bound=float(bounds[-1, k]),
+                ratio=float(errors[-1, k] / bounds[-1, k]),
+                horizon=horizon,
+                verdict=verdict,
+                reason="" if verdict == "passed" else "it fell short",
+                errors=errors[:, k],
+                bounds=bounds[:, k],
+            )
+        )
+    drift = InvariantResult(
+        name="energy balance",
+        formula="|T − T(0) − W|",
+        unit="J",
+        value=1.25e-9,
+        at=1.0,
+        bound=1e-6,
+        ratio=1.25e-3,
+        verdict="passed",
+        values=1e-9 * time,
+        bounds=np.full_like(time, 1e-6),
+    )
+    defect = InvariantResult(
+        name="step defect of hinge.angle",
+        formula="|x(t + h) − Φ(x(t))|",
+        unit="rad",
+        value=1e-10,
+        at=1.0,
+        bound=1e-6,
+        ratio=1e-4,
+        verdict="passed",
+        values=np.full(points - 1, 1e-10),
+        bounds=np.full(points - 1, 1e-6),
+    )
+    return ValidationResult(
+        model="Pendulum",
+        variables=tuple(compared),
+        invariants=(drift, defect),
+        conformance=findings,
+        reference=reference,
+        simulation=Simulation(trajectory.names, time, truth + errors, (), 1e-5),
+        timings={"simulate": 1.0},
+        provenance={"method of the FMU": "tmt", "versions": {"sympy": "1.14.0"}},
+        notes=("The reference was made by another method.",),
+    )

@@ -1,0 +1,211 @@
+"""The page: well-formed, closed to the outside, true to the result, the same each time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lxml import etree, html
+
+from mb2fmu.report import Provenance, render
+from mb2fmu.validation.conformance import Finding
+
+HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
+ROOT = Path(__file__).parents[3]
+
+
+def page_of(case, provenance=None):
+    return render(case.definition, case.equations, case.interface, case.result, provenance)
+
+
+def parse(page):
+    """As XML, which forgives nothing; HTML's void elements are closed for that."""
+    text = page.decode()
+    assert text.startswith("<!doctype html>\n")
+    text = re.sub(r"<(meta|img)\b([^>]*)>", r"<\1\2/>", text.removeprefix("<!doctype html>\n"))
+    return etree.fromstring(text)
+
+
+def test_the_page_is_well_formed_and_has_every_section(pendulum):
+    root = parse(page_of(pendulum()))
+    assert [h.get("id") for h in root.iter("h2")] == [
+        "verdict",
+        "model",
+        "errors",
+        "trajectories",
+        "balances",
+        "conformance",
+        "equations",
+        "variables",
+        "provenance",
+    ]
+    identities = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(identities) == len(set(identities))
+    targets = {a.get("href").removeprefix("#") for a in root.iter("a")}
+    assert targets <= set(identities)
+
+
+def test_nothing_is_loaded_and_nothing_runs(pendulum):
+    svg = '<svg viewBox="0 0 1 1"><image href="https://evil.example/x.png"/><script>alert(1)</script></svg>'
+    root = parse(page_of(pendulum(diagram=svg, description=HOSTILE)))
+    assert not list(root.iter("script", "link", "iframe", "object", "embed", "base"))
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            assert not name.startswith("on")
+            if name in {"src", "href", "srcset", "data", "action"}:
+                assert value.startswith(("#", "data:image/svg+xml;base64,"))
+    style = root.find(".//style").text
+    assert "url(" not in style
+    assert "@import" not in style
+    policy = root.find(".//meta[@http-equiv]").get("content")
+    assert policy.startswith("default-src 'none'")
+
+
+def test_text_of_the_model_is_escaped_everywhere(pendulum):
+    case = pendulum(description=HOSTILE, diagram=HOSTILE, findings=(Finding(HOSTILE, "error", HOSTILE),))
+    definition = replace(case.definition, name=HOSTILE)
+    variables = tuple(replace(v, reason=HOSTILE) for v in case.result.variables)
+    result = replace(case.result, variables=variables, notes=(HOSTILE,), provenance={HOSTILE: HOSTILE})
+    page = page_of(
+        replace(case, definition=definition, result=result), Provenance({HOSTILE: HOSTILE}, commands=(HOSTILE,))
+    )
+    root = parse(page)
+    assert not list(root.iter("script", "img"))
+    assert root.find(".//h1").text == HOSTILE
+    assert root.find(".//pre[@class='drawing']").text == HOSTILE
+
+
+def test_the_verdict_and_the_variables_that_failed_are_said_first(pendulum):
+    root = parse(page_of(pendulum(outputs=6, failing=("y2", "y5"), unjudged=("y3",))))
+    headline = " ".join(root.find(".//h2[@id='verdict']").itertext())
+    assert "Failed" in headline
+    assert "2 of 8 variables out of bounds: y2, y5" in headline
+    assert "1 of 8 variables could not be judged: y3" in headline
+    rows = [row for row in root.iter("tr") if row.get("class") == "bad"]
+    assert [row.find("th/a").text for row in rows] == ["y5", "y2", "y3"]
+    assert len([f for f in root.iter("figure") if f.get("class") == "card bad"]) == 3
+
+
+def test_a_pass_is_said_plainly(pendulum):
+    root = parse(page_of(pendulum()))
+    headline = " ".join(root.find(".//h2[@id='verdict']").itertext())
+    assert " ".join(headline.split()) == "Passed 4 variables compared, each within its bound"
+    assert not [e for e in root.iter() if "bad" in (e.get("class") or "").split()]
+
+
+def test_an_error_of_a_checker_fails_the_verdict(pendulum):
+    findings = (Finding("checker 1.0", "error", "no start value"), Finding("other 2.0", "note", "nothing"))
+    root = parse(page_of(pendulum(findings=findings)))
+    assert "1 error found by the checkers" in " ".join(root.find(".//h2[@id='verdict']").itertext())
+    table = root.find(".//section[@aria-labelledby='conformance']//tbody")
+    assert [(row.find("th").text, row.get("class")) for row in table] == [("checker 1.0", "bad"), ("other 2.0", "good")]
+    assert "no start value" in "".join(table.itertext())
+
+
+def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
+    case = pendulum(outputs=3)
+    root = parse(page_of(case))
+    rows = root.findall(".//section[@aria-labelledby='errors']//tbody/tr")
+    found = {row.find("th/a").text: [float(d.get("value")) for d in row.iter("data")] for row in rows}
+    assert found == {v.name: [v.ratio, v.error, v.bound, v.at] for v in case.result.variables}
+    rows = root.findall(".//section[@aria-labelledby='balances']//tbody/tr")
+    found = {row.find("th").text: [float(d.get("value")) for d in row.iter("data")] for row in rows}
+    assert found == {i.name: [i.ratio, i.value, i.bound, i.at] for i in case.result.invariants}
+
+
+def test_a_horizon_is_said_and_shaded(pendulum):
+    root = parse(page_of(pendulum(horizon=1.2)))
+    assert "4 of 4 variables judged up to a horizon before the end at 2 s" in " ".join(root.itertext())
+    # A trajectory and an error panel for each of the four variables.
+    assert len([r for r in root.iter() if r.get("class") == "beyond"]) == 8
+
+
+def test_headings_tables_and_pictures_can_be_read_without_seeing(pendulum):
+    root = parse(page_of(pendulum(diagram='<svg viewBox="0 0 1 1"/>')))
+    assert all(cell.get("scope") for cell in root.iter("th"))
+    assert all(image.get("alt") for image in root.iter("img"))
+    charts = list(root.iter("svg"))
+    # Four variables, one input, the energy, all step defects.
+    assert len(charts) == 7
+    for chart in charts:
+        assert chart.get("role") == "img"
+        assert chart.find("title").get("id") == chart.get("aria-labelledby")
+        assert any("time in s" in (text.text or "") for text in chart.iter("text"))
+
+
+def test_axes_name_quantity_and_unit(pendulum):
+    root = parse(page_of(pendulum()))
+    chart = root.find(".//figure[@id='variable-1']/svg")
+    assert [text.text for text in chart.iter("text") if text.get("class") == "label"] == [
+        "hinge.speed in rad/s",
+        "error in rad/s",
+    ]
+
+
+def test_variables_stand_with_the_symbols_of_the_equations(pendulum):
+    case = pendulum()
+    root = parse(page_of(case))
+    rows = {row.find("th").text: row for row in root.findall(".//section[@aria-labelledby='variables']//tbody/tr")}
+    assert list(rows) == [v.name for v in case.interface.variables]
+    assert "".join(rows["m"].find("td/math").itertext()) == "mrod"
+    foreign = parse(render(case.definition, case.equations, None, case.result))
+    rows = {row.find("th").text: row for row in foreign.findall(".//section[@aria-labelledby='variables']//tbody/tr")}
+    assert "".join(rows["hinge.angle"].find("td/math").itertext()) == "θ"
+
+
+def test_timings_are_printed_only_when_they_are_handed_in(pendulum):
+    case = pendulum()
+    assert b"Time spent" not in page_of(case)
+    assert b"Time spent" in page_of(case, Provenance(timings={"derive": 1.0}))
+
+
+def test_the_same_bytes_twice(pendulum):
+    assert page_of(pendulum()) == page_of(pendulum())
+
+
+def test_the_same_bytes_under_two_hash_seeds():
+    code = (
+        "import importlib.util, sys, hashlib\n"
+        "spec = importlib.util.spec_from_file_location('cases', sys.argv[1])\n"
+        "cases = importlib.util.module_from_spec(spec); sys.modules['cases'] = cases\n"
+        "spec.loader.exec_module(cases)\n"
+        "from mb2fmu.report import render\n"
+        "c = cases._case(outputs=5)\n"
+        "page = render(c.definition, c.equations, c.interface, c.result)\n"
+        "print(hashlib.sha256(page).hexdigest())\n"
+    )
+    script = [sys.executable, "-c", code, str(Path(__file__).with_name("conftest.py"))]
+    found = set()
+    for seed in ("1", "4242"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(script, capture_output=True, text=True, check=True, env=environment, timeout=120)
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
+    case = pendulum(outputs=98, points=100_000)
+    page = page_of(case)
+    assert len(page) < 5_000_000
+    assert len(parse(page).findall(".//figure[@id='variable-99']")) == 1
+
+
+def test_chromium_shows_the_page_without_a_word(pendulum, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("chromium is not installed on this machine")
+    (tmp_path / "page.html").write_bytes(page_of(pendulum(failing=("y1",))))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
+    command += ["--enable-logging=stderr", "--v=0", "--dump-dom", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "CONSOLE" not in done.stderr
+    shown = html.fromstring(done.stdout)
+    assert shown.get_element_by_id("verdict").text_content().split()[0] == "Failed"
+    assert len(shown.findall(".//svg")) == 7
