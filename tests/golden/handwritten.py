@@ -5,6 +5,17 @@ A driven pendulum with a rotational damper: m l² u' = tau − d u − m g l sin
 
 import uuid
 
+import sympy as sm
+from sympy.physics.mechanics import dynamicsymbols
+
+from mb2fmu.equations.motion import (
+    Assignment,
+    EquationsOfMotion,
+    KinematicEquations,
+    MassMatrixDynamics,
+    OutputExpression,
+    VelocityConstraints,
+)
 from mb2fmu.interface.description import (
     Capabilities,
     DefaultExperiment,
@@ -18,6 +29,8 @@ from mb2fmu.interface.description import (
 )
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import Layout, Op, Program
+from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")
 PARAMETERS = ("m", "l", "g", "d")
@@ -33,7 +46,9 @@ def pendulum_program() -> Program:
     torque = b.sub(b.sub(tau, b.mul(d, u)), b.mul(weight, b.unary(Op.SIN, q)))
     acceleration = b.div(torque, inertia)
     b.entry("prepare", ("J",), (inertia,))
-    b.entry("position", ("tip.x", "tip.y"), (b.mul(length, b.unary(Op.SIN, q)), b.neg(b.mul(length, b.unary(Op.COS, q)))))
+    b.entry(
+        "position", ("tip.x", "tip.y"), (b.mul(length, b.unary(Op.SIN, q)), b.neg(b.mul(length, b.unary(Op.COS, q))))
+    )
     b.entry("velocity", ("energy",), (b.mul(b.constant(0.5), b.product([inertia, u, u])),))
     b.entry("acceleration", ("load",), (b.mul(inertia, acceleration),))
     b.entry("dependent_speeds", (), ())
@@ -42,7 +57,9 @@ def pendulum_program() -> Program:
     return b.build()
 
 
-def pendulum_interface(name: str = "Pendulum", *, solver: SolverSettings | None = None, **changes: object) -> FmuInterface:
+def pendulum_interface(
+    name: str = "Pendulum", *, solver: SolverSettings | None = None, **changes: object
+) -> FmuInterface:
     """What describes the pendulum; ``changes`` replace attributes, to break laws."""
     everything = ("time", *STATES, "tau", *PARAMETERS)
 
@@ -92,11 +109,127 @@ def pendulum_interface(name: str = "Pendulum", *, solver: SolverSettings | None 
         "description": "a driven pendulum",
         "token": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {solver}")),
         "variables": tuple(FmuVariable(value_reference=i, **v) for i, v in enumerate(variables)),  # type: ignore[arg-type]
-        "units": tuple(UnitDefinition(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()),
+        "units": tuple(
+            UnitDefinition(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
+        ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or SolverSettings("explicit", 1e-6),
-        "log_categories": (LogCategory("logStatusDiscard", "steps refused"), LogCategory("logStatusError", "calls refused")),
+        "log_categories": (
+            LogCategory("logStatusDiscard", "steps refused"),
+            LogCategory("logStatusError", "calls refused"),
+        ),
         "capabilities": Capabilities(needs_execution_tool=True, state=True),
         "generation_tool": "mb2fmu",
     }
     return FmuInterface(**{**description, **changes})  # type: ignore[arg-type]
+
+
+def double_pendulum() -> tuple[ModelDefinition, EquationsOfMotion]:
+    """Two point masses on massless rods, angles from the vertical, a torque at the first joint."""
+    t = dynamicsymbols._t
+    q1, q2, u1, u2, tau = dynamicsymbols("q1 q2 u1 u2 tau")
+    m1, m2, l1, l2, g, m = sm.symbols("m1 m2 l1 l2 g m")
+    definition = _definition(
+        "DoublePendulum",
+        parameters=(
+            Parameter(name="m1", symbol=m1, value=1.0, unit="kg", minimum=0.0),
+            Parameter(name="m2", symbol=m2, value=0.7, unit="kg", minimum=0.0),
+            Parameter(name="l1", symbol=l1, value=0.8, unit="m", tunable=False),
+            Parameter(name="l2", symbol=l2, value=0.6, unit="m", tunable=False),
+            Parameter(name="g", symbol=g, value=9.81, unit="m/s2", tunable=False),
+            Parameter(name="m", symbol=m, value=m1 + m2, unit="kg", description="total mass"),
+        ),
+        inputs=(Input(name="tau", symbol=tau, unit="N.m"),),
+        coordinates=(
+            Coordinate(name="first.q", symbol=q1, start=1.0, unit="rad", display_unit="deg"),
+            Coordinate(name="second.q", symbol=q2, start=-0.5, unit="rad", display_unit="deg"),
+        ),
+        speeds=(
+            Speed(name="first.u", symbol=u1, start=0.0, unit="rad/s"),
+            Speed(name="second.u", symbol=u2, start=0.3, unit="rad/s"),
+        ),
+    )
+    plain = {s: sm.Symbol(s.func.__name__) for s in (q1, q2, u1, u2, tau)}
+    a, b, da, db, torque = plain.values()
+    ua, ub = sm.symbols("u1_dot u2_dot")
+    c, s = sm.cos(a - b), sm.sin(a - b)
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=(a, b),
+        u=(da, db),
+        u_independent=(0, 1),
+        u_dot=(ua, ub),
+        p=(m1, m2, l1, l2, g),
+        calculated_parameters=(Assignment(m, m1 + m2),),
+        r=(torque,),
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix.zeros(2, 1)),
+        dynamics=MassMatrixDynamics(
+            sm.ImmutableMatrix([[m * l1**2, m2 * l1 * l2 * c], [m2 * l1 * l2 * c, m2 * l2**2]]),
+            sm.ImmutableMatrix(
+                [
+                    torque - m2 * l1 * l2 * s * db**2 - m * g * l1 * sm.sin(a),
+                    m2 * l1 * l2 * s * da**2 - m2 * g * l2 * sm.sin(b),
+                ]
+            ),
+        ),
+        outputs=(
+            OutputExpression("tip.x", l1 * sm.sin(a) + l2 * sm.sin(b), "position", unit="m"),
+            OutputExpression("tip.v", l1 * da * sm.cos(a) + l2 * db * sm.cos(b), "velocity", unit="m/s"),
+            OutputExpression("angular", ua + ub, "acceleration", unit="rad/s2"),
+        ),
+    )
+    return definition, equations
+
+
+def constrained_point() -> tuple[ModelDefinition, EquationsOfMotion]:
+    """A point in the plane whose velocity keeps u2 = q1 u1, driven by a force, with a filter state z' = (F − z)/T.
+
+    On the constraint m u1' = F − lambda q1 ..., eliminated: m (1 + q1²) u1' = F − m q1 u1².
+    """
+    t = dynamicsymbols._t
+    q1, q2, u1, u2, z, force = dynamicsymbols("q1 q2 u1 u2 z F")
+    m, delay = sm.symbols("m T")
+    definition = _definition(
+        "ConstrainedPoint",
+        parameters=(
+            Parameter(name="m", symbol=m, value=2.0, unit="kg"),
+            Parameter(name="T", symbol=delay, value=0.1, unit="s", tunable=False),
+        ),
+        inputs=(Input(name="F", symbol=force, unit="N", start=1.0),),
+        coordinates=(
+            Coordinate(name="q1", symbol=q1, start=0.5, unit="m"),
+            Coordinate(name="q2", symbol=q2, start=0.0, unit="m"),
+        ),
+        speeds=(
+            Speed(name="u1", symbol=u1, start=0.2, unit="m/s"),
+            Speed(name="u2", symbol=u2, start=0.0, unit="m/s", kind="guess"),
+        ),
+        auxiliary_states=(AuxiliaryState(name="z", symbol=z, start=0.0, unit="N", derivative=(force - z) / delay),),
+    )
+    a, b, ua, ub, zz, f = sm.symbols("q1 q2 u1 u2 z F")
+    dots = sm.symbols("u1_dot u2_dot")
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=(a, b),
+        u=(ua, ub),
+        u_independent=(0,),
+        u_dot=dots,
+        z=(zz,),
+        p=(m, delay),
+        r=(f,),
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix.zeros(2, 1)),
+        z_dot=((f - zz) / delay,),
+        velocity_constraints=VelocityConstraints(
+            ("slope",), sm.ImmutableMatrix([[-a, 1]]), sm.ImmutableMatrix([[0]]), sm.ImmutableMatrix([[-(ua**2)]])
+        ),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[m, 0], [0, m]]), sm.ImmutableMatrix([[f], [0]])),
+    )
+    return definition, equations
+
+
+def _definition(name: str, **parts: object) -> ModelDefinition:
+    nothing = dict.fromkeys(("inputs", "auxiliary_states", "constraint_forces", "outputs"), ())
+    rest = {"description": "by hand", "mechanics": None, "potential_energy": None, "experiment": Experiment(stop=2.0)}
+    return ModelDefinition(name=name, **{**nothing, **rest, **parts})  # type: ignore[arg-type]
