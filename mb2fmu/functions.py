@@ -7,7 +7,7 @@ Model checks refuse anything else by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import sympy as sm
@@ -44,7 +44,7 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
 }
 
 
-class LookupTable(sm.AtomicExpr):
+class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
     """Data to interpolate; call it with an expression to have its value there.
 
     Two tables of equal content are equal. Beyond its data it goes on as a straight line, or stays constant.
@@ -81,14 +81,15 @@ class LookupTable(sm.AtomicExpr):
         y: Sequence[float],
         kind: TableKind = "linear",
         extrapolation: Extrapolation = "linear",
-    ) -> LookupTable:
+    ) -> Self:
+        """The table of some data, see the class."""
         xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:
             raise ValueError(f"table {name}: two columns of one length, at least 2, are needed")
         if not (np.isfinite(xs).all() and np.isfinite(ys).all() and (np.diff(xs) > 0).all()):
             raise ValueError(f"table {name}: abscissae must grow and all numbers be finite")
         breaks, pieces = _extended(xs, _pieces(xs, ys, kind), extrapolation)
-        table: LookupTable = super().__new__(cls)
+        table: Self = super().__new__(cls)
         table.name = name
         table.breaks = tuple(map(float, breaks))
         table.coefficients = tuple(tuple(map(float, row)) for row in pieces)
@@ -110,7 +111,7 @@ class LookupTable(sm.AtomicExpr):
     _latex = _sympystr
 
 
-class TableValue(sm.Function):
+class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
     """The derivative of some order of a table at an expression: ``TableValue(argument, table, order)``."""
 
     nargs = 3
@@ -119,11 +120,11 @@ class TableValue(sm.Function):
     @property
     def table(self) -> LookupTable:
         """The data."""
-        return self.args[1]
+        return cast("LookupTable", self.args[1])
 
     @property
     def order(self) -> int:
-        """0: the value, 1: the slope, …"""
+        """0: the value, 1: the slope, and so on."""
         return int(self.args[2])
 
     def fdiff(self, argindex: int = 1) -> sm.Expr:
@@ -148,7 +149,7 @@ class TableValue(sm.Function):
     def _eval_evalf(self, precision: int) -> sm.Expr | None:
         if not self.args[0].is_number:
             return None
-        return self.rewrite(sm.Piecewise)._eval_evalf(precision)
+        return self.rewrite(sm.Piecewise)._eval_evalf(precision)  # noqa: SLF001 (SymPy's protocol)
 
     def _printed(self, printer: Any) -> str:
         primes = "'" * self.order

@@ -21,11 +21,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mb2fmu.lowering.constants import evaluate
+from mb2fmu.lowering.factoring import factored_sum
 from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
 
 _ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
 _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
 _COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
+_MOST_FACTORS = 16  # a product of products unfolds without end
 _LARGEST_PRODUCT = 64  # higher powers are left to pow()
 
 
@@ -115,7 +117,7 @@ class ProgramBuilder:
             return self._a[a]
         return self._intern(Op.NEG, a, -1, -1, self._rank[a])
 
-    def add(self, a: int, b: int) -> int:
+    def add(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """a + b."""
         x, y = self._constant.get(a), self._constant.get(b)
         if x is not None and y is not None:
@@ -139,7 +141,7 @@ class ProgramBuilder:
             return self._scale(2.0, a)
         return self._binary(Op.ADD, min(a, b), max(a, b))
 
-    def sub(self, a: int, b: int) -> int:
+    def sub(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """a − b."""
         if a == b:
             return self.constant(0.0)
@@ -171,7 +173,7 @@ class ProgramBuilder:
             return self.neg(self.mul(a, self._a[b]))
         return self._binary(Op.MUL, min(a, b), max(a, b))
 
-    def _scale(self, factor: float, a: int) -> int:
+    def _scale(self, factor: float, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """factor·a, where a is no number."""
         if factor == 0.0:
             return self.constant(0.0)
@@ -195,7 +197,7 @@ class ProgramBuilder:
                 return self.div(self.constant(factor * inner), self._b[a])
         return self._binary(Op.MUL, self.constant(factor), a)
 
-    def div(self, a: int, b: int) -> int:
+    def div(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
         """a / b."""
         x, y = self._constant.get(a), self._constant.get(b)
         if x is not None and y is not None:
@@ -245,22 +247,33 @@ class ProgramBuilder:
         return result
 
     def sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
+        """The sum of some nodes less the sum of others, common factors taken out."""
+        plus, minus = self._signed(positive, negative)
+        return factored_sum(self, plus, minus)
+
+    def plain_sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
         """The sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
-        plus, minus = [], []
+        plus, minus = self._signed(positive, negative)
+        result = self.constant(0.0)
+        for term in self._ordered(plus or minus):
+            result = self.add(result, term)
+        if not plus:
+            return self.neg(result)
+        for term in self._ordered(minus):
+            result = self.sub(result, term)
+        return result
+
+    def _signed(self, positive: Iterable[int], negative: Iterable[int]) -> tuple[list[int], list[int]]:
+        """The same terms, none of them a negation."""
+        plus: list[int] = []
+        minus: list[int] = []
         for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
             for term in terms:
                 if self._op[term] == Op.NEG:
                     other.append(self._a[term])
                 else:
                     side.append(term)
-        result = self.constant(0.0)
-        for term in self._ordered(plus):
-            result = self.add(result, term)
-        if len(plus) > 0:
-            for term in self._ordered(minus):
-                result = self.sub(result, term)
-            return result
-        return self.neg(self.sum(minus)) if minus else result
+        return plus, minus
 
     def product(self, factors: Iterable[int]) -> int:
         """The product of some nodes: numbers first, then what depends on parameters only, then the rest."""
@@ -268,6 +281,23 @@ class ProgramBuilder:
         for factor in self._ordered(factors):
             result = self.mul(result, factor)
         return result
+
+    def factors(self, node: int) -> list[int]:
+        """Nodes whose product the node is; it is itself its only factor where there would be too many."""
+        found, stack = [], [node]
+        while stack:
+            last = stack.pop()
+            if self._op[last] == Op.MUL:
+                stack += [self._a[last], self._b[last]]
+            else:
+                found.append(last)
+            if len(found) + len(stack) > _MOST_FACTORS:
+                return [node]
+        return found
+
+    def rank(self, node: int) -> int:
+        """0: a number, 1: of parameters only, 2: of anything."""
+        return self._rank[node]
 
     def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
         """The sum of products of two rows of nodes."""
@@ -380,7 +410,7 @@ class ProgramBuilder:
 
     def _binary(self, op: Op, a: int, b: int) -> int:
         rank = self._rank
-        return self._intern(op, a, b, -1, rank[a] if rank[a] > rank[b] else rank[b])
+        return self._intern(op, a, b, -1, max(rank[b], rank[a]))
 
     def _intern(self, op: Op, a: int, b: int, c: int, rank: int) -> int:
         key = (int(op), a, b, c)

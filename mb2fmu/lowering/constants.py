@@ -10,9 +10,9 @@ import math
 import mpmath
 import numpy as np
 
-from mb2fmu.lowering.python_runtime import IEEE
 from mb2fmu.lowering.operations import RUNTIME_NAME
 from mb2fmu.lowering.program import Op
+from mb2fmu.lowering.python_runtime import IEEE
 
 _PRECISE = {
     Op.EXP: mpmath.exp,

@@ -16,9 +16,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.linear_solve import LinearSystem, solve_dense
-
-__all__ = ["ConstrainedDynamics", "solve_dense"]
+from mb2fmu.lowering.linear_solve import LinearSystem
 
 Rows = list[list[int]]
 
@@ -121,7 +119,9 @@ class ConstrainedDynamics:
         M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
         MS = [[b.dot(row, column) for row in M] for column in span]  # columns of M S
         Ms = [b.dot(row, s) for row in M]
-        reduced = [[b.dot(column, MS[k]) if k <= i else zero for k in range(len(span))] for i, column in enumerate(span)]
+        reduced = [
+            [b.dot(column, MS[k]) if k <= i else zero for k in range(len(span))] for i, column in enumerate(span)
+        ]
         right = [
             [b.dot(column, [b.sub(x, y) for x, y in zip(load, Ms, strict=True)]) for column in span] for load in loads
         ]

@@ -102,14 +102,12 @@ class Evaluator:
         self, kind: str, functions: dict[str, Callable[..., Any]], arguments: Sequence[Any], p: npt.NDArray[np.float64]
     ) -> tuple[Any, ...]:
         if not self._hoist:
-            result: tuple[Any, ...] = functions["evaluate"](*arguments)
-            return result
+            return tuple(functions["evaluate"](*arguments))
         key = p.tobytes()
         known = self._prepared.get(kind)
         if known is None or known[0] != key:
             known = self._prepared[kind] = (key, functions["evaluate_prepare"](arguments[3]))
-        result = functions["evaluate"](*arguments, known[1])
-        return result
+        return tuple(functions["evaluate"](*arguments, known[1]))
 
 
 def _run(code: Any, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:

@@ -48,9 +48,7 @@ class LinearSystem:
         return [self.solve(right) for right in rights]
 
 
-def solve_dense(
-    builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: str, symmetric: bool = False
-) -> Rows:
+def solve_dense(builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: str, symmetric: bool = False) -> Rows:
     """One solution per right-hand side."""
     return LinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
 
@@ -78,12 +76,10 @@ class _WrittenOut:
         self._rows: Rows = []
         for i in range(n):
             row = matrix[i][: i + 1]
-            scaled = []
             for j in range(i):
                 products = [b.mul(row[k], self._rows[j][k]) for k in range(j)]
                 row[j] = b.sum([row[j]], products)
-            for j in range(i):
-                scaled.append(b.div(row[j], self._pivots[j]))
+            scaled = [b.div(value, pivot) for value, pivot in zip(row, self._pivots, strict=False)]
             self._pivots.append(b.sum([row[i]], [b.mul(x, y) for x, y in zip(scaled, row[:i], strict=True)]))
             self._rows.append(scaled)
 

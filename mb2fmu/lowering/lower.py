@@ -9,7 +9,8 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.dynamics import ConstrainedDynamics, solve_dense
+from mb2fmu.lowering.dynamics import ConstrainedDynamics
+from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Layout, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
@@ -99,9 +100,7 @@ class Lowering:
         e = self.equations
         dynamics = ConstrainedDynamics(self.builder, e)
         if e.u_dependent:
-            self.walker.define(
-                [e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds
-            )
+            self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
         if e.u:
             self.walker.define(e.u_dot, dynamics.expressions(), dynamics.accelerations)
 

@@ -1,7 +1,8 @@
 """Program: one hash-consed scalar graph with named entry points, stored as arrays, built once, never changed.
 
 Node ids grow: an operand has a smaller id than the node that uses it. Inputs are nodes too (``Op.TIME``, ``Op.STATE``, …),
-with their index in operand ``a``. Block statements (linear solves) read nodes and are read through ``Op.BLOCK`` nodes
+with
+their index in operand ``a``. Block statements (linear solves) read nodes and are read through ``Op.BLOCK`` nodes
 (``a`` = block, ``b`` = which of its results).
 """
 
@@ -108,7 +109,9 @@ class Block:
 
     def __post_init__(self) -> None:
         entries = {"lu_factor": self.size**2, "ldlt_factor": self.size * (self.size + 1) // 2, "solve": self.size}
-        assert len(self.operands) == entries[self.kind], f"{self.kind} of size {self.size}: {len(self.operands)} operands"
+        assert len(self.operands) == entries[self.kind], (
+            f"{self.kind} of size {self.size}: {len(self.operands)} operands"
+        )
         assert (self.factor >= 0) == (self.kind == "solve"), f"{self.kind} with factor block {self.factor}"
 
 
@@ -147,7 +150,9 @@ class Entry:
     results: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        assert len(self.labels) == len(self.results), f"{self.name}: {len(self.labels)} labels, {len(self.results)} results"
+        assert len(self.labels) == len(self.results), (
+            f"{self.name}: {len(self.labels)} labels, {len(self.results)} results"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Prints entry points of a Program as straight-line Python functions.
 
 The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
-(``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits. Functions
-are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is split
+(``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits.
+Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is split
 over several functions that pass a list of shared values.
 
 A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` there is a second one,
@@ -94,9 +94,7 @@ class _Printer:
             functions.append(self._function(f"{self._name}_prepare", "p", prepared, handed_over))
         arguments = f"{_INPUTS}, h" if self._hoist else _INPUTS
         functions.append(self._function(self._name, arguments, main, self._results))
-        tables = "".join(
-            f"{name} = {_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items())
-        )
+        tables = "".join(f"{name} = {_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items()))
         return tables + "\n\n".join(functions)
 
     def _handed_over(self) -> list[int]:

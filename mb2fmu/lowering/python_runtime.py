@@ -253,7 +253,7 @@ def _ieee_power(a: float, b: float) -> np.float64:
     try:
         return np.float64(math.pow(a, b))
     except (ValueError, OverflowError):
-        return np.power(np.float64(a), np.float64(b))
+        return np.float64(np.power(np.float64(a), np.float64(b)))
 
 
 def _ieee_list(function: Callable[..., list[float]]) -> Callable[..., list[np.float64]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import sympy as sm
 from sympy.codegen import cfunctions
-from sympy.functions.elementary.miscellaneous import MinMaxBase
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
 from mb2fmu.functions import TableValue

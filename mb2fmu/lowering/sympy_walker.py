@@ -4,7 +4,8 @@ Each object in memory is visited once, without recursion: a shared graph costs i
 unfolds to, and depth costs nothing. Definitions (named intermediates, linear solves) are made when they are first
 asked for, so that nothing is computed that nothing needs.
 
-All symbols are real numbers. Numbers stay exact as long as SymPy keeps them, and are rounded once, to the nearest double.
+All symbols are real numbers. Numbers stay exact as long as SymPy keeps them, and are rounded once, to the nearest
+double.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ class SympyWalker:
                 self._unknown[str(symbol)] = None
                 return self.builder.constant(float("nan"))
             self._symbols.update(zip(definition.symbols, definition.make(nodes), strict=True))
-        return self._symbols[symbol]
+        node: int = self._symbols[symbol]
+        return node
 
     def _complain(self) -> None:
         faults = []

@@ -26,15 +26,15 @@ def prune(program: Program) -> Program:
         operands[name][mask] = new_node[operands[name][mask]]
     is_block = op == Op.BLOCK
     operands["a"][is_block] = new_block[operands["a"][is_block]]
-    constants, operands["a"] = _kept(program.constants, operands["a"], op == Op.CONSTANT)
-    tables, operands["a"] = _kept(np.arange(len(program.tables)), operands["a"], op == Op.TABLE)
+    constants, operands["a"] = _kept(len(program.constants), operands["a"], op == Op.CONSTANT)
+    tables, operands["a"] = _kept(len(program.tables), operands["a"], op == Op.TABLE)
     return Program(
         layout=program.layout,
         op=op,
         a=operands["a"],
         b=operands["b"],
         c=operands["c"],
-        constants=constants,
+        constants=program.constants[constants],
         blocks=tuple(
             dataclasses.replace(
                 block,
@@ -57,11 +57,11 @@ def _renumbered(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 
 
 def _kept(
-    values: npt.NDArray[np.generic], index: npt.NDArray[np.int32], mask: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
-    """The values that are still read, and the indices by which they are read now."""
-    used = np.zeros(len(values), dtype=bool)
+    size: int, index: npt.NDArray[np.int32], mask: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    """Which of ``size`` things are still read, and the indices by which they are read now."""
+    used = np.zeros(size, dtype=bool)
     used[index[mask]] = True
     index = index.copy()
     index[mask] = _renumbered(used)[index[mask]]
-    return values[used], index
+    return np.flatnonzero(used), index

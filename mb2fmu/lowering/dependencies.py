@@ -1,0 +1,221 @@
+"""On what the results of an entry point depend, and how; and how many operations they cost.
+
+Dependence is structural: what the graph reads, whatever the values. A set of variables is one integer, used as a row of
+bits, so that thousands of results cost little. Results of a block depend on all that the block reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+
+from mb2fmu.lowering.needed import needed
+from mb2fmu.lowering.program import LEAVES, Op, Program
+
+Group = Literal["time", "states", "inputs", "parameters", "memory", "seeds"]
+
+_GROUPS: dict[Op, Group] = {
+    Op.TIME: "time",
+    Op.STATE: "states",
+    Op.INPUT: "inputs",
+    Op.PARAMETER: "parameters",
+    Op.MEMORY: "memory",
+    Op.SEED: "seeds",
+}
+
+
+class Kind(IntEnum):
+    """How a result depends on a variable, from the simplest kind on; names as FMI has them in ``dependenciesKind``."""
+
+    CONSTANT = 0  # linear, with a factor that is a number
+    FIXED = 1  # linear, with a factor of fixed parameters
+    TUNABLE = 2  # linear, with a factor of parameters
+    DEPENDENT = 3  # in any way
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One result depends on one variable.
+
+    Attributes:
+        group: Which of the program's inputs.
+        index: Which of the group.
+        kind: How.
+    """
+
+    group: Group
+    index: int
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Sets of variables, as bits: on which a node depends, and on which in no simpler way than each kind."""
+
+    any: int = 0
+    fixed: int = 0
+    tunable: int = 0
+    dependent: int = 0
+
+    def __or__(self, other: _Reads) -> _Reads:
+        return _Reads(
+            self.any | other.any,
+            self.fixed | other.fixed,
+            self.tunable | other.tunable,
+            self.dependent | other.dependent,
+        )
+
+    def at_least(self, kind: Kind) -> _Reads:
+        """The same variables, each in no simpler way than ``kind``."""
+        every = self.any
+        return _Reads(
+            every,
+            every if kind >= Kind.FIXED else self.fixed,
+            every if kind >= Kind.TUNABLE else self.tunable,
+            every if kind >= Kind.DEPENDENT else self.dependent,
+        )
+
+
+def dependencies(
+    program: Program, entry: str, fixed_parameters: Iterable[int] = ()
+) -> tuple[tuple[Dependency, ...], ...]:
+    """For each result of an entry point what it depends on, ordered by group and index.
+
+    Args:
+        program: Any.
+        entry: Name of the entry point.
+        fixed_parameters: Indices of the parameters that are fixed; the others are tunable.
+    """
+    results = program.entries[entry].results
+    bits = _Bits(program, fixed_parameters)
+    reads = bits.of(results)
+    return tuple(tuple(bits.named(reads[node])) for node in results)
+
+
+class _Bits:
+    """Numbers the variables and propagates sets of them."""
+
+    def __init__(self, program: Program, fixed_parameters: Iterable[int]) -> None:
+        layout = program.layout
+        sizes = {
+            "time": 1,
+            "states": len(layout.states),
+            "inputs": len(layout.inputs),
+            "parameters": len(layout.parameters),
+            "memory": len(layout.memory),
+            "seeds": len(layout.seeds),
+        }
+        self._program = program
+        self._first: dict[str, int] = {}
+        self._variables: list[tuple[Group, int]] = []
+        for group in _GROUPS.values():
+            self._first[group] = len(self._variables)
+            self._variables += [(group, i) for i in range(sizes[group])]
+        start = self._first["parameters"]
+        self._parameters = ((1 << sizes["parameters"]) - 1) << start
+        self._fixed = sum(1 << (start + i) for i in set(fixed_parameters))
+
+    def of(self, results: Iterable[int]) -> dict[int, _Reads]:
+        """What each node that the results need depends on."""
+        program = self._program
+        reads: dict[int, _Reads] = {}
+        blocks: dict[int, _Reads] = {}
+        nodes, _ = needed(program, results)
+        for index in np.flatnonzero(nodes):
+            node = int(index)
+            op = Op(int(program.op[node]))
+            if op in LEAVES:
+                bit = 0 if op is Op.CONSTANT else 1 << (self._first[_GROUPS[op]] + int(program.a[node]))
+                reads[node] = _Reads(bit)
+            elif op is Op.BLOCK:
+                block = int(program.a[node])
+                if block not in blocks:
+                    blocks[block] = self._block(block, reads)
+                reads[node] = blocks[block]
+            else:
+                reads[node] = self._node(op, [reads[operand] for operand in program.operands(node)])
+        return reads
+
+    def _factor(self, reads: _Reads) -> Kind:
+        """Of what kind a dependence is whose factor reads these."""
+        if not reads.any:
+            return Kind.CONSTANT
+        if not reads.any & ~self._fixed:
+            return Kind.FIXED
+        return Kind.TUNABLE if not reads.any & ~self._parameters else Kind.DEPENDENT
+
+    def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
+        if op in {Op.ADD, Op.SUB, Op.NEG}:
+            return _union(operands)
+        if op is Op.MUL:
+            x, y = operands
+            product = x.at_least(self._factor(y)) | y.at_least(self._factor(x))
+            both = x.any & y.any
+            return _Reads(product.any, product.fixed | both, product.tunable | both, product.dependent | both)
+        if op is Op.DIV:
+            return self._linear(operands[0], operands[1])
+        if op is Op.SELECT:
+            return self._linear(operands[1] | operands[2], operands[0])
+        return _union(operands).at_least(Kind.DEPENDENT)
+
+    def _linear(self, linear: _Reads, factor: _Reads) -> _Reads:
+        """Linear in some variables with a factor of others; what is in both depends in any way."""
+        return linear.at_least(self._factor(factor)) | factor.at_least(Kind.DEPENDENT)
+
+    def _block(self, index: int, reads: dict[int, _Reads]) -> _Reads:
+        block = self._program.blocks[index]
+        factor = self._program.blocks[block.factor]
+        return self._linear(
+            _union(reads[node] for node in block.operands), _union(reads[node] for node in factor.operands)
+        )
+
+    def named(self, reads: _Reads) -> Iterator[Dependency]:
+        """The variables of a set."""
+        rest = reads.any
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            kind = Kind.CONSTANT
+            for stronger, members in ((1, reads.fixed), (2, reads.tunable), (3, reads.dependent)):
+                if members & bit:
+                    kind = Kind(stronger)
+            group, index = self._variables[bit.bit_length() - 1]
+            yield Dependency(group, index, kind)
+
+
+def _union(several: Iterable[_Reads]) -> _Reads:
+    result = _Reads()
+    for reads in several:
+        result |= reads
+    return result
+
+
+def operation_count(program: Program, entry: str) -> Counter[str]:
+    """How many operations the results of an entry point cost, by kind: names of ``Op``, blocks counted inside.
+
+    Pivot searches and row exchanges are not counted.
+    """
+    nodes, blocks = needed(program, program.entries[entry].results)
+    counts: Counter[str] = Counter()
+    for op, number in zip(*np.unique(program.op[nodes], return_counts=True), strict=True):
+        if Op(int(op)) not in LEAVES | {Op.BLOCK}:
+            counts[Op(int(op)).name] += int(number)
+    for index in np.flatnonzero(blocks):
+        block = program.blocks[index]
+        counts.update(_block_count(block.kind, block.size))
+    return Counter({name: counts[name] for name in sorted(counts) if counts[name]})
+
+
+def _block_count(kind: str, n: int) -> dict[str, int]:
+    pairs, triples = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
+    if kind == "ldlt_factor":
+        return {"MUL": triples + pairs, "SUB": triples + pairs, "DIV": pairs}
+    if kind == "lu_factor":
+        inner = sum(k * k for k in range(n))
+        return {"MUL": inner, "SUB": inner, "DIV": pairs}
+    return {"MUL": 2 * pairs, "SUB": 2 * pairs, "DIV": n}
