@@ -37,13 +37,19 @@ def applicable(mechanism: Mechanism) -> dict[Method, Applies]:
 def choose(mechanism: Mechanism) -> tuple[Method, str]:
     """The method that ``auto`` picks, and why.
 
+    Kane's equations written out are the shortest for one or two bodies and grow like the fourth power of their number;
+    TMT keeps its named intermediates and stays short.
+
     Raises:
         FormulationError: If none applies, with every reason.
     """
     answers = applicable(mechanism)
-    for method, answer in answers.items():
-        if answer.yes:
-            return method, answer.because
+    if answers["kane"].yes and len(mechanism.bodies) <= 2:
+        return "kane", "written out, the equations of one or two bodies are shortest by Kane's method"
+    if answers["tmt"].yes:
+        return "tmt", "with three bodies or more, TMT's named intermediates keep the equations short"
+    if answers["lagrange"].yes:
+        return "lagrange", answers["lagrange"].because
     faults = [Fault(answer.because, method) for method, answer in answers.items()]
     raise FormulationError("no formulation applies to this mechanism:", faults)
 

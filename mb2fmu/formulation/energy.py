@@ -7,7 +7,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.loads import power
 from mb2fmu.mechanism.kinematics import NamedKinematics, dot, times
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad
+from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Mechanism, PathwayLoad
 from mb2fmu.model import mechanics as door
 
 
@@ -20,7 +20,7 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
     """
     m = kinematics.mechanism
     if m.lagrangian is not None:
-        return Energy(balanced=False, reason="a Lagrangian alone says nothing of bodies and loads", potential=_given(m))
+        return _energy_of_lagrangian(m, m.lagrangian)
     unknown = set(m.constraint_forces)
     powers = []
     for number, load in enumerate(m.loads):
@@ -35,6 +35,8 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
     """T in J."""
     m = kinematics.mechanism
+    if m.lagrangian is not None:
+        return _quadratic_part(m, m.lagrangian.expression)
     total = sm.S.Zero
     for body in m.bodies:
         v = kinematics.velocity(body.masscenter)
@@ -52,6 +54,8 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     given = _given(m)
     if given is not None:
         return given
+    if m.lagrangian is not None:
+        return -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
     constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
     found, total = False, sm.S.Zero
     for load in m.loads:
@@ -69,6 +73,26 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     declared = [body.potential_energy for body in door.bodies(m.definition.mechanics)]
     declared = [m.plain(v) for v in declared if v != 0]
     return sm.Add(*declared) if declared else None
+
+
+def _energy_of_lagrangian(m: Mechanism, lagrangian: Lagrangian) -> Energy:
+    """L = T2 + T1 - V by degree in q': T2 + V changes by the power of the loads alone, unless L contains time."""
+    kinetic = _quadratic_part(m, lagrangian.expression)
+    potential = -lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
+    powers = (
+        ("potential", -sm.Add(*(potential.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
+        ("loads", sm.Add(*(force * u for force, u in zip(lagrangian.forces, m.u, strict=True)))),
+    )
+    balanced = m.t not in lagrangian.expression.free_symbols
+    reason = "" if balanced else "time stands in the Lagrangian: a prescribed motion does work"
+    given = _given(m)
+    return Energy(kinetic, potential if given is None else given, powers, balanced, reason)
+
+
+def _quadratic_part(m: Mechanism, expression: sm.Expr) -> sm.Expr:
+    """The part of degree two in q', the kinetic energy where nothing moves by prescription."""
+    slopes = [expression.diff(u) for u in m.u]
+    return sm.Add(*(a.diff(v) * u * v for a, u in zip(slopes, m.u, strict=True) for v in m.u)) / 2
 
 
 def _given(m: Mechanism) -> sm.Expr | None:

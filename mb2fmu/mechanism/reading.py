@@ -161,7 +161,11 @@ class _Reader:
         )
 
     def _lagrangian(self) -> Lagrangian:
-        return Lagrangian(self.plain(self.mechanics._L[0]), self.mechanics)
+        method = self.mechanics
+        loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
+        loads_only.form_lagranges_equations()
+        forces = tuple(self.plain(force) for force in loads_only.forcing)
+        return Lagrangian(self.plain(method._L[0]), forces, method)
 
     def _read_frames(self) -> tuple[Frame, ...]:
         """Breadth first from N over direct orientations."""

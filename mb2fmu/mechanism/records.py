@@ -144,11 +144,17 @@ Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 @dataclass(frozen=True, slots=True)
 class Lagrangian:
-    """A Lagrangian handed over without bodies: L(q, q', t) in plain symbols, and generalized forces."""
+    """A Lagrangian handed over without bodies; the speeds are q'.
+
+    Attributes:
+        expression: L(q, q', t) in plain symbols, J.
+        forces: Generalized forces of the loads, one per coordinate.
+        method: The user's ``LagrangesMethod``.
+    """
 
     expression: sm.Expr
+    forces: tuple[sm.Expr, ...]
     method: Any
-    """The user's ``LagrangesMethod``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
