@@ -5,8 +5,9 @@ A variable v is judged against
     bound_v(t) = FACTOR · tolerance · max(range_v, S_v(t)) + 2 · uncertainty_v(t) + rounding_v
 
 with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``),
-the reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 100: an
-integrator keeps the error of each of its steps at about the tolerance, and makes many of them.
+the reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 50: an
+integrator keeps the error of each of its steps at about the tolerance and makes many of them; Runge-Kutta methods of
+order 5 and 8, tried on double pendulums over 10 s, stay below 12 tolerance · S_v.
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
@@ -35,7 +36,7 @@ from mb2fmu.validation.simulate import Simulation
 
 Floats = npt.NDArray[np.float64]
 
-FACTOR = 100.0
+FACTOR = 50.0
 KNOWN_BETTER = 100.0
 INFORMATIVE = 0.05
 ROUNDING = 64 * float(np.finfo(float).eps)

@@ -1,0 +1,134 @@
+"""The reference against closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy.physics.mechanics import dynamicsymbols
+
+from mb2fmu.equations.motion import MassMatrixDynamics
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation import conditions, make_reference
+from mb2fmu.validation.integration import explicit_euler
+
+
+def pendulum_angle(time: float, start: float, g: float) -> float:
+    """2 asin(k sn(K - w t | k²)), k = sin(start/2): the pendulum released from rest."""
+    with mpmath.workdps(30):
+        k = mpmath.sin(mpmath.mpf(start) / 2)
+        argument = mpmath.ellipk(k**2) - mpmath.sqrt(mpmath.mpf(g)) * mpmath.mpf(time)
+        return float(2 * mpmath.asin(k * mpmath.ellipfun("sn", argument, m=k**2)))
+
+
+@settings(max_examples=5, deadline=None)
+@given(start=st.floats(0.1, 3.0))
+def test_pendulum_meets_elliptic_functions_within_its_uncertainty(cases, start):
+    case = cases["pendulum"](start, step=0.05)
+    trajectory = make_reference(case.definition, case.equations).trajectory
+    exact = [pendulum_angle(time, start, 9.81) for time in trajectory.time.tolist()]
+    error = np.abs(trajectory["q"] - exact)
+    assert np.all(error <= 3 * trajectory.uncertainty[:, 0])
+    assert np.max(error) < 1e-11
+
+
+def linear_answer(time, tau, start, w):
+    """(q, u, z) at each time by the matrix exponential, the input held over each step."""
+    A = np.array([[0, 1, 0], [-(w**2), 0, 0], [1, 0, -1.0]])
+    B = np.array([0, 1.0, 0])
+    h = time[1]
+    # exp of the augmented matrix gives the held input's exact effect.
+    whole = scipy.linalg.expm(np.block([[A, B[:, None]], [np.zeros((1, 4))]]) * h)
+    x = [np.array(start)]
+    for value in tau:
+        x.append(whole[:3, :3] @ x[-1] + whole[:3, 3] * value)
+    return np.array(x)
+
+
+def test_forced_linear_system_meets_the_matrix_exponential(cases):
+    now = dynamicsymbols._t
+    case = cases["oscillator"](signal=2 * sm.sin(4 * now) + sm.Piecewise((1, now < 1), (0, True)))
+    reference = make_reference(case.definition, case.equations)
+    run = reference.conditions
+    assert run.inputs[3, 0] == pytest.approx(2 * np.sin(4 * run.time[3]) + 1, rel=1e-15)
+    exact = linear_answer(run.time, run.inputs[:, 0], [0.4, -0.3, 0.1], 3.0)
+    assert np.max(np.abs(reference.states - exact)) < 1e-12
+    # Outputs at a communication point see the input of the step that ends there.
+    held = np.concatenate([run.inputs[:1, 0], run.inputs[:, 0]])
+    assert np.max(np.abs(reference.trajectory["pull"] - (2 * held - 9.0 * exact[:, 0]))) < 1e-11
+
+
+def test_energy_is_balanced_only_by_true_powers(cases):
+    case = cases["oscillator"](signal=1.5)
+    right = make_reference(case.definition, case.equations).balances
+    assert [b.name for b in right] == ["energy"]
+    assert right[0].worst < 1e-12
+    wrong = replace(case.equations, energy=replace(case.equations.energy, powers=case.equations.energy.powers[:1]))
+    assert make_reference(case.definition, wrong).balances[0].worst > 1e-2
+
+
+def test_unbalanced_energy_is_not_judged(cases):
+    case = cases["pendulum"](stop=0.2)
+    energy = replace(case.equations.energy, balanced=False, reason="the pivot is moved")
+    assert make_reference(case.definition, replace(case.equations, energy=energy)).balances == ()
+
+
+def test_uncertainty_never_decreases(cases):
+    case = cases["double_pendulum"]((2.0, 1.0), stop=3.0)
+    uncertainty = make_reference(case.definition, case.equations).trajectory.uncertainty
+    assert np.all(np.diff(uncertainty, axis=0) >= 0)
+    assert np.all(uncertainty > 0)
+
+
+def test_explicit_euler_takes_the_steps_it_says():
+    time = np.array([0.0, 0.5, 1.0])
+    y = explicit_euler(lambda _: lambda _t, y: -y, time, np.array([1.0]), 0.1)
+    assert y[:, 0] == pytest.approx([1.0, 0.9**5, 0.9**10], rel=1e-14)
+
+
+def test_inertia_that_vanishes_is_named(cases):
+    case = cases["pendulum"]()
+    dynamics = MassMatrixDynamics(sm.ImmutableMatrix([[0]]), case.equations.dynamics.forcing)
+    with pytest.raises(ValidationError, match="the accelerations is singular"):
+        make_reference(case.definition, replace(case.equations, dynamics=dynamics))
+
+
+def test_motion_that_ends_in_a_singularity_is_named(cases):
+    """u' = u², u(0) = 1 runs to infinity at t = 1."""
+    case = cases["pendulum"]()
+    dynamics = MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[case.equations.u[0] ** 2]]))
+    definition = replace(case.definition, speeds=(replace(case.definition.speeds[0], start=1.0),))
+    with pytest.raises(ValidationError, match="cannot be integrated"):
+        make_reference(definition, replace(case.equations, dynamics=dynamics))
+
+
+def test_bad_signals_are_all_named(cases):
+    case = cases["oscillator"](signal=sm.Symbol("nobody") + 1)
+    with pytest.raises(ValidationError, match="nobody"):
+        conditions(case.definition)
+    case = cases["oscillator"](signal=1 / dynamicsymbols._t)
+    with pytest.raises(ValidationError, match="tau"):
+        conditions(case.definition)
+
+
+def test_parameters_are_overridden_by_name(cases):
+    case = cases["pendulum"](stop=1.0)
+    run = conditions(case.definition, {"g": 5.0})
+    angle = make_reference(case.definition, case.equations, experiment=run).trajectory["q"][-1]
+    assert angle == pytest.approx(pendulum_angle(1.0, 2.0, 5.0), abs=1e-12)
+    with pytest.raises(ValidationError, match="gravity is no free parameter"):
+        conditions(case.definition, {"gravity": 5.0})
+
+
+@settings(max_examples=50, deadline=None)
+@given(steps=st.integers(1, 400), step=st.floats(1e-4, 0.5))
+def test_the_last_step_is_not_lost_to_round_off(cases, steps, step):
+    case = cases["pendulum"]()
+    experiment = replace(case.definition.experiment, stop=step * steps, step=step)
+    assert len(conditions(replace(case.definition, experiment=experiment)).time) == steps + 1
