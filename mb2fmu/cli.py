@@ -33,6 +33,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 INTERNAL, INTERRUPTED = 70, 130
 PIPED_WIDTH = 120
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EPILOG = """\b
 Exit codes:
   0   good
@@ -208,7 +209,7 @@ def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, 
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-@click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
 @click.version_option(__version__, prog_name="mb2fmu")
 def commands() -> None:
     """Turns mechanisms written with SymPy mechanics into FMUs, and proves that they move alike.
@@ -328,7 +329,9 @@ def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, s
     from mb2fmu import pipeline
 
     with _Progress() as progress:
-        validated = pipeline.validate(fmu, model, arguments=arguments, page=report, observer=progress)
+        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
+    if report:
+        report.write_bytes(pipeline.report(validated))
     _show(validated.result, json_file, {"report": report} if report else {})
 
 
@@ -353,11 +356,12 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) ->
       mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
     """
     from mb2fmu import pipeline
-    from mb2fmu.report.listing import listing, operation_counts
+    from mb2fmu.report.listing import Values, listing, operation_counts
 
     with _Progress() as progress:
         derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
-    click.echo(listing(derivation.equations, derivation.definition.name, form), nl=False)
+    x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
+    click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
     if form == "text":
         click.echo("\nOperations, written out")
         for part, count in operation_counts(derivation.equations).items():

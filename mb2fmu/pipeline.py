@@ -12,6 +12,7 @@ is read here for the observer and for the page beside the unit only; it never en
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +25,14 @@ import numpy.typing as npt
 
 import mb2fmu.model
 from mb2fmu import formulation, lowering, mechanism
-from mb2fmu.errors import EmitError, Fault
-from mb2fmu.lowering import program as program_stage
+from mb2fmu.errors import EmitError, Fault, PackageError
+from mb2fmu.lowering.dependencies import operation_count
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.filetree import FileTree
-    from mb2fmu.interface import FmuInterface
+    from mb2fmu.interface.description import FmuInterface
+    from mb2fmu.lowering.program import Program
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
     from mb2fmu.validation import ValidationResult
@@ -97,8 +99,13 @@ class Derivation:
     definition: ModelDefinition
     mechanism: Mechanism
     equations: EquationsOfMotion
-    program: program_stage.Program
+    program: Program
     timings: tuple[Timing, ...]
+
+    @property
+    def operations(self) -> int:
+        """How many operations x' costs, linear solves included."""
+        return sum(operation_count(self.program, "rhs").values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +143,23 @@ class Validated:
     """A verdict on a unit.
 
     Attributes:
-        reference_derivation: The model's equations that the reference was integrated from.
+        definition: The checked model.
+        mechanism: The mechanism as plain records.
+        reference_equations: What the reference was integrated from.
         result: The verdict and all it rests on.
-        page: The report page, if one was asked for.
         timings: Of the stages so far.
     """
 
-    reference_derivation: Derivation
+    definition: ModelDefinition
+    mechanism: Mechanism
+    reference_equations: EquationsOfMotion
     result: ValidationResult
-    page: Path | None
     timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.result.passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +181,7 @@ class Finished:
     @property
     def passed(self) -> bool:
         """True if the unit met all bounds."""
-        return self.validated.result.passed
+        return self.validated.passed
 
 
 class Model(mb2fmu.model.Model):
@@ -251,15 +265,10 @@ def derive(
         Mb2FmuError: The class of the stage that found fault.
     """
     stage = _Stopwatch(observer)
-    with stage("load the model"):
-        loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
-    with stage("check it"):
-        definition = mb2fmu.model.check(loaded)
-    with stage("read the mechanics"):
-        read = mechanism.read(definition)
-    with stage("form the equations of motion"):
+    definition, read = _read(model, arguments, stage)
+    with stage("formulate"):
         equations = formulation.formulate(read, method)
-    with stage("lower them to a program"):
+    with stage("lower"):
         program = lowering.lower(equations)
     return Derivation(definition, read, equations, program, stage.timings)
 
@@ -279,12 +288,12 @@ def build(
         fault = Fault(f"--backend {backend} builds FMI 2.0 units, not FMI {fmi}.0", "--fmi", "use --fmi 2")
         raise EmitError("this unit cannot be built:", [fault])
     stage = _Stopwatch(observer, derivation.timings)
-    with stage("describe the unit"):
+    with stage("describe"):
         described = interface.describe(derivation.definition, derivation.equations, derivation.program)
-    with stage("emit its code"):
+    with stage("emit"):
         sources = python.emit(derivation.program, described)
         description = xml.emit(described)
-    with stage("build it with pythonfmu"):
+    with stage("build"):
         core = package.build_pythonfmu(sources, description, described)
     return Build(derivation, described, sources, description, core, stage.timings)
 
@@ -305,10 +314,84 @@ def export(
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
     built = build(derivation, backend=backend, fmi=fmi, observer=observer)
     stage = _Stopwatch(observer, built.timings)
-    path = Path(folder) / f"{derivation.definition.name}.fmu"
-    with stage("pack it"):
+    path = _folder(folder) / f"{derivation.definition.name}.fmu"
+    with stage("pack"):
         package.pack(built.core, path)
     return Exported(built, path, stage.timings)
+
+
+def validate(
+    fmu: Path | str,
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Validated:
+    """Runs any FMU through the model's experiment and judges it by the model's own equations.
+
+    Args:
+        fmu: The archive, from whatever tool; its variables are found by name.
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
+    """
+    stage = _Stopwatch(observer)
+    definition, read = _read(model, arguments, stage)
+    return _validate(Path(fmu), definition, read, None, stage)
+
+
+def run(
+    model: AnyModel,
+    folder: Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    backend: Backend = "python",
+    fmi: FmiVersion = "2",
+    observer: Observer | None = None,
+) -> Finished:
+    """The whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
+
+    The report is made from the core unit and packed with it afterwards; the packed one has neither times nor a date in
+    it. Arguments as for :func:`derive` and :func:`build`.
+    """
+    from mb2fmu import package
+    from mb2fmu.filetree import FileTree
+
+    exported = export(model, folder, arguments=arguments, method=method, backend=backend, fmi=fmi, observer=observer)
+    built, derivation = exported.build, exported.build.derivation
+    stage = _Stopwatch(observer, exported.timings)
+    used = derivation.equations.method
+    validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
+    with stage("report"):
+        inside = _page(validated, derivation.equations, built.interface, timings=())
+    with stage("pack"):
+        package.pack(built.core.joined(FileTree({"documentation/index.html": inside})), exported.path)
+    page = exported.path.with_suffix(".html")
+    page.write_bytes(_page(validated, derivation.equations, built.interface, timings=stage.timings))
+    return Finished(exported, validated, page, stage.timings)
+
+
+def report(validated: Validated) -> bytes:
+    """The page of a unit of which only the verdict is known."""
+    return _page(validated, validated.reference_equations, None, timings=validated.timings)
+
+
+def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
+    """Start values x0 of the states (q, independent u, z) and r0 of the inputs, values p0 of the free parameters."""
+    definition, equations = derivation.definition, derivation.equations
+    q = [coordinate.start for coordinate in definition.coordinates]
+    u = [definition.speeds[i].start for i in equations.u_independent]
+    x0 = [*q, *u, *(state.start for state in definition.auxiliary_states)]
+    r0 = [signal.start for signal in definition.inputs]
+    return (
+        np.array(x0),
+        np.array(r0),
+        np.array([p.value for p in definition.parameters if not p.calculated], dtype=float),
+    )
 
 
 def rhs(
@@ -319,17 +402,76 @@ def rhs(
 ) -> RightHandSide:
     """The equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
     derivation = derive(model, arguments=arguments, method=method)
-    definition, equations, program = derivation.definition, derivation.equations, derivation.program
-    independent = (definition.speeds[i] for i in equations.u_independent)
-    x = [c.start for c in definition.coordinates] + [s.start for s in independent]
+    program = derivation.program
+    x0, r0, p0 = start_values(derivation)
     return RightHandSide(
         states=program.layout.states,
         inputs=program.layout.inputs,
         parameters=program.layout.parameters,
-        x0=np.array(x + [z.start for z in definition.auxiliary_states]),
-        r0=np.array([signal.start for signal in definition.inputs]),
-        p0=np.array([p.value for p in definition.parameters if not p.calculated], dtype=float),
+        x0=x0,
+        r0=r0,
+        p0=p0,
         evaluate=lowering.evaluator(program, "rhs"),
         evaluate_outputs=lowering.evaluator(program, "outputs"),
         output_names=program.entries["outputs"].labels,
     )
+
+
+def _folder(path: Path | str) -> Path:
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fault = Fault(error.strerror or str(error), str(folder), "choose a folder that can be written")
+        raise PackageError("nothing was written:", [fault]) from error
+    return folder
+
+
+def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: _Stopwatch) -> tuple[ModelDefinition, Mechanism]:
+    with stage("load"):
+        loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
+    with stage("check"):
+        definition = mb2fmu.model.check(loaded)
+    with stage("read"):
+        read = mechanism.read(definition)
+    return definition, read
+
+
+def _validate(
+    fmu: Path, definition: ModelDefinition, read: Mechanism, used: Method | None, stage: _Stopwatch
+) -> Validated:
+    """Against another formulation than the one that was ``used``, where there is one."""
+    from mb2fmu import validation
+
+    with stage("formulate the reference"):
+        applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
+        reference = formulation.formulate(read, validation.reference_method(used, applying) if applying else "auto")
+    with stage("validate"):
+        result = validation.validate(fmu, definition, reference, method=used)
+    return Validated(definition, read, reference, result, stage.timings)
+
+
+def _page(
+    validated: Validated,
+    equations: EquationsOfMotion,
+    interface: FmuInterface | None,
+    *,
+    timings: tuple[Timing, ...],
+) -> bytes:
+    from mb2fmu.report import Provenance, render
+
+    spent: dict[str, float] = {}
+    for timing in timings:
+        spent[timing.stage] = spent.get(timing.stage, 0.0) + timing.seconds
+    if spent:
+        spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
+    source = validated.definition.source
+    command = f"mb2fmu run {source.name}" if source and interface else ""
+    provenance = Provenance(
+        hashes={"model file": _sha256(source)} if source else {}, commands=(command,) if command else (), timings=spent
+    )
+    return render(validated.definition, equations, interface, validated.result, provenance)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -49,7 +49,7 @@ def _number(value: float) -> str:
 
 
 def _variables(result: ValidationResult, *, wide: bool) -> Table:
-    table = _table("FMU against the reference", "variable", "unit", "range", "error", "bound", "error/bound", wide=wide)
+    table = _table("FMU against the reference", "variable", "range", "error", wide=wide)
     for variable in result.variables:
         reason = f" ({variable.reason})" if variable.reason and wide else ""
         verdict = Text(f"{variable.verdict}{reason}", style=_STYLES[variable.verdict])
@@ -67,26 +67,25 @@ def _variables(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _invariants(result: ValidationResult, *, wide: bool) -> Table:
-    table = _table("Held over the whole run", "invariant", "unit", None, "value", "bound", "value/bound", wide=wide)
+    table = _table("Held over the whole run", "invariant", None, "value", wide=wide)
     for item in result.invariants:
         columns = [item.name, item.unit, _number(item.value), _number(item.bound)]
         kept = columns if wide else [columns[0], *columns[2:]]
-        at = [_number(item.at), ""] if wide else []
+        at = [_number(item.at)] if wide else []
         table.add_row(*kept, _number(item.ratio), *at, Text(item.verdict, style=_STYLES[item.verdict]))
     return table
 
 
-def _table(title: str, first: str, unit: str, spread: str | None, *numbers: str, wide: bool) -> Table:
+def _table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
+    """Columns; only variables have a ``spread`` and a time up to which they are judged."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column(first, overflow="fold")
+    table.add_column(subject, overflow="fold")
     if wide:
-        table.add_column(unit)
-        if spread:
-            table.add_column(spread, justify="right")
+        table.add_column("unit")
+    numbers = [value, "bound", f"{value}/bound"]
+    if wide:
+        numbers = [*([spread] if spread else []), *numbers, "at t in s", *(["judged to"] if spread else [])]
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
-    if wide:
-        table.add_column("at t in s", justify="right", no_wrap=True)
-        table.add_column("judged to", justify="right", no_wrap=True)
     table.add_column("verdict")
     return table
