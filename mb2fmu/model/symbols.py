@@ -145,7 +145,7 @@ class _Lists:
         elif function not in known.functions | known.mistaken:
             self._undeclared_function(function, occurrence)
         elif function in known.inputs and role in GEOMETRY:
-            self._prescribed(function, 0, occurrence)
+            self._prescribed(function, occurrence)
         elif function in known.forces and role not in {"load", "output"}:
             self._add(
                 f"the constraint force {name} stands where no load is", name, occurrence, "use it in a load, once"
@@ -156,26 +156,17 @@ class _Lists:
         derivative = function.diff(_TIME, order)
         if role == "value":
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
-        elif derivative in known.inputs or (function in known.inputs and role in GEOMETRY):
-            self._prescribed(function, order, occurrence)
+        elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
+            self._prescribed(function, occurrence)
+        elif derivative in known.inputs:
+            return
         elif function in known.inputs:
             what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"
             self._add(
                 what, name, occurrence, f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'
             )
         elif function in known.coordinates | known.speeds:
-            is_acceleration = order > 1 or function in known.speeds
-            if order > (2 if function in known.coordinates else 1):
-                what = (
-                    f"{plain_name(derivative)} is beyond accelerations, which is as far as a mechanism knows its motion"
-                )
-                self._add(what, name, occurrence, "use q, q', q'', u, u' only")
-            elif is_acceleration and role in {"load", "energy", "lagrangian", "potential"}:
-                what = f"the acceleration {plain_name(derivative)} stands in a load or energy"
-                remedy = (
-                    "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
-                )
-                self._add(what, name, occurrence, remedy)
+            self._motion(function, order, occurrence)
         elif function in known.states:
             remedy = f"write out the expression given to model.state({name}, …)"
             self._add(f"the derivative of state {name} is used", name, occurrence, remedy)
@@ -183,6 +174,18 @@ class _Lists:
             self._add(f"the derivative of the constraint force {name} is used", name, occurrence, "it is not known")
         elif function not in known.auxiliary | known.mistaken:
             self._undeclared_function(function, occurrence)
+
+    def _motion(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        """A derivative of a coordinate or speed: accelerations in outputs only, nothing beyond them."""
+        name = plain_name(function.diff(_TIME, order))
+        is_coordinate = function in self.known.coordinates
+        if order > (2 if is_coordinate else 1):
+            what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"
+            self._add(what, name, occurrence, "use q, q', q'', u, u' only")
+        elif (order > 1 or not is_coordinate) and occurrence.role in {"load", "energy", "lagrangian", "potential"}:
+            what = f"the acceleration {name} stands in a load or energy"
+            remedy = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
+            self._add(what, name, occurrence, remedy)
 
     def _undeclared_function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
         name = plain_name(function)
@@ -203,22 +206,17 @@ class _Lists:
         remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead"
         self._add(what, name, occurrence, remedy)
 
-    def _prescribed(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
-        """Where motion follows an input, its derivatives up to the acceleration are needed."""
-        if occurrence.role not in GEOMETRY:
-            return
-        # what stands in a position is differentiated twice, what stands in a velocity once
-        last = max(2, order) if occurrence.role == "position" else order + 1
-        ladder = [function.diff(_TIME, rung) if rung else function for rung in range(order, last + 1)]
-        missing = [rung for rung in ladder if rung not in self.known.inputs]
-        if missing:
-            name = plain_name(function)
-            what = f"the motion is prescribed by the input {name}: its rate and acceleration are needed too"
-            lines = "; ".join(f'model.input({written(rung)}, 0.0, "unit")' for rung in missing)
-            remedy = (
-                f"an FMU input carries no derivatives: give {name}, {name}', {name}'' as three inputs: add  {lines}"
-            )
-            self._add(what, name, occurrence, remedy)
+    def _prescribed(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        """Motion that follows an input: r'' stands in the equations, and nothing knows it."""
+        name = plain_name(function)
+        what = (
+            f"the motion is prescribed by the input {name}: {name}' and {name}'' are needed, and an input has neither"
+        )
+        remedy = (
+            f"prescribe it as an expression of time and parameters (dynamicsymbols._t), or move the body by a force; "
+            f"{name}, {name}', {name}'' as three inputs are not supported yet"
+        )
+        self._add(what, name, occurrence, remedy)
 
 
 def _unused_force_faults(model: Model, occurrences: Sequence[_Occurrence]) -> Iterator[Fault]:
