@@ -17,7 +17,7 @@ theta).
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 230" font-family="serif" font-size="15">
 <rect width="320" height="230" fill="white"/>

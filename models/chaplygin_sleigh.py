@@ -14,7 +14,7 @@ Regular and Chaotic Dynamics 13 (2008) 369-376; A. M. Bloch, Nonholonomic Mechan
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model, Parts
+from mb2fmu import Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 290 220" font-family="serif" font-size="15">
 <rect width="290" height="220" fill="white"/>

@@ -11,7 +11,7 @@ pinned rods); any textbook on chaos.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 250" font-family="serif" font-size="15">
 <rect width="260" height="250" fill="white"/>

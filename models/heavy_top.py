@@ -15,7 +15,7 @@ Source: H. Goldstein, C. Poole, J. Safko, Classical Mechanics, 3rd ed., §5.7.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 240" font-family="serif" font-size="15">
 <rect width="260" height="240" fill="white"/>

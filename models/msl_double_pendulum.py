@@ -12,7 +12,7 @@ regression results.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 210" font-family="serif" font-size="15">
 <rect width="300" height="210" fill="white"/>
@@ -27,7 +27,8 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 210" font-
 <path d="M97 88l-1 -11l9 4z" fill="#d62728"/>
 <path d="M184 140A62 62 0 0 1 160 164" fill="none" stroke="#d62728" stroke-width="2"/>
 <path d="M151 167l11 -7l1 9z" fill="#d62728"/>
-<g font-style="italic"><text x="110" y="84" fill="#d62728">φ₁ &lt; 0</text><text x="184" y="166" fill="#d62728">φ₂ &lt; 0</text>
+<g font-style="italic"><text x="110" y="84" fill="#d62728">φ₁ &lt; 0</text>
+<text x="184" y="166" fill="#d62728">φ₂ &lt; 0</text>
 <text x="62" y="112">l, b</text><text x="116" y="166">l, b</text><text x="24" y="116">d</text><text x="258" y="148">g
 </text></g>
 <path d="M248 122V158" stroke="#333" stroke-width="2"/><path d="M248 164l-5 -10h10z" fill="#333"/>

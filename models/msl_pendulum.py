@@ -13,7 +13,7 @@ results.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 190" font-family="serif" font-size="15">
 <rect width="260" height="190" fill="white"/>

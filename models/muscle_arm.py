@@ -21,7 +21,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, MusculotendonDeGroote2016
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 270" font-family="serif" font-size="15">
 <rect width="300" height="270" fill="white"/>
@@ -98,7 +98,7 @@ def muscle_arm() -> Model:
     model.state(
         activation.activation,
         biceps.rhs()[0],
-        0.05,
+        0.3,
         name="activation",
         min=0.0,
         max=1.0,
@@ -109,7 +109,7 @@ def muscle_arm() -> Model:
     model.output_power("biceps_power", biceps)
     model.output_distance("biceps_length", origin, insertion)
     model.output_kinetic_energy()
-    model.experiment(stop=4.0, step=0.01, tolerance=1e-7, signals={excitation: 0.2 - 0.2 * sm.cos(sm.pi * t)})
+    model.experiment(stop=4.0, step=0.01, tolerance=1e-7, signals={excitation: 0.4 - 0.1 * sm.cos(sm.pi * t)})
     return model
 
 
@@ -122,7 +122,7 @@ def _declare_parameters(
     model.parameter(inertia, 0.02, "kg.m2", min=1e-9, description="central inertia of forearm and hand")
     model.parameter(load, 2.0, "kg", min=0.0, description="mass held in the hand")
     model.parameter(g, 9.81, "m/s2", min=0.0, description="acceleration of gravity, along -N.y")
-    model.parameter(d, 0.3, "N.m.s/rad", min=0.0, description="damping of the elbow")
+    model.parameter(d, 1.0, "N.m.s/rad", min=0.0, description="damping of the elbow")
     height, front, lever, centre, hand = geometry
     model.parameter(height, 0.28, "m", min=1e-3, description="origin of the biceps above the elbow")
     model.parameter(front, 0.03, "m", min=1e-3, description="origin of the biceps in front of the bone")

@@ -14,7 +14,7 @@ example of SymPy, J. K. Moore, "n-pendulum control", SciPy conference tutorial 2
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model, Parts
+from mb2fmu import Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 280 250" font-family="serif" font-size="15">
 <rect width="280" height="250" fill="white"/>

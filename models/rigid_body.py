@@ -5,9 +5,8 @@ about the new x axis, then ``q3`` about the new y axis, which is the body's. The
 components of the angular velocity along the box's own axes, so they are not the derivatives of the coordinates. The
 angles are singular at q2 = ±90°; the edges are chosen so that this motion stays below 30°.
 
-Equations (Euler): I₁ u1' = (I₂ - I₃) u2 u3 and cyclic; q1' = (u3 cos q3 - u1 sin q3)/cos q2, q2' = u1 cos q3 + u3 sin q3,
-q3' = u2 - q1' sin q2; with the edges a, b, c along x, y, z I₁ = m (b² + c²)/12 and
-cyclic.
+Equations (Euler): I₁ u1' = (I₂ - I₃) u2 u3 and cyclic; with the edges a, b, c along x, y, z I₁ = m (b² + c²)/12 and
+cyclic; q1' = (u3 cos q3 - u1 sin q3)/cos q2, q2' = u1 cos q3 + u3 sin q3, q3' = u2 - q1' sin q2.
 
 Source: L. D. Landau, E. M. Lifshitz, Mechanics, 3rd ed., §36-37 (also the closed form in Jacobi's functions); the
 angles: T. R. Kane, P. W. Likins, D. A. Levinson, Spacecraft Dynamics, McGraw-Hill 1983, app. I.
@@ -16,7 +15,7 @@ angles: T. R. Kane, P. W. Likins, D. A. Levinson, Spacecraft Dynamics, McGraw-Hi
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 230" font-family="serif" font-size="15">
 <rect width="300" height="230" fill="white"/>

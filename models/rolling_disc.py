@@ -23,7 +23,7 @@ disc); O. M. O'Reilly, "The dynamics of rolling disks and sliding disks", Nonlin
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 240" font-family="serif" font-size="15">
 <rect width="320" height="240" fill="white"/>

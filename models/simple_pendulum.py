@@ -1,4 +1,4 @@
-"""A point mass on a massless rod, handed over as a LagrangesMethod; closed form by elliptic functions.
+"""A point mass on a massless rod, handed over as a KanesMethod; closed form by elliptic functions.
 
 Coordinates: ``theta`` is the angle of the rod from the downward vertical, positive counter-clockwise about ``N.z`` (out
 of the page); ``N.x`` points to the right, ``N.y`` up. The speed ``omega`` is theta'.
@@ -12,7 +12,7 @@ Lima, "Analytical study of the critical behavior of the nonlinear pendulum", Am.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 210" font-family="serif" font-size="15">
 <rect width="240" height="210" fill="white"/>
@@ -36,26 +36,27 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 210" font-
 def simple_pendulum() -> Model:
     """The pendulum, released at 2 rad from rest."""
     t = me.dynamicsymbols._t  # noqa: SLF001  (the symbol of time that SymPy mechanics uses)
-    theta = me.dynamicsymbols("theta")
-    omega = theta.diff(t)
+    theta, omega = me.dynamicsymbols("theta omega")
     mass, length, g = sm.symbols("m l g", positive=True)
 
     N = me.ReferenceFrame("N")
-    A = N.orientnew("A", "Axis", [theta, N.z])
+    A = me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, theta)
+    A.set_ang_vel(N, omega * N.z)
     O = me.Point("O")  # noqa: E741  (the field's name for the origin)
     O.set_vel(N, 0)
     P = O.locatenew("P", -length * A.y)
     P.v2pt_theory(O, N, A)
     bob = me.Particle("bob", P, mass)
-    bob.potential_energy = -mass * g * length * sm.cos(theta)
-    mechanics = me.LagrangesMethod(me.Lagrangian(N, bob), [theta], bodies=[bob], frame=N)
+    kane = me.KanesMethod(N, [theta], [omega], [omega - theta.diff(t)])
+    kane.kanes_equations([bob], [(P, -mass * g * N.y)])
 
-    model = Model("SimplePendulum", mechanics, description="A point mass on a massless rod", diagram=DIAGRAM)
+    model = Model("SimplePendulum", kane, description="A point mass on a massless rod", diagram=DIAGRAM)
     model.parameter(mass, 1.0, "kg", min=1e-6, description="mass of the bob")
     model.parameter(length, 1.0, "m", min=1e-6, description="length of the rod")
     model.parameter(g, 9.81, "m/s2", min=0.0, description="acceleration of gravity")
     model.coordinate(theta, 2.0, "rad", display_unit="deg", description="angle from the downward vertical")
-    model.speed(omega, 0.0, "rad/s", name="omega", display_unit="rpm", description="angular speed of the rod")
+    model.speed(omega, 0.0, "rad/s", display_unit="rpm", description="angular speed of the rod")
     model.output("bob.x", length * sm.sin(theta), "m", description="position of the bob to the right of the pivot")
     model.output("bob.y", -length * sm.cos(theta), "m", description="position of the bob above the pivot")
     model.output(

@@ -15,7 +15,7 @@ of Motion with the TMT Method".
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model
+from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 260" font-family="serif" font-size="15">
 <rect width="320" height="260" fill="white"/>

@@ -19,7 +19,7 @@ Methuen 1948; J. A. Burns, "Ball rolling on a turntable: analog for charged part
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model, Parts
+from mb2fmu import Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 250" font-family="serif" font-size="15">
 <rect width="300" height="250" fill="white"/>

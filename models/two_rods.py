@@ -11,7 +11,7 @@ T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hill 1985,
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu.model import Model, Parts
+from mb2fmu import Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 260" font-family="serif" font-size="15">
 <rect width="320" height="260" fill="white"/>
