@@ -6,8 +6,8 @@ A variable v is judged against
 
 with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``),
 the reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 50: an
-integrator keeps the error of each of its steps at about the tolerance and makes many of them; Runge-Kutta methods of
-order 5 and 8, tried on double pendulums over 10 s, stay below 12 tolerance · S_v.
+integrator keeps the error of each of its steps at about the tolerance and makes many of them; Dormand and Prince's
+method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v.
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).

@@ -1,0 +1,222 @@
+"""A right motion passes, a wrong one is caught, chaos is respected and nothing passes unjudged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation.compare import Bounds, bounds, compare_invariants, compare_variables
+from mb2fmu.validation.integration import explicit_euler
+from mb2fmu.validation.reference import held_slope, observe, start_state
+
+NAMES = ("pendulum", "oscillator", "double_pendulum")
+RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@dataclass(frozen=True)
+class Prepared:
+    case: object
+    reference: Reference
+    limits: Bounds
+
+
+def prepare(case) -> Prepared:
+    reference = make_reference(case.definition, case.equations)
+    return Prepared(case, reference, bounds(reference, measure_sensitivity(reference)))
+
+
+@pytest.fixture(scope="module")
+def prepared(cases) -> dict[str, Prepared]:
+    return {
+        "pendulum": prepare(cases["pendulum"](stop=5.0, step=0.05)),
+        "oscillator": prepare(cases["oscillator"](signal=1.5)),
+        "double_pendulum": prepare(cases["double_pendulum"]((1.0, 0.5), stop=3.0, step=0.05)),
+    }
+
+
+def simulation(reference: Reference, values) -> Simulation:
+    return Simulation(reference.trajectory.names, reference.trajectory.time, np.asarray(values), (), 0.0)
+
+
+def integrated(reference: Reference, tolerance: float, *, run=None, start=None, offset: float = 0.0) -> np.ndarray:
+    """What an FMU with RK45 at the tolerance shows, restarted at every communication point."""
+    numeric, run = reference.numeric, run or reference.conditions
+    x = start_state(numeric, run) if start is None else start
+    slope = held_slope(numeric, run)
+    states = [x]
+    for k, (begin, end) in enumerate(pairwise(run.time.tolist())):
+        f = slope(k)
+        answer = solve_ivp(
+            lambda t, y, f=f: f(t + offset, np.append(y, 0.0))[:-1], (begin, end), x, rtol=tolerance, atol=tolerance
+        )
+        x = answer.y[:, -1]
+        states.append(x)
+    return observe(numeric, run, np.array(states), numeric.prepare(run.parameters))[0]
+
+
+def verdicts(p: Prepared, values) -> dict[str, str]:
+    found = simulation(p.reference, values)
+    variables = {v.name: v.verdict for v in compare_variables(p.reference, p.limits, found)}
+    return variables | {i.name: i.verdict for i in compare_invariants(p.reference, found)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
+    p = prepared[name]
+    assert set(verdicts(p, p.reference.trajectory.values).values()) == {"passed"}
+    honest = integrated(p.reference, p.reference.conditions.tolerance)
+    assert set(verdicts(p, honest).values()) == {"passed"}
+    assert not np.array_equal(honest, p.reference.trajectory.values)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_unit_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
+    reference = prepared[name].reference
+    slope = held_slope(reference.numeric, reference.conditions)
+    start = np.append(reference.states[0], 0.0)
+    states = explicit_euler(slope, reference.trajectory.time, start, 1e-4)[:, :-1]
+    numeric, run = reference.numeric, reference.conditions
+    values = observe(numeric, run, states, numeric.prepare(run.parameters))[0]
+    failed = {name for name, verdict in verdicts(prepared[name], values).items() if verdict == "failed"}
+    assert failed >= {name for name in reference.trajectory.names if name in {"q", "q1", "u", "u1"}}
+
+
+@RELAXED
+@given(
+    name=st.sampled_from(NAMES),
+    column=st.integers(0, 2),
+    where=st.floats(0.0, 1.0),
+    factor=st.one_of(st.floats(0.0, 0.98), st.floats(1.02, 2.0)),
+    sign=st.sampled_from([-1.0, 1.0]),
+)
+def test_one_error_passes_below_its_bound_and_fails_above(prepared, name, column, where, factor, sign):
+    p = prepared[name]
+    values = p.reference.trajectory.values.copy()
+    row = round(where * (len(values) - 1))
+    values[row, column] += sign * factor * p.limits.values[row, column]
+    result = compare_variables(p.reference, p.limits, simulation(p.reference, values))[column]
+    assert result.verdict == ("passed" if factor < 1 else "failed")
+    assert result.ratio == pytest.approx(factor, rel=1e-3, abs=1e-3)
+    if factor > 1:
+        assert result.at == p.reference.trajectory.time[row]
+        assert f"{factor:.3g}"[:3] in result.reason
+
+
+@RELAXED
+@given(name=st.sampled_from(NAMES), size=st.floats(5e-4, 0.5), sign=st.sampled_from([-1.0, 1.0]))
+def test_a_wrong_parameter_is_caught(prepared, name, size, sign):
+    p = prepared[name]
+    record = p.case.definition.parameters[0]
+    run = conditions(p.case.definition, {record.name: record.value * (1 + sign * size)})
+    found = simulation(p.reference, integrated(p.reference, 1e-8, run=run))
+    assert "failed" in {v.verdict for v in compare_variables(p.reference, p.limits, found)}
+
+
+@RELAXED
+@given(name=st.sampled_from(NAMES), column=st.integers(0, 2), data=st.data())
+def test_mutants_are_caught_and_named(prepared, name, column, data):
+    p = prepared[name]
+    values = p.reference.trajectory.values.copy()
+    mutant = data.draw(st.sampled_from(["frozen", "sign", "late", "early", "swapped", "offset", "constant"]))
+    column = min(column, values.shape[1] - 1)
+    other = (column + 1) % values.shape[1]
+    wrong = [column]
+    if mutant == "frozen":
+        row = data.draw(st.integers(0, len(values) * 3 // 4))
+        values[row:, column] = values[row, column]
+    elif mutant == "sign":
+        values[:, column] *= -1
+    elif mutant == "late":
+        values[1:, column] = p.reference.trajectory.values[:-1, column]
+    elif mutant == "early":
+        values[:-1, column] = p.reference.trajectory.values[1:, column]
+    elif mutant == "swapped":
+        values[:, [column, other]] = values[:, [other, column]]
+        wrong = [column, other]
+    elif mutant == "offset":
+        values[:, column] += 0.01 * np.ptp(values[:, column])
+    else:
+        values[:, column] = np.mean(values[:, column])
+    found = verdicts(p, values)
+    names = p.reference.trajectory.names
+    assert {n for n in names if found[n] == "failed"} == {names[c] for c in wrong}
+    if set(wrong) & set(p.reference.state_columns):
+        assert any(v == "failed" for n, v in found.items() if n.startswith("step defect"))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_number_that_is_none_fails_even_beyond_the_horizon(prepared, bad):
+    p = prepared["pendulum"]
+    limits = replace(p.limits, judged=np.full_like(p.limits.judged, 50))
+    values = p.reference.trajectory.values.copy()
+    values[-1, 0] = bad
+    found = simulation(p.reference, values)
+    result = compare_variables(p.reference, limits, found)[0]
+    assert (result.verdict, result.reason) == ("failed", "the FMU gives no finite number")
+    assert compare_invariants(p.reference, found) == ()
+
+
+@pytest.fixture(scope="module")
+def chaotic(cases) -> Prepared:
+    return prepare(cases["double_pendulum"]((2.5, 1.0), stop=15.0, step=0.05, tolerance=1e-7))
+
+
+def test_chaos_is_respected(chaotic):
+    """Two honest integrations end far apart: judged up to the horizon they pass, and the invariants go on."""
+    honest = integrated(chaotic.reference, 1e-7)
+    truth = chaotic.reference.trajectory.values
+    assert np.max(np.abs(honest[-40:] - truth[-40:])) > 0.1
+    found = simulation(chaotic.reference, honest)
+    results = compare_variables(chaotic.reference, chaotic.limits, found)
+    assert {r.verdict for r in results} == {"passed"}
+    assert all(1.0 < r.horizon < 14.0 for r in results)
+    assert all(r.reason for r in results)
+    assert {i.verdict for i in compare_invariants(chaotic.reference, found)} == {"passed"}
+
+
+def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
+    p = chaotic
+    row = int(np.max(p.limits.judged)) + 10
+    run = conditions(p.case.definition, {"g": 9.81 * 1.01})
+    run = replace(run, time=run.time[: len(run.time) - row], inputs=run.inputs[row:])
+    values = p.reference.trajectory.values.copy()
+    start = p.reference.states[row]
+    values[row:] = integrated(p.reference, 1e-9, run=run, start=start)
+    found = simulation(p.reference, values)
+    assert {v.verdict for v in compare_variables(p.reference, p.limits, found)} == {"passed"}
+    failed = {i.name for i in compare_invariants(p.reference, found) if i.verdict == "failed"}
+    assert "step defect of u1" in failed
+    assert "energy balance" in failed
+
+
+def test_what_cannot_be_judged_does_not_pass(cases):
+    p = prepare(cases["pendulum"](stop=1.0, tolerance=1e-2))
+    results = compare_variables(p.reference, p.limits, simulation(p.reference, p.reference.trajectory.values))
+    assert {r.verdict for r in results} == {"unjudged"}
+    assert all("too sensitive for this tolerance" in r.reason for r in results)
+
+
+def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
+    p = prepared["pendulum"]
+    trajectory = replace(p.reference.trajectory, uncertainty=p.reference.trajectory.uncertainty + 1e-3)
+    reference = replace(p.reference, trajectory=trajectory)
+    limits = bounds(reference, measure_sensitivity(reference))
+    results = compare_variables(reference, limits, simulation(reference, trajectory.values))
+    assert {r.verdict for r in results} == {"unjudged"}
+    assert all("no longer knows" in r.reason for r in results)
+
+
+def test_bounds_follow_their_formula(prepared):
+    p = prepared["oscillator"]
+    values, uncertainty = p.reference.trajectory.values, p.reference.trajectory.uncertainty
+    sensitivity = measure_sensitivity(p.reference)
+    least = 50 * 1e-6 * np.maximum(np.ptp(values, axis=0), sensitivity) + 2 * uncertainty
+    assert np.all(p.limits.values >= least)
+    assert np.all(p.limits.values <= least + 1e-12 * np.max(np.abs(values)))

@@ -1,0 +1,191 @@
+"""Equations as functions of numbers: the linear algebra and the order of evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu.equations.motion import (
+    Assignment,
+    EquationsOfMotion,
+    KinematicEquations,
+    LinearSolve,
+    MassMatrixDynamics,
+    OutputExpression,
+    VelocityConstraints,
+)
+from mb2fmu.functions import SUPPORTED_FUNCTIONS, LookupTable
+from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.scalar import scalar_function
+
+
+def constrained(M, f, A, b, gamma, rows=None):
+    """Constant matrices, n_u = n_q, the last m speeds dependent; ``rows``: M and f already reduced."""
+    n, m = len(f), len(b)
+    q, u, a = (sm.symbols(f"{letter}:{n}") for letter in "qua")
+    zero = sm.ImmutableMatrix.zeros
+    matrix, forcing = rows or (M, f)
+    return EquationsOfMotion(
+        method="kane",
+        t=sm.Symbol("t"),
+        q=q,
+        u=u,
+        u_independent=tuple(range(n - m)),
+        u_dot=a,
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(n), zero(n, 1)),
+        velocity_constraints=VelocityConstraints(
+            tuple(f"row {i}" for i in range(m)),
+            sm.ImmutableMatrix(A),
+            sm.ImmutableMatrix(m, 1, b),
+            sm.ImmutableMatrix(m, 1, gamma),
+        ),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(len(forcing), 1, forcing)),
+        outputs=tuple(OutputExpression(str(s), s, "acceleration") for s in a),
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31), n=st.integers(2, 5), m=st.integers(1, 3))
+def test_constrained_accelerations_solve_the_kkt_system(seed, n, m):
+    m = min(m, n - 1)
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(n, n))
+    M, f = root @ root.T + np.eye(n), random.normal(size=n)
+    A = random.normal(size=(m, n))
+    A[:, n - m :] += 4 * np.eye(m)
+    b, gamma = random.normal(size=m), random.normal(size=m)
+    kkt = np.linalg.solve(np.block([[M, A.T], [A, np.zeros((m, m))]]), np.concatenate([f, -gamma]))[:n]
+    # Speeds u = [1; -A_d^-1 A_i] u_i + const: its transpose reduces the rows.
+    T = np.vstack([np.eye(n - m), -np.linalg.solve(A[:, n - m :], A[:, : n - m])])
+    x = random.normal(size=2 * n - m)
+    for rows in (None, (T.T @ M, T.T @ f)):
+        motion = NumericEquations(constrained(M, f, A, b, gamma, rows)).motion(0.0, x, [], ())
+        assert motion.outputs == pytest.approx(kkt, rel=1e-9, abs=1e-9)
+        assert np.max(np.abs(A @ motion.u + b)) < 1e-12 * (1 + np.max(np.abs(motion.u)))
+        assert np.max(np.abs(motion.residual)) < 1e-12 * (1 + np.max(np.abs(motion.u)))
+        assert motion.x_dot[:n] == pytest.approx(motion.u)
+
+
+def test_intermediates_are_evaluated_in_order_and_equal_what_they_stand_for():
+    """An assignment, a solve of it, assignments on its result; used by kinematics, dynamics, z' and outputs alike."""
+    t, q, u, z, a, p, r, c = sm.symbols("t q u z a p r c")
+    s, x0, x1, v, w = sm.symbols("s x0 x1 v w")
+    matrix = sm.ImmutableMatrix([[2 + s**2, c], [0, 3 + s]])
+    rhs = sm.ImmutableMatrix([[q + s], [u * s]])
+    equations = EquationsOfMotion(
+        method="tmt",
+        t=t,
+        q=(q,),
+        u=(u,),
+        u_independent=(0,),
+        u_dot=(a,),
+        z=(z,),
+        p=(p,),
+        calculated_parameters=(Assignment(c, sm.exp(p)),),
+        r=(r,),
+        intermediates=(
+            Assignment(s, sm.sin(q * t)),
+            LinearSolve((x0, x1), matrix, rhs, "x"),
+            Assignment(v, x0 * sm.cos(q * t) + x1),
+            Assignment(w, v**2 + sm.cos(q * t)),
+        ),
+        kinematics=KinematicEquations(sm.ImmutableMatrix([[1 + w]]), sm.ImmutableMatrix([[s]])),
+        z_dot=(a * w + z,),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1 + v**2]]), sm.ImmutableMatrix([[r * w + c]])),
+        outputs=(OutputExpression("y", a + x0 + w, "acceleration"), OutputExpression("x1", x1, "velocity")),
+    )
+    numbers = {t: 0.7, q: 0.4, u: -1.1, z: 0.3, p: 0.2, r: 1.7}
+    numbers[c] = sm.exp(0.2)
+    numbers[s] = sm.sin(0.28)
+    solution = matrix.subs(numbers).LUsolve(rhs.subs(numbers))
+    numbers |= {x0: solution[0], x1: solution[1]}
+    numbers[v] = (x0 * sm.cos(q * t) + x1).subs(numbers)
+    numbers[w] = (v**2 + sm.cos(q * t)).subs(numbers)
+    acceleration = (r * w + c).subs(numbers) / (1 + v**2).subs(numbers)
+    numeric = NumericEquations(equations)
+    motion = numeric.motion(0.7, np.array([0.4, -1.1, 0.3]), [1.7], numeric.prepare([0.2]))
+    expected = [((1 + w) * u + s).subs(numbers), acceleration, (acceleration * w + z).subs(numbers)]
+    assert motion.x_dot == pytest.approx(np.array(expected, dtype=float), rel=1e-13)
+    outputs = [acceleration + (x0 + w).subs(numbers), numbers[x1]]
+    assert motion.outputs == pytest.approx(np.array(outputs, dtype=float), rel=1e-13)
+
+
+def test_constraint_forces_are_solved_for_with_the_accelerations():
+    t, q, u, a, force = sm.symbols("t q u a force")
+    one = sm.ImmutableMatrix([[1]])
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=(q,),
+        u=(u,),
+        u_independent=(0,),
+        u_dot=(a,),
+        kinematics=KinematicEquations(one, sm.ImmutableMatrix([[0]])),
+        dynamics=MassMatrixDynamics(one, sm.ImmutableMatrix([[-4 * q]])),
+        constraint_forces=LinearSolve((force,), sm.ImmutableMatrix([[2]]), sm.ImmutableMatrix([[a + u**2]]), "forces"),
+        outputs=(OutputExpression("force", force, "acceleration", "N"),),
+    )
+    motion = NumericEquations(equations).motion(0.0, np.array([0.5, 3.0]), [], ())
+    assert motion.outputs == pytest.approx([(-2.0 + 9.0) / 2])
+
+
+def test_coordinates_are_projected():
+    t, a = sm.symbols("t a")
+    q, u = sm.symbols("q:2"), sm.symbols("u:1")
+    length = sm.sqrt(q[0] ** 2 + q[1] ** 2)
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=q,
+        u=u,
+        u_independent=(0,),
+        u_dot=(a,),
+        kinematics=KinematicEquations(
+            sm.ImmutableMatrix([[-q[1]], [q[0]]]), sm.ImmutableMatrix.zeros(2, 1), (q[0] / length, q[1] / length)
+        ),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
+    )
+    assert NumericEquations(equations).project(np.array([3.0, 4.0, 7.0]), ()) == pytest.approx([0.6, 0.8, 7.0])
+
+
+x = sm.Symbol("x")
+FUNCTIONS = [
+    *(f(x) for f in (sm.sqrt, sm.exp, sm.log, sm.sin, sm.cos, sm.tan, sm.cot, sm.sec, sm.csc, sm.asin, sm.acos)),
+    *(f(x) for f in (sm.atan, sm.acot, sm.sinh, sm.cosh, sm.tanh, sm.coth, sm.sech, sm.csch, sm.asinh, sm.atanh)),
+    *(f(x) for f in (sm.sinc, sm.erf, sm.erfc, sm.Abs, sm.sign, sm.floor, sm.ceiling, sm.frac, sm.Heaviside)),
+    *(f(x + 1) for f in (sm.acosh, sm.asec, sm.acsc)),
+    sm.atan2(x, -0.3),
+    sm.Mod(x, sm.Rational(1, 4)),
+    sm.Min(x, 0.3, 2),
+    sm.Max(x, 0.3, 0.2),
+    sm.Piecewise((x, x < 0.2), (x**2, x < 0.9), (1, True)),
+    sm.log(x, 10),
+    x ** sm.Rational(7, 3),
+    sm.Rational(1, 3) * x,
+]
+
+
+@settings(max_examples=20, deadline=None)
+@given(value=st.floats(0.01, 0.99))
+def test_supported_functions_have_sympys_values(value):
+    assert SUPPORTED_FUNCTIONS
+    found = scalar_function([x], FUNCTIONS)(value)
+    for function, number in zip(FUNCTIONS, found, strict=True):
+        exact = float(function.subs(x, sm.Float(value, 30)).evalf(30))
+        assert number == pytest.approx(exact, rel=1e-13, abs=1e-13), function
+
+
+def test_tables_and_their_slopes_have_their_values():
+    table = LookupTable("curve", [0, 1, 3], [0, 1, 9], "linear", "linear")
+    function = scalar_function([x], [table(x**2), sm.diff(table(x), x)])
+    assert function(0.5) == pytest.approx([0.25, 1.0])
+    assert function(2.0) == pytest.approx([9.0 + 4.0, 4.0])
+
+
+def test_tables_of_one_name_keep_their_own_data():
+    one = LookupTable("curve", [0, 1], [0, 1])
+    two = LookupTable("curve", [0, 1], [0, 5])
+    assert scalar_function([x], [one(x), two(x), one(x) + two(2 * x)])(0.5) == pytest.approx([0.5, 2.5, 5.5])
