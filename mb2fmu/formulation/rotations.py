@@ -24,7 +24,8 @@ def quaternion(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Exp
         row = [off[i], *(squares[1 + i] if j == i else both[min(i, j), max(i, j)] for j in range(3))]
         sign = sm.Piecewise((1, off[i] >= 0), (-1, True))
         candidates.append([sign * part for part in row])
-    scales = [1 / (2 * sm.sqrt(square)) for square in squares]
+    # The largest square is at least 1; the others, whose branches are not taken, must not divide by zero either.
+    scales = [1 / (2 * sm.sqrt(sm.Max(square, 1))) for square in squares]
     parts = []
     for part in range(4):
         branches = []
