@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import sympy as sm
 
@@ -16,7 +17,10 @@ from mb2fmu.lowering.program import Layout, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
 
-def lower(equations: EquationsOfMotion) -> Program:
+Optional = Literal["forward", "inverse"]
+
+
+def lower(equations: EquationsOfMotion, optional: Collection[Optional] = ()) -> Program:
     """The equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
@@ -24,6 +28,9 @@ def lower(equations: EquationsOfMotion) -> Program:
 
     Args:
         equations: Of any formulation.
+        optional: More entry points, which read one seed per speed: ``forward`` gives u' with the seeds added to f as
+            generalized forces (one per row of M); ``inverse`` gives M s − f, the generalized forces that would have to
+            be added for u' = s.
 
     Returns:
         The program, without nodes that no entry point needs.
@@ -31,8 +38,11 @@ def lower(equations: EquationsOfMotion) -> Program:
     Raises:
         LoweringError: Names every function without a counterpart and every symbol that nothing defines.
     """
-    lowering = Lowering.start(equations)
+    seeds = [f"s {symbol}" for symbol in equations.u] if optional else []
+    lowering = Lowering.start(equations, seeds)
     lowering.add_entries()
+    for name in sorted(optional):
+        lowering.add_optional(name)
     return prune(lowering.builder.build())
 
 
@@ -121,6 +131,18 @@ class Lowering:
         self._add_rhs()
         self._add_energy()
         self._add_equations()
+
+    def add_optional(self, name: Optional) -> None:
+        """Declares ``forward`` or ``inverse``."""
+        e, b = self.equations, self.builder
+        dynamics = ConstrainedDynamics(b, e)
+        nodes = self.walker.lower(dynamics.expressions())
+        seeds = [b.seed(i) for i in range(len(e.u))]
+        rows = e.dynamics.mass_matrix.rows
+        if name == "forward":
+            b.entry(name, list(map(str, e.u)), dynamics.forward(nodes, [seeds[:rows]])[0])
+        else:
+            b.entry(name, [f"f[{i}]" for i in range(rows)], dynamics.inverse(nodes, seeds))
 
     def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
         self.builder.entry(name, list(labels), self.walker.lower(expressions))

@@ -1,0 +1,150 @@
+"""Random expressions: the program computes what SymPy means, in every way of evaluating it."""
+
+import math
+
+import mpmath
+import numpy as np
+import sympy as sm
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.dependencies import Kind, dependencies
+from mb2fmu.lowering.differentiation import differentiate_forward, jacobian
+from mb2fmu.lowering.evaluation import evaluator
+from mb2fmu.lowering.passes import prune
+from mb2fmu.lowering.program import Layout
+from mb2fmu.lowering.python_code import literal
+from mb2fmu.lowering.sympy_walker import SympyWalker
+
+t = sm.Symbol("t", real=True)
+x, y = sm.symbols("x y", real=True)
+r = sm.Symbol("r", real=True)
+p, s = sm.symbols("p s", positive=True)
+LEAVES = [t, x, y, r, p, s]
+SMOOTH = [sm.sin, sm.cos, sm.tanh, sm.atan, sm.asinh, sm.erf, lambda a: sm.exp(sm.sin(a)), lambda a: sm.sqrt(1 + a**2)]
+KINKED = [sm.Abs, lambda a: sm.Max(a, x), lambda a: sm.Min(a, y), lambda a: sm.Piecewise((a, x > y), (r, True))]
+values = st.floats(0.1, 2.0)
+
+
+def _expressions(functions):
+    leaves = st.sampled_from(LEAVES) | st.builds(sm.Rational, st.integers(-9, 9), st.integers(1, 9))
+
+    def extend(children):
+        return st.one_of(
+            st.builds(lambda a, b: a + b, children, children),
+            st.builds(lambda a, b: a * b, children, children),
+            st.builds(lambda a, b: a / (1 + b**2), children, children),
+            st.builds(lambda a, n: a**n, children, st.integers(1, 3)),
+            st.builds(lambda f, a: f(a), st.sampled_from(functions), children),
+        )
+
+    return st.recursive(leaves, extend, max_leaves=12)
+
+
+smooth, any_kind = _expressions(SMOOTH), _expressions(SMOOTH + KINKED)
+
+
+def _program(*expressions):
+    builder = ProgramBuilder(Layout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
+    nodes = [builder.time(), builder.state(0), builder.state(1), builder.input(0)]
+    nodes += [builder.parameter(0), builder.parameter(1)]
+    walker = SympyWalker(builder, dict(zip(LEAVES, nodes, strict=True)))
+    results = walker.lower(expressions)
+    builder.entry("e", [str(i) for i in range(len(results))], results)
+    return prune(builder.build())
+
+
+def _arguments(at):
+    return at[0], at[1:3], at[3:4], at[4:6]
+
+
+def _exact(expression, at):
+    """The value to 40 digits, and a bound of what rounding every operation may change."""
+    with mpmath.workdps(40):
+        f = sm.lambdify(LEAVES, expression, "mpmath")
+        value = mpmath.mpf(f(*map(mpmath.mpf, at)))
+        assume(abs(value) < 1e6)
+    return float(value)
+
+
+@given(any_kind, st.lists(values, min_size=6, max_size=6))
+def test_evaluates_as_sympy_means_it(expression, at):
+    exact = _exact(expression, at)
+    condition = _condition(expression, at)
+    program = _program(expression)
+    for hoist in (True, False):
+        result = evaluator(program, "e", hoist=hoist)(*_arguments(at))
+        assert abs(result[0] - exact) <= 1e-13 * condition
+
+
+def _condition(expression, at):
+    """Sum of the magnitudes of all intermediate values: what absolute rounding errors scale with."""
+    total = 1.0
+    for part in sm.preorder_traversal(expression):
+        if isinstance(part, sm.Expr) and part.free_symbols:
+            total = max(total, abs(float(sm.lambdify(LEAVES, part, "mpmath")(*at))))
+    return total**2
+
+
+@given(any_kind, st.lists(st.lists(values, min_size=6, max_size=6), min_size=1, max_size=4))
+def test_a_batch_is_its_instances(expression, points):
+    program = _program(expression)
+    f = evaluator(program, "e")
+    batch = np.array(points)
+    together = f(batch[:, 0], batch[:, 1:3], batch[:, 3:4], batch[:, 4:6])
+    for row, at in zip(together, points, strict=True):
+        one = f(*_arguments(at))
+        assert abs(row[0] - one[0]) <= 1e-13 * _condition(expression, at)
+
+
+@given(smooth, smooth, st.lists(values, min_size=6, max_size=6), st.lists(values, min_size=6, max_size=6))
+def test_forward_derivative_is_sympys(first, second, at, direction):
+    program = _program(first, second)
+    derivative = differentiate_forward(program, "e")
+    # order of seeds: states, inputs, parameters, time
+    seeds = [*direction[1:], direction[0]]
+    found = evaluator(derivative, "jvp_e")(*_arguments(at), s=seeds)
+    for expression, value in zip((first, second), found, strict=True):
+        exact_expression = sum(
+            (sm.diff(expression, leaf) * d for leaf, d in zip(LEAVES, direction, strict=True)), sm.S.Zero
+        )
+        exact = _exact(sm.S(exact_expression), at)
+        assert abs(value - exact) <= 1e-11 * _condition(expression, at) * (1 + abs(exact))
+
+
+@given(smooth, st.lists(values, min_size=6, max_size=6))
+def test_jacobian_holds_all_that_is_not_zero(expression, at):
+    sparse = jacobian(_program(expression), "e", ("states", "parameters"))
+    full = np.zeros(sparse.shape)
+    full[sparse.rows, sparse.columns] = evaluator(sparse.program, sparse.entry)(*_arguments(at))
+    for value, leaf in zip(full[0], (x, y, p, s), strict=True):
+        exact = _exact(sm.diff(expression, leaf), at)
+        assert abs(value - exact) <= 1e-11 * _condition(expression, at) * (1 + abs(exact))
+
+
+@given(any_kind, st.lists(values, min_size=6, max_size=6), st.integers(0, 5))
+def test_what_is_not_named_has_no_influence(expression, at, moved):
+    program = _program(expression)
+    places = [("time", 0), ("states", 0), ("states", 1), ("inputs", 0), ("parameters", 0), ("parameters", 1)]
+    known = {(d.group, d.index): d.kind for d in dependencies(program, "e", fixed_parameters=[0])[0]}
+    f = evaluator(program, "e")
+
+    def at_moved(step):
+        there = list(at)
+        there[moved] += step
+        return f(*_arguments(there))[0]
+
+    kind = known.get(places[moved])
+    if kind is None:
+        assert at_moved(0.5) == at_moved(0.0)
+    elif kind < Kind.DEPENDENT:  # linear: equal steps give equal changes
+        changes = at_moved(0.5) - at_moved(0.0), at_moved(1.0) - at_moved(0.5)
+        assert abs(changes[0] - changes[1]) <= 1e-12 * (1 + abs(at_moved(0.0)) + abs(at_moved(1.0)))
+
+
+@given(st.floats())
+def test_literals_read_back_to_the_same_bits(value):
+    text = literal(value)
+    back = eval(text, {"inf": math.inf, "nan": math.nan})
+    assert np.float64(back).tobytes() == np.float64(value).tobytes() or (math.isnan(back) and math.isnan(value))
