@@ -357,6 +357,7 @@ def _symbol(symbol: str, text: str) -> _Scale:
     if symbol in known:
         return known[symbol]
     near = [_MISTAKES[symbol]] if symbol in _MISTAKES else difflib.get_close_matches(symbol, known, n=1, cutoff=0.85)
+    near = near or ([symbol[:-1]] if symbol.endswith("s") and symbol[:-1] in known else [])  # plurals: kgs
     near = near or ([product] if (product := _as_product(symbol)) else [])
     near = near or difflib.get_close_matches(symbol, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""

@@ -204,11 +204,8 @@ def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str,
     faults = []
     keywords = {}
     for name, parameter in parameters.items():
-        optional = parameter.default is not parameter.empty or parameter.kind in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        )
-        if not optional:
+        is_optional = parameter.default is not parameter.empty
+        if not is_optional and parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             what = f"parameter {name} of {function.__name__} has no default"
             faults.append(Fault(what, where, f"give it one, such as  {name}=1.0"))
     for name, value in arguments.items():
@@ -217,13 +214,11 @@ def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str,
             takes = ", ".join(parameters) or "no arguments"
             remedy = f"did you mean {' or '.join(near)}?" if near else f"it takes {takes}"
             faults.append(Fault(f"{function.__name__} has no parameter {name}", where, remedy))
-        elif parameter.default is not parameter.empty:
+        elif (default := parameters[name].default) is not inspect.Parameter.empty:
             try:
-                keywords[name] = _as_type_of(parameter.default, value)
+                keywords[name] = _as_type_of(default, value)
             except ValueError as error:
-                faults.append(
-                    Fault(f"argument {name}={value}: {error}", where, f"its default is {parameter.default!r}")
-                )
+                faults.append(Fault(f"argument {name}={value}: {error}", where, f"its default is {default!r}"))
     if faults:
         raise ModelError(f"the model function of {path.name} cannot be called:", faults)
     return keywords

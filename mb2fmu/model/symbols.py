@@ -140,7 +140,7 @@ class _Lists:
         if role == "value":
             what = f"{function} changes with time, and parameters do not"
             self._add(what, name, occurrence, "calculate parameters from parameters only")
-        elif self.lagrange and function not in known.functions and role in {"lagrangian", "load", *GEOMETRY}:
+        elif self.lagrange and function not in known.functions and role in {"lagrangian", *GEOMETRY}:
             self._speed_in_lagrangian(function, occurrence)
         elif function not in known.functions | known.mistaken:
             self._undeclared_function(function, occurrence)
@@ -203,7 +203,8 @@ class _Lists:
         """L = L(q, q', t): a speed symbol u ≠ q' in it would be held constant by ∂L/∂q', with no word from SymPy."""
         name = plain_name(function)
         what = f"{name} is no q', and LagrangesMethod differentiates with respect to q' only: its equations are wrong"
-        remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead"
+        remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead; "
+        remedy += f'if it comes from outside, add  model.input({name}, 0.0, "unit")'
         self._add(what, name, occurrence, remedy)
 
     def _prescribed(self, function: sm.Expr, occurrence: _Occurrence) -> None:

@@ -1,0 +1,446 @@
+"""Bad input at the model door: each fault names the symbol, the place, and what to do."""
+
+import math
+
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu.errors import ModelError
+from mb2fmu.model import Model, check
+
+TIME = me.dynamicsymbols._t
+THIS = "test_bad_models.py:"
+
+
+def only(faults):
+    """The one fault there is."""
+    assert len(faults) == 1, "\n".join(map(str, faults))
+    return faults[0]
+
+
+def test_an_undeclared_parameter(pendulum, faults_of):
+    fault = only(faults_of(pendulum.model(without="m")))
+    assert "m is not declared" in fault.what
+    assert "the mass of body bob" in fault.what
+    assert "the load on P" in fault.what
+    assert "model.parameter(m, " in fault.remedy
+
+
+def test_an_undeclared_input(pendulum, faults_of):
+    fault = only(faults_of(pendulum.model(without="torque")))
+    assert "torque(t) is not declared" in fault.what
+    assert "the load on A" in fault.what
+    assert "model.input(torque, " in fault.remedy
+
+
+@pytest.mark.parametrize("door", ["parts", "kane", "system", "lagrange"])
+def test_every_door_misses_undeclared_symbols(pendulum, faults_of, door):
+    faults = faults_of(pendulum.model(getattr(pendulum, door)(), without="l c torque"))
+    assert {fault.what.split()[0] for fault in faults} == {"l", "c", "torque(t)"}
+
+
+def test_a_symbol_of_the_same_name_is_another_symbol(pendulum, faults_of):
+    model = pendulum.model(without="m")
+    model.parameter(sm.Symbol("m", positive=True), 1.0, "kg")
+    fault = only(faults_of(model))
+    assert "m is not declared" in fault.what
+    assert "other assumptions" in fault.remedy
+
+
+def test_an_undeclared_symbol_in_an_output(pendulum, faults_of):
+    model = pendulum.model()
+    model.output("twice", 2 * sm.Symbol("stiffness") * pendulum.q)
+    fault = only(faults_of(model))
+    assert "stiffness is not declared" in fault.what
+    assert "output twice" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+def test_an_undeclared_symbol_in_the_derivative_of_a_state(pendulum, faults_of):
+    a, e, tau = *me.dynamicsymbols("a e"), sm.Symbol("tau")
+    model = pendulum.model(pendulum.parts())
+    model.state(a, (e - a) / tau, 0.0)
+    names = {fault.what.split()[0] for fault in faults_of(model)}
+    assert names == {"tau", "e(t)"}
+
+
+def test_a_missing_start_value(pendulum, faults_of):
+    faults = faults_of(pendulum.model(without="q u"))
+    assert [fault.what for fault in faults] == ["the coordinate q has no start value", "the speed u has no start value"]
+    assert "model.coordinate(q, 0.0" in faults[0].remedy
+    assert "model.speed(u, 0.0" in faults[1].remedy
+
+
+def test_a_missing_start_value_of_a_lagrangian(pendulum, faults_of):
+    fault = only(faults_of(pendulum.model(pendulum.lagrange(), without="u")))
+    assert "q_dot has no start value" in fault.what
+    assert "model.speed(q.diff(), " in fault.remedy
+
+
+def test_a_coordinate_that_the_mechanics_do_not_have(pendulum, faults_of):
+    model = pendulum.model()
+    model.coordinate(me.dynamicsymbols("phi"), 0.0, "rad")
+    fault = only(faults_of(model))
+    assert "phi(t) is declared as a coordinate" in fault.what
+    assert "(q)" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+def test_a_speed_declared_as_a_coordinate(pendulum, faults_of):
+    model = pendulum.model(without="u")
+    model.coordinate(pendulum.u, 0.0)
+    remedies = [fault.remedy for fault in faults_of(model)]
+    assert any("it is a speed: model.speed(u, …)" in remedy for remedy in remedies)
+
+
+def test_a_missing_kinematic_equation(pendulum, faults_of):
+    fault = only(faults_of(pendulum.model(pendulum.parts(kinematic_equations=[]))))
+    assert "no kinematic equation determines q'" in fault.what
+    assert "q.diff() - u" in fault.remedy
+
+
+def test_one_kinematic_equation_too_many(pendulum, faults_of):
+    equation = pendulum.q.diff() - pendulum.u
+    fault = only(faults_of(pendulum.model(pendulum.parts(kinematic_equations=[equation, 2 * equation]))))
+    assert "there are 2 kinematic equations for 1 coordinates" in fault.what
+
+
+def test_a_kinematic_equation_with_accelerations(pendulum, faults_of):
+    equation = pendulum.q.diff() - pendulum.u + pendulum.u.diff()
+    fault = only(faults_of(pendulum.model(pendulum.parts(kinematic_equations=[equation]))))
+    assert "accelerations: of u(t)" in fault.what
+
+
+def test_a_system_that_has_lost_its_kinematic_equations(pendulum, faults_of):
+    system = pendulum.system()
+    system.kdes = []
+    assert "no kinematic equation determines q'" in only(faults_of(pendulum.model(system))).what
+
+
+def test_dependent_speeds_without_constraints(pendulum, faults_of):
+    fault = only(faults_of(pendulum.model(pendulum.parts(u_dependent=[pendulum.u]))))
+    assert "there are 0 velocity constraints" in fault.what
+    assert "1 dependent speeds" in fault.what
+
+
+def test_holonomic_constraints_without_dependent_coordinates(pendulum, faults_of):
+    faults = faults_of(pendulum.model(pendulum.parts(holonomic_constraints=[sm.sin(pendulum.q)])))
+    assert any("1 holonomic constraints and 0 dependent coordinates" in fault.what for fault in faults)
+    assert any("1 velocity constraints" in fault.what for fault in faults)
+
+
+def test_a_joint_whose_speed_is_not_in_the_system(pendulum, faults_of):
+    system = pendulum.system()
+    system.u_ind = []
+    faults = faults_of(pendulum.model(system, without="u"))
+    assert any("speed u of joint pin is not in the system" in fault.what for fault in faults)
+
+
+def test_mechanics_without_bodies(pendulum, faults_of):
+    faults = faults_of(pendulum.model(pendulum.parts(bodies=[])))
+    assert any("no body that can move" in fault.what for fault in faults)
+
+
+def test_a_kanes_method_that_was_given_no_bodies(pendulum, faults_of):
+    parts = pendulum.parts()
+    method = me.KanesMethod(parts.frame, parts.q, parts.u, parts.kinematic_equations)
+    fault = only(faults_of(pendulum.model(method)))
+    assert "kanes_equations(bodies, loads)" in fault.remedy
+
+
+def test_a_mass_that_changes(pendulum, faults_of):
+    parts = pendulum.parts()
+    parts.bodies[0].mass = pendulum.m * (1 - TIME / 10)
+    fault = only(faults_of(pendulum.model(parts)))
+    assert "the mass of body bob changes with time" in fault.what
+
+
+def test_mechanics_that_are_none():
+    with pytest.raises(ModelError) as caught:
+        check(Model("Nothing", {"q": 1}))
+    assert "its mechanics are a dict" in str(caught.value)
+    assert "hand over a System" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_parameters_that_are_no_numbers(pendulum, faults_of, value):
+    model = pendulum.model(without="m")
+    model.parameter(pendulum.m, value, "kg")
+    fault = only(faults_of(model))
+    assert f"the value of m is {value}" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+def test_start_values_that_are_no_numbers(pendulum, faults_of):
+    model = pendulum.model(without="q torque")
+    model.coordinate(pendulum.q, math.nan, "rad")
+    model.input(pendulum.torque, math.inf, "N.m")
+    assert [fault.what for fault in faults_of(model)] == [
+        "the start value of q is nan",
+        "the start value of torque is inf",
+    ]
+
+
+def test_a_calculated_parameter_that_divides_by_zero(pendulum, faults_of):
+    model = pendulum.model(without="l")
+    other = sm.Symbol("b")
+    model.parameter(other, 0.0, "m")
+    model.parameter(pendulum.length, 1 / other, "m")
+    fault = only(faults_of(model))
+    assert "the value of l, 1/b, is" in fault.what
+
+
+def test_a_calculated_parameter_outside_of_its_bounds(pendulum, faults_of):
+    model = pendulum.model(without="l")
+    model.parameter(pendulum.length, pendulum.m - 3, "m", min=0.0)
+    assert "l, m - 3 = -2, lies outside of its bounds" in only(faults_of(model)).what
+
+
+def test_parameters_in_a_circle(pendulum, faults_of):
+    model = pendulum.model(without="m l")
+    model.parameter(pendulum.m, 2 * pendulum.length, "kg")
+    model.parameter(pendulum.length, pendulum.m + 1, "m")
+    fault = only(faults_of(model))
+    assert "go round in a circle" in fault.what
+    assert "m needs l needs m" in fault.what or "l needs m needs l" in fault.what
+
+
+def test_a_calculated_parameter_of_a_coordinate(pendulum, faults_of):
+    model = pendulum.model(without="l")
+    model.parameter(pendulum.length, pendulum.q + 1, "m")
+    fault = only(faults_of(model))
+    assert "q(t) changes with time, and parameters do not" in fault.what
+    assert "parameter l" in fault.what
+
+
+def test_bounds_and_nominals(pendulum, faults_of):
+    model = pendulum.model(without="m l g")
+    model.parameter(pendulum.m, 1.0, "kg", min=2.0)
+    model.parameter(pendulum.length, 1.0, "m", min=2.0, max=1.5)
+    model.parameter(pendulum.g, 9.81, "m/s2", nominal=0.0)
+    whats = [fault.what for fault in faults_of(model)]
+    assert whats == [
+        "m = 1.0 lies outside of its bounds [2.0, ∞]",
+        "l has min=2.0 > max=1.5",
+        "the nominal of g is 0.0",
+    ]
+
+
+def test_an_unknown_unit(pendulum, faults_of):
+    model = pendulum.model(without="m")
+    model.parameter(pendulum.m, 1.0, "kgs")
+    fault = only(faults_of(model))
+    assert "m: unknown unit 'kgs'" in fault.what
+    assert "'kg'" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+def test_a_display_unit_of_something_else(pendulum, faults_of):
+    model = pendulum.model(without="m")
+    model.parameter(pendulum.m, 1.0, "kg", display_unit="deg")
+    fault = only(faults_of(model))
+    assert "m: the display unit deg (rad) does not fit the unit kg (kg)" in fault.what
+
+
+def test_two_variables_of_one_name(pendulum, faults_of):
+    model = pendulum.model()
+    model.output("q", 2 * pendulum.q, "rad")
+    fault = only(faults_of(model))
+    assert "two variables are called q: coordinate q(t)" in fault.what
+    assert "output q" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+@pytest.mark.parametrize("name", ["der(q)", "time", "bob.x"])
+def test_names_that_mb2fmu_gives_are_taken(pendulum, faults_of, name):
+    model = pendulum.model()
+    model.output_position("bob", pendulum.P)
+    model.output(name, pendulum.q, "rad")
+    assert f"two variables are called {name}" in only(faults_of(model)).what
+
+
+def test_a_symbol_declared_twice(pendulum, faults_of):
+    model = pendulum.model()
+    model.parameter(pendulum.m, 2.0, "kg", name="second_mass")
+    fault = only(faults_of(model))
+    assert "m is declared twice: as a parameter at conftest.py:" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+@pytest.mark.parametrize("name", ["arm angle", "2nd", "a..b", "x[", "größe", "der(", "'quoted'", ""])
+def test_names_that_fmi_forbids(pendulum, faults_of, name):
+    model = pendulum.model()
+    model.output(name, pendulum.q, "rad")
+    fault = only(faults_of(model))
+    assert f"the FMU cannot have a variable called {name!r}" in fault.what
+    assert "name=" in fault.remedy
+
+
+@pytest.mark.parametrize("name", ["My Pendulum", "2pi", "class", "a-b"])
+def test_a_model_name_that_is_no_identifier(pendulum, faults_of, name):
+    fault = only(faults_of(pendulum.model(name=name)))
+    assert f"{name!r} cannot name a model" in fault.what
+    assert fault.remedy.startswith("call it ")
+
+
+def test_functions_that_no_program_computes(pendulum, faults_of):
+    pendulum.load = sm.gamma(pendulum.q)
+    model = pendulum.model()
+    model.output("area", sm.Integral(pendulum.q, TIME), "rad.s")
+    model.output("lookup", sm.Function("map")(pendulum.q))
+    faults = faults_of(model)
+    assert [fault.what.split()[0] for fault in faults] == ["gamma", "Integral", "map"]
+    assert "the load on A" in faults[0].what
+    assert "output area" in faults[1].what
+    assert all("docs/models.md" in fault.remedy for fault in faults)
+
+
+def test_motion_that_follows_an_input(pendulum, faults_of):
+    parts = pendulum.parts()
+    r = me.dynamicsymbols("r")
+    pivot = parts.origin.locatenew("pivot", r * parts.frame.x)
+    pendulum.P.set_pos(pivot, -pendulum.length * pendulum.A.y)
+    del pendulum.P._pos_dict[parts.origin], parts.origin._pos_dict[pendulum.P]
+    model = pendulum.model(parts)
+    model.input(r, 0.0, "m")
+    fault = only(faults_of(model))
+    assert "the motion is prescribed by the input r: r' and r'' are needed" in fault.what
+    assert "the position of pivot from O" in fault.what
+    assert "expression of time" in fault.remedy
+
+
+def test_the_rate_of_an_input_in_a_load(pendulum, faults_of):
+    pendulum.load = pendulum.torque.diff()
+    fault = only(faults_of(pendulum.model()))
+    assert "torque_dot is used, but the input torque carries no derivatives" in fault.what
+    assert "model.input(torque.diff(), " in fault.remedy
+
+
+def test_accelerations_in_loads(pendulum, faults_of):
+    pendulum.load = pendulum.u.diff() + pendulum.q.diff(TIME, 2)
+    whats = [fault.what for fault in faults_of(pendulum.model())]
+    assert any("the acceleration u_dot stands in a load" in what for what in whats)
+    assert any("the acceleration q_ddot stands in a load" in what for what in whats)
+
+
+def test_jerk_in_an_output(pendulum, faults_of):
+    model = pendulum.model()
+    model.output("jerk", pendulum.u.diff(TIME, 2))
+    assert "u_ddot is beyond accelerations" in only(faults_of(model)).what
+
+
+def test_a_lagrangian_with_speeds_that_are_no_derivatives(pendulum, faults_of):
+    parts = pendulum.parts()
+    energy = me.Lagrangian(parts.frame, pendulum.bob)
+    method = me.LagrangesMethod(energy, parts.q, bodies=parts.bodies, frame=parts.frame)
+    faults = faults_of(pendulum.model(method))
+    said = [fault for fault in faults if "LagrangesMethod differentiates with respect to q' only" in fault.what]
+    assert "u is no q'" in only(said).what
+    assert "the Lagrangian" in said[0].what
+    assert "q.diff()" in said[0].remedy
+
+
+def test_a_lagrangian_with_constraints(pendulum, faults_of):
+    pendulum.speed = pendulum.q.diff()
+    parts = pendulum.parts()
+    energy = me.Lagrangian(parts.frame, pendulum.bob)
+    method = me.LagrangesMethod(
+        energy, parts.q, bodies=parts.bodies, frame=parts.frame, hol_coneqs=[sm.sin(pendulum.q)]
+    )
+    faults = faults_of(pendulum.model(method))
+    assert any("multipliers are not supported yet" in fault.what for fault in faults)
+
+
+def test_loads_of_a_lagrangian_without_a_frame(pendulum, faults_of):
+    method = pendulum.lagrange()
+    method.inertial = None
+    faults = faults_of(pendulum.model(method))
+    assert any("loads, but no inertial frame" in fault.what for fault in faults)
+
+
+def test_a_constraint_force_without_an_auxiliary_speed(pendulum, faults_of):
+    tension = sm.Symbol("tension")
+    pendulum.load = tension
+    model = pendulum.model()
+    model.constraint_force(tension)
+    fault = only(faults_of(model))
+    assert "1 constraint forces and 0 auxiliary speeds" in fault.what
+    assert fault.where.startswith(THIS)
+
+
+def test_a_constraint_force_in_no_load(pendulum, faults_of):
+    tension, u_aux = me.dynamicsymbols("tension u_aux")
+    model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
+    model.constraint_force(tension)
+    assert "the constraint force tension stands in no load" in only(faults_of(model)).what
+
+
+def test_declarations_of_the_wrong_kind(pendulum, faults_of):
+    model = pendulum.model(without="m torque")
+    model.parameter(pendulum.torque, 1.0, "N.m")
+    model.input(pendulum.m, 1.0, "kg")
+    whats = " ".join(fault.what for fault in faults_of(model))
+    assert "torque(t) is declared as a parameter, but is no plain symbol" in whats
+    assert "m is declared as an input, but is no function of time" in whats
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"stop": 0.0}, "stop time is 0.0"),
+        ({"stop": math.nan}, "stop time is nan"),
+        ({"step": -1.0}, "step is -1.0"),
+        ({"stop": 1.0, "step": 2.0}, "step 2.0 is longer than the experiment"),
+        ({"tolerance": 0.0}, "tolerance is 0.0"),
+        ({"tolerance": 0.1}, "tolerance is 0.1"),
+        ({"internal_step": 1.0}, "internal step is 1.0"),
+        ({"solver": "magic"}, "no solver 'magic'"),
+    ],
+)
+def test_an_experiment_that_cannot_be_run(pendulum, faults_of, settings, says):
+    model = pendulum.model()
+    model.experiment(**settings)
+    fault = only(faults_of(model))
+    assert says in fault.what
+    assert fault.remedy
+    assert fault.where.startswith(THIS)
+
+
+def test_signals_are_for_inputs_and_of_time_only(pendulum, faults_of):
+    model = pendulum.model()
+    model.experiment(signals={pendulum.torque: sm.sin(pendulum.q) * pendulum.m, pendulum.u: 1.0})
+    faults = faults_of(model)
+    assert [fault.what for fault in faults] == [
+        "the signal of torque(t) contains m, q(t)",
+        "the experiment has a signal for u(t), which is no input",
+    ]
+    assert "torque" in faults[1].remedy
+
+
+def test_output_requests_of_the_wrong_things(pendulum, faults_of):
+    model = pendulum.model()
+    model.output_position("bob", pendulum.A)
+    model.output_orientation("arm", pendulum.P)
+    model.output_orientation("frame", pendulum.A, representation="zzx")
+    model.output_power("drive_power", (pendulum.A, pendulum.N.z))
+    whats = [fault.what for fault in faults_of(model)]
+    assert "output_position('bob') is asked of A, which is a ReferenceFrame" in whats[0]
+    assert "output_orientation('arm') is asked of P, which is a Point" in whats[1]
+    assert "no representation 'zzx'" in whats[2]
+    assert "output_power('drive_power')" in whats[3]
+    assert len(whats) == 4
+
+
+def test_all_faults_are_told_at_once(pendulum):
+    model = pendulum.model(without="m q", name="my model")
+    model.parameter(sm.Symbol("k"), math.nan, "N/n")
+    model.output("my output", sm.gamma(pendulum.u))
+    model.experiment(step=0.0)
+    with pytest.raises(ModelError) as caught:
+        check(model)
+    text = str(caught.value)
+    for said in ("'my model'", "m is not", "coordinate q", "value of k", "N/n", "my output", "gamma", "step is 0.0"):
+        assert said in text
+    assert text.startswith("the model my model cannot be used:")
+    assert len(caught.value.faults) == 8
