@@ -12,6 +12,7 @@ Auxiliary speeds are zero in all values; they appear in the partials only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import sympy as sm
@@ -80,7 +81,8 @@ class NamedKinematics:
     # ------------------------------------------------------------------ names
 
     def symbol(self, hint: str) -> sm.Symbol:
-        """A symbol that nothing else uses."""
+        """A symbol that nothing else uses; its name is an identifier, whatever bodies and actuators are called."""
+        hint = re.sub(r"\W+", "_", hint).strip("_")
         name, count = hint, 1
         while name in self._taken:
             count += 1

@@ -6,6 +6,7 @@ operations at six joints), ours are two symbols computed from the kinematics. Wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -162,6 +163,7 @@ def _stand_ins(
 
 
 def _symbol(name: str, taken: set[str]) -> sm.Symbol:
+    name = re.sub(r"\W+", "_", name).strip("_")  # an identifier, whatever the actuator is called
     while name in taken:
         name += "_"
     taken.add(name)
