@@ -95,7 +95,7 @@ def _sorted(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]
 
 def _model_name_faults(model: Model) -> Iterator[Fault]:
     if not is_model_name(model.name):
-        remedy = f"call it {suggested_name(model.name, 'Mechanism').replace('.', '_')}"
+        remedy = f"call it {suggested_name(model.name, 'Mechanism')}"
         yield Fault(
             f"{model.name!r} cannot name a model: it must be an identifier of C and Python", model.where, remedy
         )

@@ -27,10 +27,11 @@ def is_model_name(name: str) -> bool:
 
 
 def suggested_name(name: str, otherwise: str) -> str:
-    """A legal name that looks like ``name``; ``otherwise`` if nothing is left of it."""
-    kept = re.sub(r"[^A-Za-z0-9_.\[\],]+", "_", name).strip("_")
-    kept = kept if not kept[:1].isdigit() else f"_{kept}"
-    return kept if is_variable_name(kept) else re.sub(r"\W+", "_", kept, flags=re.ASCII).strip("_") or otherwise
+    """A legal identifier that looks like ``name``; ``otherwise`` if nothing is left of it."""
+    kept = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+    if not kept:
+        return otherwise
+    return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept
 
 
 def requested_names(request: OutputRequest) -> tuple[str, ...]:
