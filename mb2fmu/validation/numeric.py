@@ -34,10 +34,9 @@ def ordered_cse(
     """
 
     def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
-        taken = {str(s) for e in expressions for s in e.free_symbols} | {str(a.symbol) for a in assignments}
-        taken |= {str(s) for a in assignments for s in a.expression.free_symbols}
-        fresh = (s for s in sm.numbered_symbols("_common") if str(s) not in taken)
-        shared, reduced = sm.cse([*(a.expression for a in assignments), *expressions], symbols=fresh, order="none")
+        shared, reduced = sm.cse(
+            [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
+        )
         split = len(assignments)
         pending = dict(shared)
         ordered: list[tuple[sm.Symbol, sm.Expr]] = []
@@ -175,9 +174,14 @@ class _Compiler:
         expressions = [*(a.expression for a in pending), *targets]
         read = set().union(*(e.free_symbols for e in expressions)) - local if expressions else set()
         arguments = sorted(read, key=lambda s: self.slots[s])
-        function = scalar_function(arguments, [*(a.symbol for a in pending), *targets], ordered_cse(tuple(pending)))
         reads = tuple(self.slots[s] for s in arguments)
-        return _Step(function, reads, self.reserve([a.symbol for a in pending]), len(pending))
+        first = self.reserve([a.symbol for a in pending])
+        # Names of our own: a model's may be keywords, functions or constants of Python's math.
+        safe = {s: sm.Symbol(f"_value{self.slots[s]}", **s.assumptions0) for s in (*arguments, *local)}
+        renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in pending)
+        results = [*(a.symbol for a in renamed), *(sm.sympify(target).xreplace(safe) for target in targets)]
+        function = scalar_function([safe[s] for s in arguments], results, ordered_cse(renamed))
+        return _Step(function, reads, first, len(pending))
 
     def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
         first = self.size

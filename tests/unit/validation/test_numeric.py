@@ -189,3 +189,26 @@ def test_tables_of_one_name_keep_their_own_data():
     one = LookupTable("curve", [0, 1], [0, 1])
     two = LookupTable("curve", [0, 1], [0, 5])
     assert scalar_function([x], [one(x), two(x), one(x) + two(2 * x)])(0.5) == pytest.approx([0.5, 2.5, 5.5])
+
+
+@pytest.mark.parametrize("name", ["lambda", "sin", "pi", "e", "load[1]", "_common0", "_value0", "Piecewise", "None"])
+def test_any_name_is_a_good_name(name):
+    """Models name their quantities; Python's words and functions are no worse than others."""
+    t, q, u, a = sm.symbols("t q u a")
+    symbol = sm.Symbol(name)
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=(q,),
+        u=(u,),
+        u_independent=(0,),
+        u_dot=(a,),
+        p=(symbol,),
+        intermediates=(Assignment(sm.Symbol(name + "'"), sm.sin(symbol) * sm.pi),),
+        kinematics=KinematicEquations(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
+        dynamics=MassMatrixDynamics(
+            sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[sm.Symbol(name + "'") + sm.sin(symbol) + sm.E * q]])
+        ),
+    )
+    motion = NumericEquations(equations).motion(0.0, np.array([1.0, 0.0]), [], (0.3,))
+    assert motion.x_dot[1] == pytest.approx(np.sin(0.3) * (1 + np.pi) + np.e, rel=1e-14)
