@@ -68,11 +68,12 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
 
     is_commutative = True
     is_real = True
-    __slots__ = ("breaks", "coefficients", "name")
+    __slots__ = ("_data", "breaks", "coefficients", "name")
 
     name: str
     breaks: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
+    _data: tuple[Any, ...]
 
     def __new__(
         cls,
@@ -91,6 +92,7 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         breaks, pieces = _extended(xs, _pieces(xs, ys, kind), extrapolation)
         table: Self = super().__new__(cls)
         table.name = name
+        table._data = (name, tuple(map(float, xs)), tuple(map(float, ys)), kind, extrapolation)
         table.breaks = tuple(map(float, breaks))
         table.coefficients = tuple(tuple(map(float, row)) for row in pieces)
         return table
@@ -98,6 +100,9 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
     def __call__(self, argument: Any) -> TableValue:
         """The value of the table at an expression."""
         return TableValue(argument, self, 0)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self._data
 
     def _hashable_content(self) -> tuple[Any, ...]:
         return (self.name, self.breaks, self.coefficients)

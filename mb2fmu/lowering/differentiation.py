@@ -2,8 +2,8 @@
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
 a linear solve A X = B follows from the implicit function theorem, dX = A⁻¹ (dB − dA X), with the factors of A that
-are there already. Where an operation has a kink (Abs, Min, Max, selections) the derivative is that of the branch taken; jumps
-(sign, floor) have derivative 0.
+are there already. Where an operation has a kink (Abs, Min, Max, selections) the derivative is that of the branch
+taken; jumps (sign, floor) have derivative 0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Layout, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
-
 Optional = Literal["forward", "inverse"]
 
 

@@ -1,9 +1,8 @@
 """Program: one hash-consed scalar graph with named entry points, stored as arrays, built once, never changed.
 
-Node ids grow: an operand has a smaller id than the node that uses it. Inputs are nodes too (``Op.TIME``, ``Op.STATE``, …),
-with
-their index in operand ``a``. Block statements (linear solves) read nodes and are read through ``Op.BLOCK`` nodes
-(``a`` = block, ``b`` = which of its results).
+Node ids grow: an operand has a smaller id than the node that uses it. Inputs are nodes too (``Op.TIME``, ``Op.STATE``,
+and so on), with their index in operand ``a``. Block statements (linear solves) read nodes and are read through
+``Op.BLOCK`` nodes (``a`` = block, ``b`` = which of its results).
 """
 
 from __future__ import annotations

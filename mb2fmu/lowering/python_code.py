@@ -2,8 +2,8 @@
 
 The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
 (``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits.
-Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is split
-over several functions that pass a list of shared values.
+Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is
+split over several functions that pass a list of shared values.
 
 A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` there is a second one,
 ``<name>_prepare(p)``, that computes what depends on parameters only, and its result is the last argument ``h``.
@@ -178,15 +178,13 @@ class _Printer:
         return f"({''.join(self._operand(node) + ', ' for node in nodes)})"
 
     def _function(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
-        returned = f"    return {self._tuple(results)}\n"
         if len(statements) <= self._chunk:
+            returned = f"    return {self._tuple(results)}\n"
             lines = [f"def {name}({arguments}):\n", *(f"    {s.target} = {s.text}\n" for s in statements), returned]
             return "".join(lines)
-        return self._chunks(name, arguments, statements, results, returned)
+        return self._chunks(name, arguments, statements, results)
 
-    def _chunks(
-        self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int], returned: str
-    ) -> str:
+    def _chunks(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
         """Functions over a list ``w`` of the values that more than one of them, or the result, needs."""
         parts = [statements[i : i + self._chunk] for i in range(0, len(statements), self._chunk)]
         home = {s.target: i for i, part in enumerate(parts) for s in part}
@@ -203,8 +201,8 @@ class _Printer:
             text.append("\n\n")
         text.append(f"def {name}({arguments}):\n    w = [0.0] * {len(slot)}\n")
         text += [f"    {name}_part_{i}({arguments}, w)\n" for i in range(len(parts))]
-        text += [f"    {target} = w[{slot[target]}]\n" for target in final]
-        return "".join([*text, returned])
+        values = [f"w[{slot[name]}], " if name in slot else f"{name}, " for name in map(self._operand, results)]
+        return "".join([*text, f"    return ({''.join(values)})\n"])
 
 
 def parameter_only(program: Program) -> npt.NDArray[np.bool_]:

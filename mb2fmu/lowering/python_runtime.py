@@ -149,7 +149,7 @@ def _ldlt_solve(factors: Factors, right: Sequence[float]) -> list[float]:
         row = rows[i]
         value = x[i]
         for j in range(i):
-            value -= row[j] * x[j]
+            value = value - row[j] * x[j]  # never in place: these may be arrays
         x[i] = value
     for i in range(n):
         x[i] = x[i] / pivots[i]

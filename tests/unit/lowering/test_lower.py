@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,5 +241,4 @@ def test_the_same_program_whatever_the_hash_seed(tmp_path):
 
 
 def _source():
-    with open(__file__, encoding="utf-8") as file:
-        return file.read()
+    return Path(__file__).read_text(encoding="utf-8")
