@@ -69,8 +69,8 @@ def pendulum_interface(
     motion = on("q", "u", "tau", *PARAMETERS)
     variables = [
         {"name": "time", "causality": "independent", "initial": None, "unit": "s", "source": "time"},
-        {"name": "m", "causality": "parameter", "variability": "tunable", "initial": "exact", "start": 1.0, "unit": "kg",
-         "minimum": 0.0, "source": "parameter", "description": "mass & <friends>"},
+        {"name": "m", "causality": "parameter", "variability": "tunable", "initial": "exact", "start": 1.0,
+         "unit": "kg", "minimum": 0.0, "source": "parameter", "description": "mass & <friends>"},
         {"name": "l", "causality": "parameter", "variability": "fixed", "initial": "exact", "start": 0.5, "unit": "m",
          "source": "parameter", "index": 1, "description": "length"},
         {"name": "g", "causality": "parameter", "variability": "fixed", "initial": "exact", "start": 9.81,
@@ -81,7 +81,8 @@ def pendulum_interface(
          "unit": "kg.m2", "source": "prepare", "dependencies": on("m", "l", constant=("m",))},
         {"name": "tau", "causality": "input", "initial": "exact", "start": 0.0, "unit": "N.m", "source": "input"},
         {"name": "q", "causality": "output", "initial": "exact", "start": 0.5, "unit": "rad", "display_unit": "deg",
-         "minimum": -10.0, "maximum": 10.0, "nominal": 1.0, "source": "state", "description": "angle from the vertical"},
+         "minimum": -10.0, "maximum": 10.0, "nominal": 1.0, "source": "state",
+         "description": "angle from the vertical"},
         {"name": "u", "causality": "output", "initial": "exact", "start": 0.0, "unit": "rad/s", "source": "state",
          "index": 1},
         {"name": "der(q)", "causality": "local", "initial": "calculated", "unit": "rad/s", "derivative_of": "q",

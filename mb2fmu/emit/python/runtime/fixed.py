@@ -20,10 +20,9 @@ class RungeKutta4(Integrator):
         self.internal_step = internal_step
 
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], end: float, memory: Memory
+        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
     ) -> tuple[list[float], Memory]:
         """See :class:`Integrator`."""
-        span = end - t
         # A communication step that is a multiple of the internal one but for round-off is not divided once more.
         pieces = max(1, math.ceil(span / self.internal_step * (1.0 - 1e-9))) if self.internal_step else 1
         h = span / pieces

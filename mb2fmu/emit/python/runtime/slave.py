@@ -186,12 +186,11 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         """
         try:
             self._check_step(current_time, step_size)
-            end = current_time + step_size
-            x, memory = self.integrator.advance(self._right_hand_side(), current_time, self.x, end, self.memory)
+            x, memory = self.integrator.advance(self._right_hand_side(), current_time, self.x, step_size, self.memory)
         except (RefusedError, StepError) as refusal:
             self.report(Fmi2Status.discard, str(refusal))
             return False
-        self.x, self.memory, self.time = x, memory, end
+        self.x, self.memory, self.time = x, memory, current_time + step_size
         self.steps += 1
         self._forget()
         if memory.slope:

@@ -39,19 +39,21 @@ class Integrator(ABC):
 
     @abstractmethod
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], end: float, memory: Memory
+        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
     ) -> tuple[list[float], Memory]:
-        """Integrates x' = f(t, x) from ``t`` to ``end``.
+        """Integrates x' = f(t, x) from ``t`` to ``t + span``.
+
+        Inside, time is counted from ``t`` on, so that a late start costs no accuracy.
 
         Args:
             f: Raises ``UndefinedError`` where x' has no value.
             t: Start, s.
             x: State at ``t``.
-            end: Later than ``t``, s.
+            span: > 0, s.
             memory: From the call before, or ``Memory()``.
 
         Returns:
-            The state at ``end`` and the memory for the next call.
+            The state at the end and the memory for the next call.
 
         Raises:
             StepError: If that cannot be done to the tolerance.
@@ -118,22 +120,22 @@ class Adaptive(Integrator):
         """Tries one step of size ``h`` from (t, x) with x' = ``slope`` there."""
 
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], end: float, memory: Memory
+        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
     ) -> tuple[list[float], Memory]:
         """See :class:`Integrator`."""
         state = list(x)
         slope = memory.slope or self._slope(f, t, x)
         last_error = memory.error
-        proposal = memory.step or self._first_step(f, t, x, slope, end - t)
-        reason, grow = "the error stays above the tolerance", self.growth
+        proposal = memory.step or self._first_step(f, t, x, slope, span)
+        reason, grow, passed = "the error stays above the tolerance", self.growth, 0.0
         for _ in range(LONGEST_WALK):
-            left = end - t
+            left = span - passed
             pieces = max(1, math.ceil(left / proposal * (1.0 - 1e-10)))
             h = left / pieces
-            if t + 0.1 * h == t:
-                raise StepError(f"the internal step has shrunk to {h:.3g} s at {t!r} s: {reason}")
+            if passed + 0.1 * h == passed or t + span + h == t + span:
+                raise StepError(f"the internal step has shrunk to {h:.3g} s at {t + passed!r} s: {reason}")
             try:
-                trial = self.attempt(f, t, state, h, slope)
+                trial = self.attempt(f, t + passed, state, h, slope)
                 error = trial.error
             except UndefinedError as undefined:
                 reason, error = str(undefined), math.inf
@@ -145,12 +147,12 @@ class Adaptive(Integrator):
             # A step cut short by the communication point says nothing against a longer one.
             proposal = max(wanted, proposal) if h < 0.9 * proposal else wanted
             state, last_error, grow = trial.x, max(error, 1e-4), self.growth
-            t = end if pieces == 1 else t + h
             if pieces == 1:
                 return state, Memory(proposal, last_error, trial.slope)
-            slope = trial.slope or self._slope(f, t, state)
+            passed += h
+            slope = trial.slope or self._slope(f, t + passed, state)
         raise StepError(
-            f"more than {LONGEST_WALK} internal steps up to {t!r} s; a stiff model needs the implicit method"
+            f"more than {LONGEST_WALK} internal steps up to {t + passed!r} s; a stiff model needs the implicit method"
         )
 
     def _factor(self, error: float, last_error: float, largest: float) -> float:

@@ -1,0 +1,41 @@
+"""Runs the printed code of a unit in this process, without any binary."""
+
+import dataclasses
+import importlib
+import sys
+import uuid
+
+from mb2fmu.emit import python
+from mb2fmu.interface.description import FmuInterface
+from mb2fmu.lowering.program import Program
+
+
+def unit_class(program: Program, interface: FmuInterface, folder):
+    """The slave class of a unit.
+
+    The interface gets a token of its own first, or Python's table of modules would hand out another test's unit.
+    """
+    interface = dataclasses.replace(interface, token=str(uuid.uuid4()))
+    sources = python.emit(program, interface)
+    for path in sources:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(sources[path])
+    sys.path.insert(0, str(folder))
+    try:
+        importlib.invalidate_caches()
+        module = importlib.import_module(next(path for path in sources if "/" not in path).removesuffix(".py"))
+    finally:
+        sys.path.remove(str(folder))
+    return module.Unit
+
+
+def started(cls, start=0.0, stop=None, tolerance=None, **values):
+    """An instance after initialization; ``values`` are set by value reference ``v<number>`` before."""
+    unit = cls(instance_name="test")
+    for name, value in values.items():
+        unit.set_real([int(name[1:])], [value])
+    unit.setup_experiment(start, stop, tolerance)
+    unit.enter_initialization_mode()
+    unit.exit_initialization_mode()
+    return unit
