@@ -175,7 +175,7 @@ class EquationsOfMotion:
         t: Time.
         q: Coordinates, in the order of ``ModelDefinition.coordinates``.
         u: Speeds, in the order of ``ModelDefinition.speeds``.
-        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the velocity constraints.
+        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints.
         u_dot: Symbols that stand for u', same order as ``u``.
         z: Auxiliary states.
         p: Free parameters.
@@ -238,7 +238,10 @@ class EquationsOfMotion:
             (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
             (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
             (len(self.z_dot) == n_z, f"{len(self.z_dot)} derivatives for {n_z} auxiliary states"),
-            (len(self.u_independent) == n_u - m, f"{n_u} speeds, {m} constraints, {len(self.u_independent)} independent"),
+            (
+                len(self.u_independent) == n_u - m,
+                f"{n_u} speeds, {m} constraints, {len(self.u_independent)} independent",
+            ),
             (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
             (self.dynamics.mass_matrix.cols == n_u, f"mass matrix with {self.dynamics.mass_matrix.cols} columns"),
             (self.dynamics.forcing.shape == (rows, 1), f"forcing has shape {self.dynamics.forcing.shape}"),

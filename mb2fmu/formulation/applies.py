@@ -16,3 +16,13 @@ class Applies:
 
     yes: bool
     because: str
+
+
+def applies_because(reason: str) -> Applies:
+    """Yes."""
+    return Applies(yes=True, because=reason)
+
+
+def not_because(reason: str) -> Applies:
+    """No."""
+    return Applies(yes=False, because=reason)

@@ -88,7 +88,9 @@ def needed(equations: EquationsOfMotion, expressions: Sequence[sm.Basic]) -> tup
 
 def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
     """Lengths and rates of pathways may stand in the derivatives of auxiliary states."""
-    symbols = set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
+    symbols = (
+        set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
+    )
     for load in kinematics.mechanism.loads:
         if isinstance(load, PathwayLoad) and {load.length, load.rate} & symbols:
             kinematics.pathway(load)

@@ -5,8 +5,8 @@ Fr + Fr* = 0 for every independent speed: with partial velocities v_r of mass ce
     sum_B [ v_r · (F - m a) + w_r · (T - I · alpha - w × I · w) ] = 0.
 
 With velocity constraints A u + b = 0, split into A_i u_i + A_d u_d + b = 0, the dependent rows are added to the
-independent ones with weights -(A_d⁻¹ A_i)ᵀ. That matrix is handed to SymPy as opaque symbols and solved numerically, with
-pivoting: nothing is ever divided by an expression that can vanish.
+independent ones with weights -(A_d⁻¹ A_i)ᵀ. That matrix is handed to SymPy as opaque symbols and solved numerically,
+with pivoting: nothing is ever divided by an expression that can vanish.
 
 Source: Kane and Levinson, Dynamics: Theory and Applications, 1985, ch. 4-6 (nonholonomic: eq. 6.1.2); auxiliary speeds
 for noncontributing forces: section 4.9.
@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.applies import Applies, applies_because, not_because
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.sympy_bodies import build
 from mb2fmu.mechanism.kinematics import NamedKinematics
@@ -33,10 +33,10 @@ Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 def applies(mechanism: Mechanism) -> Applies:
     """Applies wherever there are bodies."""
     if mechanism.lagrangian is not None:
-        return Applies(False, "a Lagrangian alone has no bodies whose partial velocities could be taken")
+        return not_because("a Lagrangian alone has no bodies whose partial velocities could be taken")
     if mechanism.holonomic:
-        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
-    return Applies(True, "it needs nothing but the velocities of the bodies")
+        return not_because("holonomic constraints (closed loops) are not supported yet")
+    return applies_because("it needs nothing but the velocities of the bodies")
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:

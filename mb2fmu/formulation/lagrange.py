@@ -2,9 +2,9 @@
 
     d/dt (∂T/∂q') - ∂T/∂q = Q,    all loads in the generalized forces Q.
 
-The kinetic energy is formed by us, in q and q', with u replaced by K⁻¹ (q' - k0): SymPy takes speeds u ≠ q' in a Lagrangian
-for given functions of time, silently. The result, M_q q'' = f_q, is mapped back to the user's own speeds, which stay
-the states: with q' = K u + k0,
+The kinetic energy is formed by us, in q and q', with u replaced by K⁻¹ (q' - k0): SymPy takes speeds u ≠ q' in a
+Lagrangian for given functions of time, silently. The result, M_q q'' = f_q, is mapped back to the user's own speeds,
+which stay the states: with q' = K u + k0,
 
     (Kᵀ M_q K) u' = Kᵀ (f_q - M_q (K' u + k0')).
 
@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.applies import Applies, applies_because, not_because
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.sympy_bodies import SympyBodies, build
 from mb2fmu.mechanism.consistency import velocities_integrable
@@ -31,26 +31,31 @@ from mb2fmu.mechanism.symbols import invert_blocks, translate, translate_matrix
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies to holonomic systems whose velocities are derivatives of positions."""
-    m = mechanism
-    if m.lagrangian is not None:
-        if len(m.lagrangian.method.coneqs):
-            return Applies(False, "the LagrangesMethod has constraints: multipliers are not supported yet")
-        return Applies(True, "the Lagrangian is given")
-    if m.holonomic:
-        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
-    if m.velocity_constraints is not None:
-        return Applies(False, "there are nonholonomic constraints, which need multipliers: use kane or tmt")
-    if len(m.q) != len(m.u):
-        return Applies(False, f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u")
-    if m.u_auxiliary:
-        return Applies(False, "auxiliary speeds have no coordinates: use kane or tmt")
-    if m.given_by_constraint:
-        names = ", ".join(m.given_by_constraint)
-        return Applies(False, f"the velocity of {names} already uses a constraint: it is not the derivative of a position")
-    bad = velocities_integrable(m)
-    if bad:
-        return Applies(False, f"the velocity of {', '.join(bad)} is not the derivative of any position (nonholonomic)")
-    return Applies(True, "every velocity is the derivative of a position and q' determines u")
+    if mechanism.lagrangian is not None:
+        if len(mechanism.lagrangian.method.coneqs):
+            return not_because("the LagrangesMethod has constraints: multipliers are not supported yet")
+        return applies_because("the Lagrangian is given")
+    reason = _obstacle(mechanism)
+    if reason:
+        return not_because(reason)
+    return applies_because("every velocity is the derivative of a position and q' determines u")
+
+
+def _obstacle(m: Mechanism) -> str:
+    """Why Lagrange's equations of the second kind cannot be used; empty if they can."""
+    names = ", ".join(m.given_by_constraint)
+    obstacles = [
+        (bool(m.holonomic), "holonomic constraints (closed loops) are not supported yet"),
+        (m.velocity_constraints is not None, "nonholonomic constraints need multipliers: use kane or tmt"),
+        (len(m.q) != len(m.u), f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u"),
+        (bool(m.u_auxiliary), "auxiliary speeds have no coordinates: use kane or tmt"),
+        (bool(names), f"the velocity of {names} already uses a constraint: it is not the derivative of a position"),
+    ]
+    reason = next((text for stands, text in obstacles if stands), "")
+    if reason:
+        return reason
+    bad = ", ".join(velocities_integrable(m))
+    return f"the velocity of {bad} is not the derivative of any position (nonholonomic)" if bad else ""
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -101,7 +106,7 @@ def _in_speeds(kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.Imm
     """Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
     second = sm.Matrix(kinematics.q_second)
     K = kinematics.K
-    if K == sm.eye(K.rows) and second.is_zero_matrix:
+    if sm.eye(K.rows) == K and second.is_zero_matrix:
         return MassMatrixDynamics(M_q, f_q)
     named = {}
     for i in range(M_q.rows):

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanism.kinematics import ZERO, Components, NamedKinematics, Partials, add, dot, scale, times
-from mb2fmu.mechanism.records import ForceLoad, Load, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, Partials, add, dot, scale, times
+from mb2fmu.mechanism.records import (
+    Components,
+    ForceLoad,
+    Load,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.energy import kinetic_energy, potential_energy
 from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
 from mb2fmu.formulation.rotations import euler_angles, quaternion
-from mb2fmu.mechanism.kinematics import Components, NamedKinematics, add, dot, scale, times
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
+from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.model.definition import OutputRequest
 from mb2fmu.variables import Level, Output, Quantity
 
@@ -179,5 +179,7 @@ def _point(point: Any, m: Mechanism) -> int:
 def _located(point: Any, m: Mechanism) -> int:
     number = _point(point, m)
     if not m.points[number].located:
-        raise _refuse(f"no chain of positions leads from the origin to point {point}", "locate it by set_pos or locatenew")
+        raise _refuse(
+            f"no chain of positions leads from the origin to point {point}", "locate it by set_pos or locatenew"
+        )
     return number

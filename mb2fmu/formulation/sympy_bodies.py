@@ -1,7 +1,7 @@
 """A Mechanism as fresh SymPy frames, points, bodies and loads, for SymPy's own methods to work on.
 
-Fresh objects, because SymPy caches what it computes in the objects it is given, and because speeds can be written here as
-what a method wants: functions of time u(t), or expressions of q'.
+Fresh objects, because SymPy caches what it computes in the objects it is given, and because speeds can be written here
+as what a method wants: functions of time u(t), or expressions of q'.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, 
 from sympy.physics.vector import Vector
 
 from mb2fmu.formulation.loads import magnitude
-from mb2fmu.mechanism.kinematics import Components, NamedKinematics
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import (
+    Components,
+    ForceLoad,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
 from mb2fmu.mechanism.symbols import time_derivative, translate
 
 
@@ -51,7 +59,9 @@ class _Builder:
             self.mapping.pop(symbol, None)  # unknown forces stay plain: they are never differentiated
         for symbol in (*self.m.z, *self.m.r):
             self.mapping.pop(symbol, None)
-        self._rates = list(self.m.kinematics.matrix * sm.Matrix(self.m.u) + self.m.kinematics.offset) if self.m.u else []
+        self._rates = (
+            list(self.m.kinematics.matrix * sm.Matrix(self.m.u) + self.m.kinematics.offset) if self.m.u else []
+        )
         self.frames = self._frames()
         self.points = self._points()
 
@@ -108,7 +118,7 @@ class _Builder:
             if body.inertia is None:
                 result.append(Particle(f"B{i}", point, mass))
                 continue
-            I = body.inertia.applyfunc(self.dynamic)  # noqa: E741 - inertia is I
+            I = body.inertia.applyfunc(self.dynamic)
             frame = self.frames[body.frame]
             dyadic = inertia(frame, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[1, 2], I[2, 0])
             result.append(RigidBody(f"B{i}", point, frame, mass, (dyadic, point)))

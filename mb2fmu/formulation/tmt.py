@@ -20,12 +20,11 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.applies import Applies, applies_because, not_because
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.loads import applied_loads
 from mb2fmu.mechanism.kinematics import (
     ZERO,
-    Components,
     NamedKinematics,
     Partials,
     add,
@@ -34,16 +33,16 @@ from mb2fmu.mechanism.kinematics import (
     scale,
     times,
 )
-from mb2fmu.mechanism.records import Body, Mechanism
+from mb2fmu.mechanism.records import Body, Components, Mechanism
 
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies wherever there are bodies."""
     if mechanism.lagrangian is not None:
-        return Applies(False, "a Lagrangian alone has no bodies whose velocities could be projected")
+        return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
     if mechanism.holonomic:
-        return Applies(False, "holonomic constraints (closed loops) are not supported yet")
-    return Applies(True, "it needs nothing but the velocities of the bodies")
+        return not_because("holonomic constraints (closed loops) are not supported yet")
+    return applies_because("it needs nothing but the velocities of the bodies")
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -98,7 +97,7 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
 def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
     """R I Rᵀ, symmetric, its six entries named."""
     assert body.inertia is not None
-    if R == sm.eye(3):
+    if sm.eye(3) == R:
         return body.inertia
     columns = [kinematics.named(R * body.inertia[:, j], f"RI_{body.name}") for j in range(3)]
     entries = {}

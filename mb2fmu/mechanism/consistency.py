@@ -1,8 +1,9 @@
 """Checks a mechanism's kinematics numerically at random points, and settles which velocities are used.
 
 SymPy accepts ``set_ang_vel(N, 3*u*N.z)`` beside q' = u and silently gives nine times the inertia. So every angular
-velocity is held against its direction cosines and every velocity against the derivative of its position. A velocity that
-agrees on the velocity constraints only (rolling contacts) uses its constraint already: that is legal, and remembered.
+velocity is held against its direction cosines and every velocity against the derivative of its position. A velocity
+that agrees on the velocity constraints only (rolling contacts) uses its constraint already: that is legal, and
+remembered.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
+from sympy.physics.mechanics import System
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism, Place, VectorTerms
 from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Parts
 
 Array = npt.NDArray[np.float64]
 SAMPLES = 3
@@ -132,24 +135,15 @@ def _settle_points(
     draft: Mechanism, derived: NumericMechanism, samples: list[Sample], given: Mapping[int, VectorTerms]
 ) -> tuple[Mechanism, list[Fault]]:
     """Compares given with derived velocities of located points."""
+    given = {i: velocity for i, velocity in given.items() if draft.points[i].located}
     if not given:
         return draft, []
-    points = list(draft.points)
-    trial = replace(draft, points=tuple(replace(p, velocity=given.get(i, p.velocity)) for i, p in enumerate(points)))
-    taken = NumericMechanism(trial)
-    anywhere, on_constraints = set(given), set(given)
-    for sample in samples:
-        for on, agreeing in ((False, anywhere), (True, on_constraints)):
-            _move(derived, sample, on_constraints=on)
-            _move(taken, sample, on_constraints=on)
-            agreeing -= {i for i in agreeing if _far(taken.points[i].velocity, derived.points[i].velocity)}
-    guessed_origin = door.origin(draft.definition.mechanics) is not None and not hasattr(
-        draft.definition.mechanics, "fixed_point"
-    ) and not hasattr(draft.definition.mechanics, "origin")
-    matters = _moving_points(draft)
-    faults: list[Fault] = []
-    by_constraint = []
+    trial = tuple(replace(p, velocity=given.get(i, p.velocity)) for i, p in enumerate(draft.points))
+    taken = NumericMechanism(replace(draft, points=trial))
+    anywhere, on_constraints = _agreeing(derived, taken, samples, set(given))
+    points, faults, by_constraint = list(draft.points), [], []
     lost: set[int] = set()
+    matters, contact_allowed = _moving_points(draft), _origin_was_found(draft)
     for i in sorted(given):
         place = points[i]
         if i in anywhere:
@@ -158,24 +152,48 @@ def _settle_points(
         elif i in on_constraints:
             points[i] = replace(place, velocity=given[i])
             by_constraint.append(place.name)
-        elif guessed_origin and (place.parent == 0 or place.parent in lost):
-            # the found "origin" is a contact point with zero velocity, not a point fixed in N
+        elif contact_allowed and place.parent in {0, *lost}:
+            # what was found as the origin is a contact point of zero velocity, not a point fixed in N
             points[i] = replace(place, velocity=given[i], located=False)
             lost.add(i)
             by_constraint.append(place.name)
         elif i in matters:
-            _move(derived, samples[0], on_constraints=True)
-            _move(taken, samples[0], on_constraints=True)
-            what = (
-                f"the velocity of point {place.name} is given as {_numbers(taken.points[i].velocity)} where its position "
-                f"moves with {_numbers(derived.points[i].velocity)} (components in {draft.frames[0].name}, at a random state)"
-            )
-            faults.append(Fault(what, remedy="mend set_vel, the position, or the kinematic equations"))
+            faults.append(_velocity_fault(i, derived, taken, samples[0]))
     for i, place in enumerate(points):
         if place.parent in lost and place.located:
             points[i] = replace(place, located=False)
             lost.add(i)
     return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
+
+
+def _agreeing(
+    derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample], points: set[int]
+) -> tuple[set[int], set[int]]:
+    """Points whose velocities agree anywhere, and those that agree where the velocity constraints hold."""
+    anywhere, on_constraints = set(points), set(points)
+    for sample in samples:
+        for on, agreeing in ((False, anywhere), (True, on_constraints)):
+            _move(derived, sample, on_constraints=on)
+            _move(taken, sample, on_constraints=on)
+            agreeing -= {i for i in agreeing if _far(taken.points[i].velocity, derived.points[i].velocity)}
+    return anywhere, on_constraints
+
+
+def _origin_was_found(m: Mechanism) -> bool:
+    """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
+    mechanics = m.definition.mechanics
+    return not isinstance(mechanics, (System, Parts)) and door.origin(mechanics) is not None
+
+
+def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: Sample) -> Fault:
+    _move(derived, sample, on_constraints=True)
+    _move(taken, sample, on_constraints=True)
+    m = derived.mechanism
+    what = (
+        f"the velocity of point {m.points[i].name} is given as {_numbers(taken.points[i].velocity)} where its position "
+        f"moves with {_numbers(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
+    )
+    return Fault(what, remedy="mend set_vel, the position, or the kinematic equations")
 
 
 def _moving_points(m: Mechanism) -> set[int]:
@@ -196,7 +214,7 @@ def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
     frames = {frame for frame, _ in place.position or ()}
     if constant and frames != {0}:
         return False
-    return sum(sm.count_ops(c) for c in components) <= sum(sm.count_ops(c) for c in offsets)
+    return bool(sum(sm.count_ops(c) for c in components) <= sum(sm.count_ops(c) for c in offsets))
 
 
 def _mass_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
@@ -250,8 +268,8 @@ def _start_faults(m: Mechanism) -> list[Fault]:
         speed = d.speeds[i]
         if speed.kind == "fixed" and abs(value - speed.start) > 1e-9 * (1 + abs(value)):
             what = (
-                f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, which give "
-                f"{value:.12g}"
+                f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, "
+                f"which give {value:.12g}"
             )
             faults.append(Fault(what, speed.where, 'say kind="guess" for a dependent speed, or mend the start values'))
     return faults

@@ -6,14 +6,16 @@ All vectors are components in the inertial frame N. With R = ``N_C_B`` of a fram
     v_P  = v_Q + w_B × rho + R rho'
     a_P  = a_Q + alpha × rho + w × (w × rho) + 2 w × R rho' + R rho''
 
-Partials J (v = J u + v_t) and the accelerations at u' = 0 (``alpha0``, ``acceleration0``) follow from the same relations.
+Partials J (v = J u + v_t) and the accelerations at u' = 0 (``alpha0``, ``acceleration0``) follow from the same
+relations.
 Auxiliary speeds are zero in all values; they appear in the partials only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar, cast
 
 import sympy as sm
 
@@ -21,6 +23,7 @@ from mb2fmu.equations.motion import Assignment
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import time_derivative
 
+T = TypeVar("T")
 Partials = dict[int, Components]
 """Index into ``Mechanism.u_all`` → components; zero columns are left out."""
 
@@ -135,11 +138,11 @@ class NamedKinematics:
         """Angular acceleration of frame i in N at u' = 0, rad/s²."""
         return self._remember("alpha0", i, self._alpha0)
 
-    def _remember(self, kind: str, i: int, compute):  # type: ignore[no-untyped-def]
+    def _remember(self, kind: str, i: int, compute: Callable[[int], T]) -> T:
         key = (kind, i)
         if key not in self._cache:
             self._cache[key] = compute(i)
-        return self._cache[key]
+        return cast("T", self._cache[key])
 
     def _rotation(self, i: int) -> sm.ImmutableMatrix:
         frame = self.mechanism.frames[i]
@@ -269,21 +272,23 @@ class NamedKinematics:
 
     def pathway(self, load: PathwayLoad) -> list[Components]:
         """Unit vectors of the segments; ``load.length`` and ``load.rate`` are assigned."""
-        key = ("pathway", id(load))
-        if key not in self._cache:
-            lengths, rates, directions = [], [], []
-            for a, b in zip(load.points, load.points[1:], strict=False):
-                d = self.named(add(self.position(b), scale(sm.Integer(-1), self.position(a))), f"d_{load.name}")
-                size = self.name(sm.sqrt(dot(d, d)), f"size_{load.name}")
-                e = self.named(scale(1 / size, d), f"e_{load.name}")
-                gap = add(self.velocity(b), scale(sm.Integer(-1), self.velocity(a)))
-                lengths.append(size)
-                rates.append(dot(e, gap))
-                directions.append(e)
-            self.assign(load.length, sm.Add(*lengths))
-            self.assign(load.rate, sm.Add(*rates))
-            self._cache[key] = directions
-        return self._cache[key]  # type: ignore[return-value]
+        return self._remember("pathway", self.mechanism.loads.index(load), self._pathway)
+
+    def _pathway(self, number: int) -> list[Components]:
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
+        lengths, rates, directions = [], [], []
+        for a, b in zip(load.points, load.points[1:], strict=False):
+            d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
+            size = self.name(sm.sqrt(dot(d, d)), f"size_{load.name}")
+            e = self.named(scale(1 / size, d), f"e_{load.name}")
+            gap = add(self.velocity(b), scale(sm.S.NegativeOne, self.velocity(a)))
+            lengths.append(size)
+            rates.append(dot(e, gap))
+            directions.append(e)
+        self.assign(load.length, sm.Add(*lengths))
+        self.assign(load.rate, sm.Add(*rates))
+        return directions
 
     # ------------------------------------------------------------------ components
 

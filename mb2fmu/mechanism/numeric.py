@@ -1,7 +1,7 @@
 """Kinematics and Newton-Euler equations of a Mechanism in plain NumPy, at one state at a time.
 
-Nothing is composed symbolically: the local relations are evaluated by SymPy's ``lambdify``, everything between bodies is
-matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
+Nothing is composed symbolically: the local relations are evaluated by SymPy's ``lambdify``, everything between bodies
+is matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
 
 With the partial velocities J (v_P = J u + v_t) of every mass centre and frame, the projected Newton-Euler equations are
 
@@ -79,21 +79,28 @@ class NumericMechanism:
         self._kinematics = (self._add(m.kinematics.matrix), self._add(m.kinematics.offset))
         constraints = m.velocity_constraints
         self._constraints = (
-            None if constraints is None else tuple(map(self._add, (constraints.jacobian, constraints.offset, constraints.bias)))
+            None
+            if constraints is None
+            else tuple(map(self._add, (constraints.jacobian, constraints.offset, constraints.bias)))
         )
-        self._pathway_symbols = [s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)]
+        self._pathway_symbols = [
+            s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)
+        ]
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._evaluate = sm.lambdify(self._arguments, self._expressions, modules=["scipy", "numpy"], cse=True)
         forces = [sm.sympify(f) for f in self._forces()]
         self._evaluate_forces = sm.lambdify(
-            [*self._arguments, *self._pathway_symbols, *m.constraint_forces], forces, modules=["scipy", "numpy"], cse=True
+            [*self._arguments, *self._pathway_symbols, *m.constraint_forces],
+            forces,
+            modules=["scipy", "numpy"],
+            cse=True,
         )
         self._evaluate_z = sm.lambdify(
             [*self._arguments, *self._pathway_symbols], list(m.z_dot), modules=["scipy", "numpy"], cse=True
         )
         self._prepare = sm.lambdify(m.p, _substituted(m), modules=["scipy", "numpy"])
 
-    def parameters(self, p: Sequence[float]) -> Array:
+    def parameters(self, p: Sequence[float] | Array) -> Array:
         """Free and calculated parameters, in this order."""
         return np.array([*p, *self._prepare(*p)], dtype=float)
 
@@ -237,14 +244,14 @@ class NumericMechanism:
         for i in self._order:
             base = records[i].reference
             omegas[i], partials[i] = omegas[base].copy(), partials[base].copy()
-            for frame, start, _, partials_at in self._omegas[i]:
-                omegas[i] += rotations[frame] @ self._take(start, (3,))
-                partials[i] += rotations[frame] @ self._take(partials_at, (3, n))
+            for k, start, _, partials_at in self._omegas[i]:
+                omegas[i] += rotations[k] @ self._take(start, (3,))
+                partials[i] += rotations[k] @ self._take(partials_at, (3, n))
         for i in self._order:
             alphas[i] = alphas[records[i].reference].copy()
-            for frame, start, rate_at, _ in self._omegas[i]:
-                R = rotations[frame]
-                alphas[i] += R @ self._take(rate_at, (3,)) + np.cross(omegas[frame], R @ self._take(start, (3,)))
+            for k, start, rate_at, _ in self._omegas[i]:
+                R = rotations[k]
+                alphas[i] += R @ self._take(rate_at, (3,)) + np.cross(omegas[k], R @ self._take(start, (3,)))
         self.frames = [FrameMotion(*m) for m in zip(rotations, omegas, partials, alphas, strict=True)]
 
     def omega_from_rotation(self, i: int) -> Array:
@@ -264,8 +271,13 @@ class NumericMechanism:
     def _point_motion(self) -> None:
         n = self._n_u
         self.points: list[PointMotion] = []
+        at_rest = PointMotion(np.zeros(3), np.zeros(3), np.zeros((3, n)), np.zeros(3))
         for place, position, velocity in zip(self.mechanism.points, self._positions, self._velocities, strict=True):
-            base = self.points[place.parent] if place.parent >= 0 else PointMotion(*(np.zeros(s) for s in (3, 3, (3, n), 3)))
+            base = (
+                self.points[place.parent]
+                if place.parent >= 0
+                else PointMotion(*(np.zeros(s) for s in (3, 3, (3, n), 3)))
+            )
             r, v, J, a = base.position.copy(), base.velocity.copy(), base.partials.copy(), base.acceleration0.copy()
             for term in position or ():
                 dr, dv, dJ, da = self._moved(term)
@@ -336,7 +348,9 @@ class NumericMechanism:
                 axis = sum((self.frames[f].rotation @ self._take(s, (3,)) for f, s in places), np.zeros(3))
                 for frame, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
                     if frame >= 0:
-                        result.append((self.frames[frame].partials, self.frames[frame].omega, sign * scalars[at] * axis))
+                        result.append(
+                            (self.frames[frame].partials, self.frames[frame].omega, sign * scalars[at] * axis)
+                        )
                 at += 1
             else:
                 result += self._segments(load, scalars[at])

@@ -1,16 +1,21 @@
 """Plain symbols for the user's functions of time, and q' = K u + k0 out of the kinematic differential equations."""
+# ruff: noqa: SLF001 - SymPy keeps its symbol of time in a private attribute
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import sympy as sm
+from scipy.sparse.csgraph import connected_components
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.equations.motion import KinematicEquations
 from mb2fmu.errors import Fault, MechanismError
+
+UNUSABLE = "the kinematic differential equations cannot be used:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,9 @@ class SymbolMap:
         if left:
             names = ", ".join(sorted(map(str, left)))
             remedy = "declare it as coordinate, speed, state or input; derivatives of inputs are inputs of their own"
-            raise MechanismError("an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)])
+            raise MechanismError(
+                "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
+            )
         return plain
 
     def dynamic(self, expression: sm.Basic) -> sm.Expr:
@@ -62,9 +69,7 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
     return tuple(result)
 
 
-def time_derivative(
-    expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol
-) -> sm.Expr:
+def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol) -> sm.Expr:
     """d/dt of an expression of q and t, with q' given."""
     free = expression.free_symbols
     total = sum((expression.diff(qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
@@ -104,7 +109,12 @@ def solve_kinematics(
     if unknown:
         raise MechanismError(
             "the kinematic differential equations cannot be used:",
-            [Fault(f"they are not linear in {', '.join(sorted(map(str, unknown)))}", remedy="write them linear in q' and u")],
+            [
+                Fault(
+                    f"they are not linear in {', '.join(sorted(map(str, unknown)))}",
+                    remedy="write them linear in q' and u",
+                )
+            ],
         )
     K, k0 = sm.zeros(len(q), len(u)), sm.zeros(len(q), 1)
     for equation_rows, columns in _blocks(left, q):
@@ -134,36 +144,29 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
     return sm.ImmutableMatrix(inverse)
 
 
-def _blocks(left: sm.Matrix, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
+def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
     """(rows, columns) of the diagonal blocks that ``left`` falls apart into by permutation."""
     n = left.rows
-    group = list(range(n + left.cols))
-
-    def find(i: int) -> int:
-        while group[i] != i:
-            i = group[i]
-        return i
-
+    adjacency = np.zeros((n + left.cols, n + left.cols))
     for i in range(n):
         for j in range(left.cols):
-            if left[i, j] != 0:
-                group[find(i)] = find(n + j)
-    blocks: dict[int, tuple[list[int], list[int]]] = {}
-    for i in range(n):
-        blocks.setdefault(find(i), ([], []))[0].append(i)
-    for j in range(left.cols):
-        blocks.setdefault(find(n + j), ([], []))[1].append(j)
-    faults = []
-    for rows, columns in blocks.values():
+            adjacency[i, n + j] = left[i, j] != 0
+    labels = connected_components(adjacency, directed=False)[1]
+    faults, blocks = [], []
+    for label in dict.fromkeys(labels.tolist()):
+        rows = [i for i in range(n) if labels[i] == label]
+        columns = [j for j in range(left.cols) if labels[n + j] == label]
+        names = ", ".join(f"{q[c]}'" for c in columns) or "no coordinate's derivative"
         if len(rows) < len(columns):
-            names = ", ".join(f"{q[c]}'" for c in columns)
             faults.append(Fault(f"no kinematic equation determines {names}", remedy="add one equation per coordinate"))
         elif len(rows) > len(columns):
-            names = ", ".join(f"{q[c]}'" for c in columns) or "no coordinate's derivative"
-            faults.append(Fault(f"{len(rows)} kinematic equations for {names}", remedy="leave out the superfluous ones"))
+            faults.append(
+                Fault(f"{len(rows)} kinematic equations for {names}", remedy="leave out the superfluous ones")
+            )
+        blocks.append((rows, columns))
     if faults:
-        raise MechanismError("the kinematic differential equations cannot be used:", faults)
-    return list(blocks.values())
+        raise MechanismError(UNUSABLE, faults)
+    return blocks
 
 
 def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
@@ -171,10 +174,8 @@ def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     if block.rows <= 3:
         determinant = sm.trigsimp(determinant)
     if determinant == 0:
-        raise MechanismError(
-            "the kinematic differential equations cannot be used:",
-            [Fault(f"they do not determine {', '.join(n + chr(39) for n in names)}: their coefficient matrix is singular")],
-        )
+        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")])
     adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
     if block.rows <= 3:
         adjugate = adjugate.applyfunc(sm.trigsimp)

@@ -1,0 +1,147 @@
+"""Numbers frames and points, and reads their local relations.
+
+Breadth first from the inertial frame over direct orientations, and from the origin over given positions. Angular
+velocities go the way SymPy's ``ang_vel_in`` goes, the shortest chain of given ones.
+"""
+# ruff: noqa: SLF001 - local relations stand in private attributes; the public methods compose and write caches
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.records import Frame, Place, VectorTerms
+from mb2fmu.mechanism.symbols import SymbolMap
+
+Node = TypeVar("Node")
+
+
+class Trees:
+    """Frames and points by number, filled by :meth:`read_frames` and :meth:`read_points`.
+
+    Args:
+        inertial: The inertial frame N.
+        plain: Translation to plain symbols.
+    """
+
+    def __init__(self, inertial: ReferenceFrame, plain: SymbolMap) -> None:
+        self.N = inertial
+        self.plain = plain
+        self.frame_of: dict[ReferenceFrame, int] = {}
+        self.point_of: dict[Point, int] = {}
+
+    def terms(self, vector: Vector) -> VectorTerms:
+        """A SymPy vector as components in the frames it is written in.
+
+        Raises:
+            MechanismError: If one of them is not connected to the inertial frame.
+        """
+        if vector == 0:
+            return ()
+        faults = [
+            Fault(f"frame {frame.name} is not connected to the inertial frame", str(vector)[:60], "orient it")
+            for _, frame in vector.args
+            if frame not in self.frame_of
+        ]
+        if faults:
+            raise MechanismError("a vector cannot be read:", faults)
+        return tuple(
+            (self.frame_of[frame], (self.plain(m[0]), self.plain(m[1]), self.plain(m[2]))) for m, frame in vector.args
+        )
+
+    def read_frames(self) -> tuple[Frame, ...]:
+        """All frames that are oriented, directly or not, in N."""
+        parents = _tree([self.N], lambda frame: frame._dcm_dict)
+        self.frame_of = {frame: number for number, frame in enumerate(parents)}
+        references = _tree([self.N], lambda frame: frame._ang_vel_dict)
+        frames = [Frame(self.N.name, -1, sm.ImmutableMatrix.eye(3), 0, ())]
+        faults = []
+        for frame, parent in parents.items():
+            if parent is None:
+                continue
+            reference = references.get(frame)
+            if reference is None or reference not in self.frame_of:
+                what = f"frame {frame.name} has no angular velocity in {self.N.name}"
+                faults.append(Fault(what, remedy="orient it, or set_ang_vel"))
+                continue
+            rotation = sm.ImmutableMatrix(parent._dcm_dict[frame]).applyfunc(self.plain)
+            omega = self.terms(frame._ang_vel_dict[reference])
+            frames.append(Frame(frame.name, self.frame_of[parent], rotation, self.frame_of[reference], omega))
+        if faults:
+            raise MechanismError("the kinematics are incomplete:", faults)
+        return tuple(frames)
+
+    def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[Place, ...]:
+        """The origin, the wanted points, and those between.
+
+        What no chain of positions joins to the origin hangs on given velocities.
+
+        Raises:
+            MechanismError: Naming every point whose velocity cannot be told.
+        """
+        places: list[Place] = []
+        self._number(origin, Place(origin.name, -1, None, (), located=True), places)
+        tree = _tree([origin], lambda point: point._pos_dict)
+        for point in wanted:
+            if point in tree:
+                self._add_chain(point, tree, places, located=True)
+        loose = [point for point in wanted if point not in self.point_of]
+        given = [point for point in _tree(loose, lambda p: p._pos_dict) if self.N in point._vel_dict]
+        tree = _tree(given, lambda point: point._pos_dict)
+        faults = []
+        for point in loose:
+            if point in tree:
+                self._add_chain(point, tree, places, located=False)
+            else:
+                what = f"the velocity of point {point.name} in {self.N.name} is not known"
+                faults.append(Fault(what, remedy=f"locate it from {origin.name}, or give its velocity by set_vel"))
+        if faults:
+            raise MechanismError("the kinematics are incomplete:", faults)
+        return tuple(places)
+
+    def given_velocities(self) -> dict[int, VectorTerms]:
+        """Number of a point → velocity in N as the user or a SymPy joint has set it; the origin's is zero."""
+        return {
+            number: self.terms(point._vel_dict[self.N])
+            for point, number in self.point_of.items()
+            if number and self.N in point._vel_dict
+        }
+
+    def _add_chain(self, point: Point, tree: dict[Point, Point | None], places: list[Place], *, located: bool) -> None:
+        """Adds ``point`` and those between it and what is already there."""
+        chain = []
+        current: Point | None = point
+        while current is not None and current not in self.point_of:
+            chain.append(current)
+            current = tree[current]
+        for node in reversed(chain):
+            parent = tree[node]
+            if parent is None:
+                velocity = self.terms(node._vel_dict[self.N])
+                self._number(node, Place(node.name, -1, None, velocity, located=False), places)
+            else:
+                offset = self.terms(node._pos_dict[parent])
+                self._number(node, Place(node.name, self.point_of[parent], offset, None, located=located), places)
+
+    def _number(self, point: Point, place: Place, places: list[Place]) -> None:
+        self.point_of[point] = len(places)
+        places.append(place)
+
+
+def _tree(roots: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> dict[Node, Node | None]:
+    """Node → previous node on a shortest chain from one of ``roots``; parents come first."""
+    tree: dict[Node, Node | None] = dict.fromkeys(roots)
+    queue = deque(tree)
+    while queue:
+        parent = queue.popleft()
+        for child in neighbours(parent):
+            if child not in tree:
+                tree[child] = parent
+                queue.append(child)
+    return tree

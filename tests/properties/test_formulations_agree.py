@@ -1,0 +1,118 @@
+"""All formulations give the same accelerations wherever they apply, and say where they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mechanisms import (
+    Evaluated,
+    Numeric,
+    cart_with_pathways,
+    close,
+    mechanism_of,
+    moving_pivot,
+    pendulum_with_reactions,
+    random_states,
+    sympy_rolling_disc,
+)
+
+from mb2fmu.errors import FormulationError
+from mb2fmu.formulation import applicable, formulate
+from mb2fmu.mechanism import read
+from mb2fmu.model import check, load
+
+MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
+BUILT = {
+    "pathways": cart_with_pathways,
+    "moving_pivot": moving_pivot,
+    "sympy_rolling_disc": sympy_rolling_disc,
+    "pendulum_with_reactions": lambda: pendulum_with_reactions()[0],
+}
+
+
+def _agree(mechanism):
+    methods = [method for method, answer in applicable(mechanism).items() if answer.yes]
+    evaluated = {method: Evaluated(mechanism, method) for method in methods}
+    numeric = None if mechanism.lagrangian else Numeric(mechanism)
+    assert len(methods) + (numeric is not None) >= 2 or mechanism.lagrangian
+    for state in random_states(mechanism, 50):
+        results = {method: e("accelerations", state) for method, e in evaluated.items()}
+        condition = 1.0
+        if numeric:
+            results["numeric"] = numeric.accelerations(state)
+            condition = numeric.condition()
+        first = next(iter(results.values()))
+        for method, result in results.items():
+            assert np.all(np.isfinite(result)), (method, state)
+            assert close(result, first, condition), (method, result, first)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[p.stem for p in MODELS])
+def test_models(path):
+    _agree(read(check(load(path))))
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_built(name):
+    _agree(mechanism_of(BUILT[name]()))
+
+
+def test_lagrange_refuses_a_velocity_that_uses_its_constraint():
+    mechanism = mechanism_of(sympy_rolling_disc())
+    answers = applicable(mechanism)
+    assert answers["kane"].yes
+    assert answers["tmt"].yes
+    assert not answers["lagrange"].yes
+    assert "centre" in answers["lagrange"].because
+    with pytest.raises(FormulationError, match="use tmt or kane"):
+        formulate(mechanism, "lagrange")
+
+
+def test_reaction_force_of_a_pendulum_in_closed_form():
+    model, _ = pendulum_with_reactions()
+    mechanism = mechanism_of(model)
+    for method in ("kane", "tmt"):
+        evaluated = Evaluated(mechanism, method)
+        for state in random_states(mechanism, 10):
+            q, u = state.x
+            m, l, g = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[k] for k in "mlg")
+            # rod about its end: u' = -3 g cos(q) / (2 l); force = m (a_centre + g)
+            alpha = -1.5 * g * np.cos(q) / l
+            ax = l / 2 * (-alpha * np.sin(q) - u**2 * np.cos(q))
+            ay = l / 2 * (alpha * np.cos(q) - u**2 * np.sin(q))
+            expected = (m * ax, m * (ay + g))
+            found = tuple(evaluated.output(f"reaction_{axis}", state) for axis in "xy")
+            assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_power_of_all_loads_is_the_change_of_kinetic_energy():
+    """dT/dt = sum of powers, by a central difference of T along the motion."""
+    for build in (cart_with_pathways, lambda: read(check(load(MODELS[0])))):
+        built = build()
+        mechanism = built if hasattr(built, "bodies") else mechanism_of(built)
+        evaluated = Evaluated(mechanism, "tmt")
+        labels = evaluated.program.entries["energy"].labels
+        for state in random_states(mechanism, 5):
+            slope = evaluated("rhs", state)
+            h = 1e-6
+            sides = [
+                evaluated("energy", type(state)(state.t + s * h, state.x + s * h * slope, state.r, state.p))
+                for s in (1, -1)
+            ]
+            rate = (sides[0] - sides[1])[labels.index("kinetic")] / (2 * h)
+            power = evaluated("energy", state)[labels.index("power")]
+            assert rate == pytest.approx(power, rel=1e-6, abs=1e-6)
+
+
+def test_mass_matrix_is_symmetric_and_gives_the_kinetic_energy():
+    mechanism = mechanism_of(cart_with_pathways())
+    evaluated = Evaluated(mechanism, "tmt")
+    n = len(mechanism.u)
+    for state in random_states(mechanism, 10):
+        M = evaluated("equations", state)[: n * n].reshape(n, n)
+        u = state.x[n : 2 * n]
+        kinetic = evaluated("energy", state)[evaluated.program.entries["energy"].labels.index("kinetic")]
+        assert np.allclose(M, M.T, rtol=0, atol=1e-14)
+        assert 0.5 * u @ M @ u == pytest.approx(kinetic, rel=1e-12)

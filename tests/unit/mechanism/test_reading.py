@@ -1,0 +1,136 @@
+"""Reading: nothing of the user's is changed, contradictions are found, legal idioms are not mistaken for them."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sm
+from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
+from sympy.physics import mechanics as me
+
+from mb2fmu.errors import MechanismError
+from mb2fmu.model.definition import Parts
+
+
+def _rod(*, omega_factor: float = 1, velocity_factor: float = 1, mass: float = 1.0, equations: int = 1):
+    m, l = sm.symbols("m l")
+    q, u = me.dynamicsymbols("q u")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, omega_factor * u * N.z)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", l * A.x)
+    P.set_vel(N, velocity_factor * l * u * A.y)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[q],
+        u=[u],
+        kinematic_equations=[q.diff() - u] * equations,
+        bodies=[me.Particle("bob", P, m)],
+    )
+    return model_of("Rod", parts, [q], [u], m=mass, l=0.5)
+
+
+def test_sympy_objects_stay_as_they_are():
+    model = cart_with_pathways()
+    system = model.mechanics
+    before = {
+        body: (dict(body.masscenter._vel_dict), dict(body.frame._ang_vel_dict), dict(body.frame._dcm_dict))
+        for body in system.bodies
+    }
+    mechanism_of(model)
+    after = {
+        body: (dict(body.masscenter._vel_dict), dict(body.frame._ang_vel_dict), dict(body.frame._dcm_dict))
+        for body in system.bodies
+    }
+    assert before == after
+
+
+def test_consistent_kinematics_pass():
+    mechanism = mechanism_of(_rod())
+    assert mechanism.points[mechanism.bodies[0].masscenter].located
+
+
+@pytest.mark.parametrize("factor", [3, -1, 1.0001])
+def test_angular_velocity_that_contradicts_the_orientation_is_refused(factor):
+    with pytest.raises(MechanismError, match="angular velocity of frame A") as error:
+        mechanism_of(_rod(omega_factor=factor))
+    assert "set_ang_vel" in str(error.value)
+
+
+@pytest.mark.parametrize("factor", [2, -1, 1.0001])
+def test_velocity_that_contradicts_the_position_is_refused(factor):
+    with pytest.raises(MechanismError, match="velocity of point P"):
+        mechanism_of(_rod(velocity_factor=factor))
+
+
+def test_both_contradictions_are_reported_at_once():
+    with pytest.raises(MechanismError) as error:
+        mechanism_of(_rod(omega_factor=3, velocity_factor=2))
+    assert len(error.value.faults) == 2
+
+
+@pytest.mark.parametrize("mass", [0.0, -1.0])
+def test_mass_matrix_that_is_not_positive_definite_is_refused(mass):
+    with pytest.raises(MechanismError, match="mass matrix") as error:
+        mechanism_of(_rod(mass=mass))
+    assert "u " in error.value.faults[0].what
+
+
+def test_contact_point_without_a_place_is_a_legal_idiom():
+    mechanism = mechanism_of(sympy_rolling_disc())
+    assert mechanism.given_by_constraint == ("centre",)
+    assert not mechanism.points[mechanism.bodies[0].masscenter].located
+
+
+def test_prescribed_motion_in_time_is_seen():
+    assert mechanism_of(moving_pivot()).rheonomic
+    assert not mechanism_of(_rod()).rheonomic
+
+
+def _sleigh(start: float, kind: str):
+    m = sm.Symbol("m")
+    x, y, a, vx, vy, w = me.dynamicsymbols("x y a vx vy w")
+    N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+    A.orient_axis(N, N.z, a)
+    O = me.Point("O")
+    P = O.locatenew("P", x * N.x + y * N.y)
+    body = me.RigidBody("sleigh", P, A, m, (me.inertia(A, m, m, m), P))
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[x, y, a],
+        u=[vx, w, vy],
+        kinematic_equations=[x.diff() - vx, y.diff() - vy, a.diff() - w],
+        bodies=[body],
+        velocity_constraints=[-sm.sin(a) * vx + sm.cos(a) * vy],
+        u_dependent=[vy],
+    )
+    model = model_of("Sleigh", parts, [x, y, a], [vx, w], m=1.0)
+    model.declared[-2:] = []
+    model.speed(vx, 1.0)
+    model.speed(w, 0.3)
+    model.speed(vy, start, kind=kind)
+    return model
+
+
+def test_fixed_start_that_contradicts_a_constraint_is_refused():
+    with pytest.raises(MechanismError, match=r"fixed start value 0\.5 of vy") as error:
+        mechanism_of(_sleigh(0.5, "fixed"))
+    assert "guess" in error.value.faults[0].remedy
+
+
+def test_fixed_start_that_obeys_a_constraint_and_any_guess_pass():
+    exact = float(sm.tan(0.2))  # the third coordinate starts at 0.2
+    assert mechanism_of(_sleigh(exact, "fixed")).u_independent == (0, 1)
+    assert mechanism_of(_sleigh(0.5, "guess")).u_independent == (0, 1)
+
+
+def test_velocity_constraint_that_is_not_linear_is_refused():
+    model = _sleigh(0.0, "guess")
+    parts = model.mechanics
+    quadratic = [constraint + parts.u[0] ** 2 for constraint in parts.velocity_constraints]
+    model.mechanics = Parts(**{**{k: getattr(parts, k) for k in parts.__slots__}, "velocity_constraints": quadratic})
+    with pytest.raises(MechanismError, match="not linear"):
+        mechanism_of(model)
