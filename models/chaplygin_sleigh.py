@@ -46,7 +46,7 @@ def chaplygin_sleigh() -> Model:
     N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
     B.orient_axis(N, N.z, theta)
     B.set_ang_vel(N, omega * N.z)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x + y * N.y)
     P.set_vel(N, v * B.x + w * B.y)

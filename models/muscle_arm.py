@@ -54,7 +54,7 @@ def muscle_arm() -> Model:
     q, u = me.dynamicsymbols("q u")
     m, inertia, load, g, d = sm.symbols("m I m_load g d", positive=True)
     geometry = height, front, lever, centre, hand = sm.symbols("h b r l_c l_h", positive=True)
-    fibre = F_max, l_opt, l_slack, v_max, alpha_opt, beta = sm.symbols("F_max l_opt l_slack v_max alpha beta")
+    fibre = F_max, l_opt, l_slack, _, v_max, alpha_opt, beta = sm.symbols("F_max l_opt l_slack k_v v_max alpha beta")
 
     upper_arm = me.RigidBody("upper_arm")
     system = me.System.from_newtonian(upper_arm)
@@ -122,17 +122,19 @@ def _declare_parameters(
     model.parameter(inertia, 0.02, "kg.m2", min=1e-9, description="central inertia of forearm and hand")
     model.parameter(load, 2.0, "kg", min=0.0, description="mass held in the hand")
     model.parameter(g, 9.81, "m/s2", min=0.0, description="acceleration of gravity, along -N.y")
-    model.parameter(d, 1.0, "N.m.s/rad", min=0.0, description="damping of the elbow")
+    model.parameter(d, 0.3, "N.m.s/rad", min=0.0, description="damping of the elbow")
     height, front, lever, centre, hand = geometry
     model.parameter(height, 0.28, "m", min=1e-3, description="origin of the biceps above the elbow")
     model.parameter(front, 0.03, "m", min=1e-3, description="origin of the biceps in front of the bone")
     model.parameter(lever, 0.04, "m", min=1e-3, description="insertion of the biceps from the elbow")
     model.parameter(centre, 0.16, "m", min=1e-3, description="mass centre of forearm and hand from the elbow")
     model.parameter(hand, 0.35, "m", min=1e-3, description="hand from the elbow")
-    F_max, l_opt, l_slack, v_max, alpha_opt, beta = fibre
+    F_max, l_opt, l_slack, shortening, v_max, alpha_opt, beta = fibre
     model.parameter(F_max, 624.3, "N", min=1e-3, description="peak isometric force")
     model.parameter(l_opt, 0.1157, "m", min=1e-3, description="optimal fibre length")
     model.parameter(l_slack, 0.18, "m", min=1e-3, description="slack length of the tendon")
-    model.parameter(v_max, 10.0, "1/s", min=1e-3, description="fastest shortening, in optimal lengths per second")
+    model.parameter(shortening, 10.0, "1/s", min=1e-3, description="fastest shortening, in optimal lengths per second")
+    # SymPy divides the fibre's speed in m/s by this; its default of 10 would be 10 m/s.
+    model.parameter(v_max, shortening * l_opt, "m/s", description="fastest shortening of the fibre")
     model.parameter(alpha_opt, 0.0, "rad", min=0.0, max=1.0, description="pennation angle at the optimal length")
     model.parameter(beta, 0.1, min=0.0, description="damping of the fibre")

@@ -52,7 +52,7 @@ def n_link_pendulum(n: int = 3) -> Model:
     m, length, inertia, g, d = sm.symbols("m l I g d", positive=True)
 
     N = me.ReferenceFrame("N")
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     bodies, loads, actuators = [], [], []
     pin, before = O, N

@@ -44,7 +44,7 @@ def rigid_body() -> Model:
     N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
     B.orient_body_fixed(N, q, "ZXY")
     B.set_ang_vel(N, u1 * B.x + u2 * B.y + u3 * B.z)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     box = me.RigidBody("box", O, B, m, (me.inertia(B, *inertias), O))
     # Solved for q' by hand: SymPy would take sin(q3), which is 0 at the start, as a pivot.

@@ -62,7 +62,7 @@ def rolling_disc() -> Model:
     A.set_ang_vel(N, yaw_rate * N.z)
     B.set_ang_vel(A, u1 * A.x)
     C.set_ang_vel(B, roll_rate * B.y)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     contact = O.locatenew("contact", q4 * N.x + q5 * N.y)
     contact.set_vel(N, u4 * N.x + u5 * N.y)

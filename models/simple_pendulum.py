@@ -43,7 +43,7 @@ def simple_pendulum() -> Model:
     A = me.ReferenceFrame("A")
     A.orient_axis(N, N.z, theta)
     A.set_ang_vel(N, omega * N.z)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", -length * A.y)
     P.v2pt_theory(O, N, A)

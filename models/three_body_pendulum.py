@@ -55,7 +55,7 @@ def three_body_pendulum() -> Model:
     B.orient_axis(A, A.x, q2)
     A.set_ang_vel(N, u1 * N.z)
     B.set_ang_vel(A, u2 * A.x)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     Ao, Bo = O.locatenew("Ao", length / 2 * A.x), O.locatenew("Bo", length * A.x)
     Ao.v2pt_theory(O, N, A)

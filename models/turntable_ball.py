@@ -54,7 +54,7 @@ def turntable_ball() -> Model:
     T.orient_axis(N, N.z, Omega * t)
     B.orient_explicit(N, _rotation(e))
     B.set_ang_vel(N, wx * N.x + wy * N.y + wz * N.z)
-    O = me.Point("O")  # noqa: E741  (the field's name for the origin)
+    O = me.Point("O")
     O.set_vel(N, 0)
     centre = O.locatenew("centre", x * N.x + y * N.y)
     centre.set_vel(N, vx * N.x + vy * N.y)
