@@ -206,6 +206,8 @@ def parse_unit(text: str) -> Unit:
     Raises:
         ValueError: Says what is wrong with ``text`` and what may have been meant.
     """
+    if not isinstance(text, str):
+        raise ValueError(f"a unit is text, such as 'N.m', not {text!r}")  # noqa: TRY004 - as for all that is no unit
     factors = _Reader(text).factors()
     scale = _ONE
     for symbol, exponent in factors:

@@ -17,7 +17,7 @@ StartKind = Literal["fixed", "guess"]
 Level = Literal["position", "velocity", "acceleration"]
 
 
-def plain_name(symbol: sm.Basic) -> str:
+def plain_name(symbol: object) -> str:
     """The name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot`` for q', ``q_ddot`` for q''.
 
     FMI writes ``der(q)`` for q', but that is the derivative variable of the state q; a speed that is q' itself (there
@@ -25,7 +25,8 @@ def plain_name(symbol: sm.Basic) -> str:
     """
     if isinstance(symbol, sm.Derivative):
         return f"{plain_name(symbol.expr)}_{'d' * symbol.derivative_count}ot"
-    return str(getattr(symbol, "name", None) or getattr(symbol.func, "__name__", symbol))
+    function = getattr(symbol, "func", None)
+    return str(getattr(symbol, "name", None) or getattr(function, "__name__", symbol))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,6 +107,8 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
         yield from _symbol_kind_faults(item)
         yield from _unit_faults(item)
         yield from _number_faults(item)
+        if isinstance(item, Coordinate | Speed) and item.kind not in {"fixed", "guess"}:
+            yield Fault(f"the start of {item.name} cannot be {item.kind!r}", item.where, "take 'fixed' or 'guess'")
         if not is_variable_name(item.name):
             remedy = f"letters, digits and _, with dots and [indices] between: name={suggested_name(item.name, 'x')!r}"
             yield Fault(f"the FMU cannot have a variable called {item.name!r}", item.where, remedy)
@@ -129,19 +131,18 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
     is_function = inside is not None and symbol in inside.functions
     is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
     if not (is_function or (is_derivative and isinstance(item, Speed | Input))):
-        remedy = f"make it by dynamicsymbols('{plain_name(symbol) if isinstance(symbol, sm.Basic) else symbol}')"
+        remedy = f"make it by dynamicsymbols('{plain_name(symbol)}')"
         yield Fault(f"{symbol} is declared as {_article(kind)}, but is no function of time", item.where, remedy)
 
 
 def _unit_faults(item: Quantity) -> Iterator[Fault]:
     units = []
-    for text in (item.unit, item.display_unit):
-        if text is not None:
-            try:
-                units.append(parse_unit(text))
-            except ValueError as error:
-                remedy = "write it as Modelica does: N.m, kg.m2, rad/s, m/s2"
-                yield Fault(f"{item.name}: {error}", item.where, remedy)
+    for text in (item.unit, *([] if item.display_unit is None else [item.display_unit])):
+        try:
+            units.append(parse_unit(text))
+        except ValueError as error:
+            remedy = "write it as Modelica does: N.m, kg.m2, rad/s, m/s2"
+            yield Fault(f"{item.name}: {error}", item.where, remedy)
     if len(units) == 2 and not compatible(*units):
         unit, shown = units
         what = f"{item.name}: the display unit {shown.name} ({base_text(shown)}) does not fit the unit {unit.name}"
@@ -195,7 +196,7 @@ def _double_symbols(model: Model) -> Iterator[Fault]:
 def _double_names(model: Model) -> Iterator[Fault]:
     """Every FMU variable, those that mb2fmu adds included, by its name."""
     owners: dict[str, tuple[str, str]] = {"time": ("the independent variable", "")}
-    for name, owner, where in sorted(_all_names(model), key=lambda entry: entry[0].startswith("der(")):
+    for name, owner, where in sorted(_all_names(model), key=lambda entry: str(entry[0]).startswith("der(")):
         if name in owners:
             other, place = owners[name]
             what = f"two variables are called {name}: {other}{f' ({place})' if place else ''} and {owner}"

@@ -491,12 +491,12 @@ class Model:
     ) -> None:
         """Sets the default experiment (see :class:`Experiment`), which the proof runs too."""
         self.default_experiment = Experiment(
-            stop=stop,
-            step=step,
-            tolerance=tolerance,
+            stop=float(stop),
+            step=float(step),
+            tolerance=float(tolerance),
             stiff=stiff,
             solver=solver,
-            internal_step=internal_step,
+            internal_step=None if internal_step is None else float(internal_step),
             signals=dict(signals or {}),
             where=_caller(),
         )
@@ -527,7 +527,8 @@ class Model:
 
 
 def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str, Any]:
-    """The keyword arguments that all ``Quantity`` records share."""
-    if name is None:
-        name = plain_name(symbol) if isinstance(symbol, sm.Basic) else str(symbol)
-    return {"name": name, "where": _caller(), **rest}
+    """The keyword arguments that all ``Quantity`` records share; bounds and nominals may be SymPy numbers."""
+    for key in ("minimum", "maximum", "nominal"):
+        if rest.get(key) is not None:
+            rest[key] = float(rest[key])
+    return {"name": plain_name(symbol) if name is None else name, "where": _caller(), **rest}

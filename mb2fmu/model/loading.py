@@ -88,7 +88,8 @@ def list_models(folder: Path | str) -> list[ListedModel]:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise ModelError("the models cannot be listed:", [Fault("there is no such folder", str(folder))])
+        remedy = "name the folder, or write a first model:  mb2fmu new NAME"
+        raise ModelError("the models cannot be listed:", [Fault("there is no such folder", str(folder), remedy)])
     listed = []
     for path in sorted(folder.glob("*.py")):
         try:

@@ -16,19 +16,19 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 VECTOR_KINDS = frozenset({"position", "velocity", "acceleration", "angular_velocity"})
 
 
-def is_variable_name(name: str) -> bool:
+def is_variable_name(name: object) -> bool:
     """Whether FMI's structured naming allows ``name``: ``arm.joint[2].angle``, ``der(x)``; no spaces, no quotes."""
-    return _NAME.match(name) is not None
+    return isinstance(name, str) and _NAME.match(name) is not None
 
 
-def is_model_name(name: str) -> bool:
+def is_model_name(name: object) -> bool:
     """Whether ``name`` is an identifier of C and of Python."""
-    return _IDENTIFIER.match(name) is not None and not keyword.iskeyword(name)
+    return isinstance(name, str) and _IDENTIFIER.match(name) is not None and not keyword.iskeyword(name)
 
 
-def suggested_name(name: str, otherwise: str) -> str:
+def suggested_name(name: object, otherwise: str) -> str:
     """A legal identifier that looks like ``name``; ``otherwise`` if nothing is left of it."""
-    kept = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+    kept = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_")
     if not kept:
         return otherwise
     return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept

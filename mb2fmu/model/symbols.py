@@ -162,9 +162,8 @@ class _Lists:
             return
         elif function in known.inputs:
             what = f"{plain_name(derivative)} is used, but the input {name} carries no derivatives"
-            self._add(
-                what, name, occurrence, f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'
-            )
+            remedy = f'give it as an input too: add  model.input({written(derivative)}, 0.0, "unit")'
+            self._add(what, name, occurrence, remedy)
         elif function in known.coordinates | known.speeds:
             self._motion(function, order, occurrence)
         elif function in known.states:

@@ -70,6 +70,11 @@ def test_reads(text, factor, powers):
     assert unit.powers == powers
 
 
+def test_a_unit_is_text():
+    with pytest.raises(ValueError, match="a unit is text"):
+        parse_unit(None)
+
+
 def test_degrees_celsius_have_an_offset():
     assert parse_unit("degC").offset == 273.15
     assert display_conversion("K", "degC") == (1.0, -273.15)

@@ -94,6 +94,24 @@ def test_a_speed_declared_as_a_coordinate(pendulum, faults_of):
     assert any("it is a speed: model.speed(u, …)" in remedy for remedy in remedies)
 
 
+def test_an_auxiliary_speed_declared_as_a_speed(pendulum, faults_of):
+    u_aux = me.dynamicsymbols("u_aux")
+    model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
+    model.speed(u_aux)
+    assert "it is an auxiliary speed" in only(faults_of(model)).remedy
+
+
+def test_a_speed_of_its_own_beside_a_lagrangian(pendulum, faults_of):
+    model = pendulum.model(pendulum.lagrange())
+    model.speed(pendulum.u)
+    assert "model.speed(q.diff(), …)" in only(faults_of(model)).remedy
+
+
+def test_parts_that_name_a_coordinate_twice(pendulum, faults_of):
+    faults = faults_of(pendulum.model(pendulum.parts(q=[pendulum.q, pendulum.q])))
+    assert any("q(t) stands twice among the coordinates and speeds" in fault.what for fault in faults)
+
+
 def test_a_missing_kinematic_equation(pendulum, faults_of):
     fault = only(faults_of(pendulum.model(pendulum.parts(kinematic_equations=[]))))
     assert "no kinematic equation determines q'" in fault.what
@@ -369,6 +387,72 @@ def test_a_constraint_force_without_an_auxiliary_speed(pendulum, faults_of):
     assert fault.where.startswith(THIS)
 
 
+def test_derivatives_that_nobody_knows(pendulum, faults_of):
+    activation, tension, u_aux = me.dynamicsymbols("activation tension u_aux")
+    pendulum.load = tension
+    model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
+    model.state(activation, -activation + tension)
+    model.constraint_force(tension)
+    model.output("rate", activation.diff() + tension.diff() + me.dynamicsymbols("stranger").diff())
+    whats = " ".join(fault.what for fault in faults_of(model))
+    assert "the derivative of state activation is used (in output rate)" in whats
+    assert "the derivative of the constraint force tension is used (in output rate)" in whats
+    assert "stranger(t) is not declared (in output rate)" in whats
+    assert "the constraint force tension stands where no load is (in the derivative of state activation)" in whats
+
+
+def test_parameters_of_rates(pendulum, faults_of):
+    model = pendulum.model(without="l")
+    model.parameter(pendulum.length, pendulum.q.diff(), "m")
+    assert "Derivative(q(t), t) changes with time" in only(faults_of(model)).what
+
+
+def test_numbers_that_are_none(pendulum, faults_of):
+    pendulum.load = sm.oo
+    model = pendulum.model()
+    model.potential_energy(pendulum.q * sm.Symbol("k") + sm.nan)
+    model.experiment(signals={pendulum.torque: sm.gamma(TIME) + sm.Symbol("A")})
+    whats = [fault.what for fault in faults_of(model)]
+    assert any("a number is not finite (in the load on A" in what for what in whats)
+    assert any("a number is not finite (in the potential energy)" in what for what in whats)
+    assert any("the signal of torque(t) contains gamma" in what for what in whats)
+    model.experiment(signals={pendulum.torque: math.nan})
+    assert any("the signal of torque(t) is nan" in fault.what for fault in faults_of(model))
+
+
+def test_a_symbol_with_a_typing_error(pendulum, faults_of):
+    pendulum.load = sm.Symbol("lenght") * pendulum.q
+    model = pendulum.model()
+    model.parameter(sm.Symbol("length"), 1.0, "m")
+    assert "or is length meant?" in only(faults_of(model)).remedy
+
+
+def test_a_function_of_the_same_name_is_another_function(pendulum, faults_of):
+    model = pendulum.model(without="torque")
+    model.input(me.dynamicsymbols("torque", real=True), 0.0, "N.m")
+    fault = only(faults_of(model))
+    assert "torque(t) is not declared" in fault.what
+    assert "another symbol of the same name" in fault.remedy
+
+
+def test_outputs_of_a_lagrangian_without_a_frame(pendulum, faults_of):
+    energy = pendulum.q.diff() ** 2 / 2
+    model = Model("Bare", me.LagrangesMethod(energy, [pendulum.q]))
+    model.coordinate(pendulum.q, 0.0)
+    model.speed(pendulum.q.diff())
+    model.output_position("place", me.Point("P"))
+    assert "the mechanics have no inertial frame" in only(faults_of(model)).what
+
+
+def test_the_power_of_something_that_is_no_load(pendulum, faults_of):
+    system = pendulum.system()
+    model = pendulum.model(system)
+    model.output_power("wind", "wind")
+    model.output_power("stranger", me.TorqueActuator(1, pendulum.N.z, pendulum.A))
+    model.output_power("motor", pendulum.motor)
+    assert [fault.what.split("(")[1][:6] for fault in faults_of(model)] == ["'wind'", "'stran"]
+
+
 def test_a_constraint_force_in_no_load(pendulum, faults_of):
     tension, u_aux = me.dynamicsymbols("tension u_aux")
     model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
@@ -383,6 +467,20 @@ def test_declarations_of_the_wrong_kind(pendulum, faults_of):
     whats = " ".join(fault.what for fault in faults_of(model))
     assert "torque(t) is declared as a parameter, but is no plain symbol" in whats
     assert "m is declared as an input, but is no function of time" in whats
+
+
+def test_declarations_of_no_symbols_at_all(pendulum, faults_of):
+    model = pendulum.model(without="m q")
+    model.parameter("m", 1.0, None)
+    model.coordinate("q", 0.0, kind="loose")
+    model.input(pendulum.m + 1, name=7)
+    whats = " ".join(fault.what for fault in faults_of(model))
+    assert "m is declared as a parameter, but is no plain symbol" in whats
+    assert "m: a unit is text" in whats
+    assert "q is declared as a coordinate, but is no function of time" in whats
+    assert "the start of q cannot be 'loose'" in whats
+    assert "m + 1 is declared as an input" in whats
+    assert "a variable called 7" in whats
 
 
 @pytest.mark.parametrize(
