@@ -255,7 +255,7 @@ class NumericMechanism:
         self.frames = [FrameMotion(*m) for m in zip(rotations, omegas, partials, alphas, strict=True)]
 
     def omega_from_rotation(self, i: int) -> Array:
-        """Angular velocity of frame i in its parent from the direction cosines' rates, in the frame's own components."""
+        """Angular velocity of frame i in its parent, in its own components, from the direction cosines' rates."""
         start, rate_at = self._rotations[i]
         if rate_at < 0:
             raise ValueError("made without rates of the rotations")
@@ -273,11 +273,7 @@ class NumericMechanism:
         self.points: list[PointMotion] = []
         at_rest = PointMotion(np.zeros(3), np.zeros(3), np.zeros((3, n)), np.zeros(3))
         for place, position, velocity in zip(self.mechanism.points, self._positions, self._velocities, strict=True):
-            base = (
-                self.points[place.parent]
-                if place.parent >= 0
-                else PointMotion(*(np.zeros(s) for s in (3, 3, (3, n), 3)))
-            )
+            base = self.points[place.parent] if place.parent >= 0 else at_rest
             r, v, J, a = base.position.copy(), base.velocity.copy(), base.partials.copy(), base.acceleration0.copy()
             for term in position or ():
                 dr, dv, dJ, da = self._moved(term)

@@ -32,7 +32,9 @@ def _joint(kind: str, name: str, parent: me.RigidBody, child: me.RigidBody, axis
         case "planar":
             return me.PlanarJoint(name, parent, child, **places)
         case "spherical":
-            return me.SphericalJoint(name, parent, child, rot_order=f"{axis}{'yzx'[AXES.index(axis)]}{axis}", **places)
+            # three different axes: not singular near zero
+            order = {"x": "xyz", "y": "yzx", "z": "zxy"}[axis]
+            return me.SphericalJoint(name, parent, child, rot_order=order, **places)
     return me.WeldJoint(name, parent, child, **places)
 
 
