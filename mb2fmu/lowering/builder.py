@@ -27,6 +27,8 @@ from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
 _ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
 _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
 _COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
+# members of an enumeration are slow to look up, and these are asked for at every node
+_ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end
 _LARGEST_PRODUCT = 64  # higher powers are left to pow()
 
@@ -113,9 +115,9 @@ class ProgramBuilder:
         value = self._constant.get(a)
         if value is not None:
             return self.constant(-value)
-        if self._op[a] == Op.NEG:
+        if self._op[a] == _NEG:
             return self._a[a]
-        return self._intern(Op.NEG, a, -1, -1, self._rank[a])
+        return self._intern(_NEG, a, -1, -1, self._rank[a])
 
     def add(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """a + b."""
@@ -126,7 +128,7 @@ class ProgramBuilder:
             return b
         if y == 0.0:
             return a
-        negative_a, negative_b = self._op[a] == Op.NEG, self._op[b] == Op.NEG
+        negative_a, negative_b = self._op[a] == _NEG, self._op[b] == _NEG
         if negative_a and negative_b:
             return self.neg(self.add(self._a[a], self._a[b]))
         if negative_b:
@@ -139,7 +141,7 @@ class ProgramBuilder:
             return self.sub(a, self.constant(-y))
         if a == b:
             return self._scale(2.0, a)
-        return self._binary(Op.ADD, min(a, b), max(a, b))
+        return self._binary(_ADD, min(a, b), max(a, b))
 
     def sub(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """a − b."""
@@ -152,13 +154,13 @@ class ProgramBuilder:
             return self.neg(b)
         if y == 0.0:
             return a
-        if self._op[b] == Op.NEG or (y is not None and y < 0.0):
+        if self._op[b] == _NEG or (y is not None and y < 0.0):
             return self.add(a, self.neg(b))
-        if self._op[a] == Op.NEG or (x is not None and x < 0.0):
+        if self._op[a] == _NEG or (x is not None and x < 0.0):
             return self.neg(self.add(self.neg(a), b))
-        if (int(Op.SUB), b, a, -1) in self._nodes:
-            return self.neg(self._nodes[int(Op.SUB), b, a, -1])
-        return self._binary(Op.SUB, a, b)
+        if (_SUB, b, a, -1) in self._nodes:
+            return self.neg(self._nodes[_SUB, b, a, -1])
+        return self._binary(_SUB, a, b)
 
     def mul(self, a: int, b: int) -> int:
         """a·b."""
@@ -167,11 +169,11 @@ class ProgramBuilder:
             return self.constant(x * y) if y is not None else self._scale(x, b)
         if y is not None:
             return self._scale(y, a)
-        if self._op[a] == Op.NEG:
+        if self._op[a] == _NEG:
             return self.neg(self.mul(self._a[a], b))
-        if self._op[b] == Op.NEG:
+        if self._op[b] == _NEG:
             return self.neg(self.mul(a, self._a[b]))
-        return self._binary(Op.MUL, min(a, b), max(a, b))
+        return self._binary(_MUL, min(a, b), max(a, b))
 
     def _scale(self, factor: float, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """factor·a, where a is no number."""
@@ -182,20 +184,20 @@ class ProgramBuilder:
         if factor < 0.0:
             return self.neg(self._scale(-factor, a))
         op = self._op[a]
-        if op == Op.NEG:
+        if op == _NEG:
             return self.neg(self._scale(factor, self._a[a]))
-        if op == Op.MUL:
+        if op == _MUL:
             inner = self._constant.get(self._a[a])
             rest = self._b[a]
             if inner is None:
                 inner, rest = self._constant.get(self._b[a]), self._a[a]
             if inner is not None:
                 return self._scale(factor * inner, rest)
-        if op == Op.DIV:
+        if op == _DIV:
             inner = self._constant.get(self._a[a])
             if inner is not None:
                 return self.div(self.constant(factor * inner), self._b[a])
-        return self._binary(Op.MUL, self.constant(factor), a)
+        return self._binary(_MUL, self.constant(factor), a)
 
     def div(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
         """a / b."""
@@ -213,13 +215,13 @@ class ProgramBuilder:
                 return self._scale(1.0 / y, a)
         if x is not None and x < 0.0:
             return self.neg(self.div(self.constant(-x), b))
-        if self._op[a] == Op.NEG:
+        if self._op[a] == _NEG:
             return self.neg(self.div(self._a[a], b))
-        if self._op[b] == Op.NEG:
+        if self._op[b] == _NEG:
             return self.neg(self.div(a, self._a[b]))
-        if self._op[b] == Op.DIV and self._constant.get(self._a[b]) == 1.0:
+        if self._op[b] == _DIV and self._constant.get(self._a[b]) == 1.0:
             return self.mul(a, self._b[b])
-        return self._binary(Op.DIV, a, b)
+        return self._binary(_DIV, a, b)
 
     def power(self, a: int, b: int) -> int:
         """a to the power b; numbers that are multiples of ½ become products, square roots and quotients."""
@@ -269,7 +271,7 @@ class ProgramBuilder:
         minus: list[int] = []
         for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
             for term in terms:
-                if self._op[term] == Op.NEG:
+                if self._op[term] == _NEG:
                     other.append(self._a[term])
                 else:
                     side.append(term)
@@ -287,7 +289,7 @@ class ProgramBuilder:
         found, stack = [], [node]
         while stack:
             last = stack.pop()
-            if self._op[last] == Op.MUL:
+            if self._op[last] == _MUL:
                 stack += [self._a[last], self._b[last]]
             else:
                 found.append(last)
@@ -317,9 +319,9 @@ class ProgramBuilder:
         inner = self._op[a]
         if op is Op.NEG:
             return self.neg(a)
-        if inner == Op.NEG and op in _ODD:
+        if inner == _NEG and op in _ODD:
             return self.neg(self.unary(op, self._a[a]))
-        if inner == Op.NEG and op in _EVEN:
+        if inner == _NEG and op in _EVEN:
             return self.unary(op, self._a[a])
         if inner == op and op in {Op.ABS, Op.NOT, Op.FLOOR, Op.CEIL}:
             return self._a[a] if op is Op.NOT else a
@@ -408,16 +410,16 @@ class ProgramBuilder:
             entries=dict(self._entries),
         )
 
-    def _binary(self, op: Op, a: int, b: int) -> int:
+    def _binary(self, op: int, a: int, b: int) -> int:
         rank = self._rank
         return self._intern(op, a, b, -1, max(rank[b], rank[a]))
 
-    def _intern(self, op: Op, a: int, b: int, c: int, rank: int) -> int:
-        key = (int(op), a, b, c)
+    def _intern(self, op: int, a: int, b: int, c: int, rank: int) -> int:
+        key = (op, a, b, c)
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = len(self._op)
-            self._op.append(key[0])
+            self._op.append(int(op))
             self._a.append(a)
             self._b.append(b)
             self._c.append(c)

@@ -29,6 +29,9 @@ _GROUPS: dict[Op, Group] = {
 }
 
 
+_LINEAR = frozenset({Op.ADD, Op.SUB, Op.NEG})
+
+
 class Kind(IntEnum):
     """How a result depends on a variable, from the simplest kind on; names as FMI has them in ``dependenciesKind``."""
 
@@ -126,6 +129,7 @@ class _Bits:
         reads: dict[int, _Reads] = {}
         blocks: dict[int, _Reads] = {}
         nodes, _ = needed(program, results)
+        operands = program.all_operands()
         for index in np.flatnonzero(nodes):
             node = int(index)
             op = Op(int(program.op[node]))
@@ -138,7 +142,7 @@ class _Bits:
                     blocks[block] = self._block(block, reads)
                 reads[node] = blocks[block]
             else:
-                reads[node] = self._node(op, [reads[operand] for operand in program.operands(node)])
+                reads[node] = self._node(op, [reads[operand] for operand in operands[node]])
         return reads
 
     def _factor(self, reads: _Reads) -> Kind:
@@ -150,7 +154,7 @@ class _Bits:
         return Kind.TUNABLE if not reads.any & ~self._parameters else Kind.DEPENDENT
 
     def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
-        if op in {Op.ADD, Op.SUB, Op.NEG}:
+        if op in _LINEAR:
             return _union(operands)
         if op is Op.MUL:
             x, y = operands

@@ -17,19 +17,16 @@ def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.boo
         program: Any.
         results: Nodes whose values are wanted.
     """
-    nodes = np.zeros(len(program), dtype=bool)
+    operands = program.all_operands()
+    wanted = bytearray(len(program))
+    for result in results:
+        wanted[result] = 1
+    for node in range(len(program) - 1, -1, -1):  # what uses a node comes after it
+        if wanted[node]:
+            for operand in operands[node]:
+                wanted[operand] = 1
+    nodes = np.frombuffer(wanted, dtype=np.uint8).astype(bool)
     blocks = np.zeros(len(program.blocks), dtype=bool)
-    stack = list(results)
-    while stack:
-        node = stack.pop()
-        if nodes[node]:
-            continue
-        nodes[node] = True
-        if program.op[node] != Op.BLOCK:
-            stack.extend(program.operands(node))
-        elif not blocks[program.a[node]]:
-            index = int(program.a[node])
-            blocks[index] = True
-            blocks[program.blocks[index].factor] = True
-            stack.extend(program.block_operands(index))
+    for index in np.unique(program.a[nodes & (program.op == Op.BLOCK)]):
+        blocks[[index, program.blocks[index].factor]] = True
     return nodes, blocks

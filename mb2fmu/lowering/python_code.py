@@ -12,8 +12,8 @@ A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` ther
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,10 @@ def print_function(
     return _Printer(program, name, nodes, hoist=hoist, chunk=chunk).text()
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+Emit = Callable[[str, str, Sequence[int], str], None]
+
+
+class _Statement(NamedTuple):
     """One line: ``target = text``, which reads the local names ``reads``; ``target`` may be a factor block."""
 
     target: str
@@ -75,6 +77,9 @@ class _Printer:
         self._results = results
         self._chunk = chunk
         self._tables: dict[tuple[int, int], str] = {}
+        self._operands = program.all_operands()
+        is_constant = np.flatnonzero(program.op == Op.CONSTANT)
+        self._literal = {int(node): literal(float(program.constants[program.a[node]])) for node in is_constant}
         self._nodes, self._blocks = needed(program, results)
         constant = parameter_only(program)
         is_leaf = np.isin(program.op, [int(op) for op in LEAVES])
@@ -99,9 +104,8 @@ class _Printer:
 
     def _handed_over(self) -> list[int]:
         """Hoisted nodes that something else, or a result, reads."""
-        program = self._program
         reading = np.flatnonzero(self._inner & ~self._hoisted)
-        wanted = {operand for node in reading for operand in program.operands(int(node)) if self._hoisted[operand]}
+        wanted = {operand for node in reading for operand in self._operands[node] if self._hoisted[operand]}
         wanted.update(node for node in self._results if self._hoisted[node])
         return sorted(wanted)
 
@@ -111,14 +115,14 @@ class _Printer:
         """In order: leaves and given values where they are first read, blocks before their first result."""
         statements: list[_Statement] = []
         done: set[str] = set()
-        program = self._program
+        program, literals = self._program, self._literal
 
-        def emit(target: str, text: str, reads: Sequence[int] = (), factor: str = "") -> None:
+        def emit(target: str, text: str, reads: Sequence[int], factor: str) -> None:
             for read in reads:
-                if program.op[read] != Op.CONSTANT and read in given and (local := f"v{read}") not in done:
+                if read not in literals and read in given and (local := f"v{read}") not in done:
                     done.add(local)
                     statements.append(_Statement(local, given[read], ()))
-            names = tuple(self._operand(read) for read in reads if program.op[read] != Op.CONSTANT)
+            names = tuple(f"v{read}" for read in reads if read not in literals)
             done.add(target)
             statements.append(_Statement(target, text, (*names, factor) if factor else names))
 
@@ -129,17 +133,15 @@ class _Printer:
                 self._emit_block(int(program.a[node]), done, emit)
                 emit(f"v{node}", f"b{program.a[node]}[{program.b[node]}]", (), f"b{program.a[node]}")
                 continue
-            reads = program.operands(node)
-            emit(f"v{node}", self._expression(node, op), reads)
+            emit(f"v{node}", self._expression(node, op), self._operands[node], "")
         for node in results:
-            if node in given and program.op[node] != Op.CONSTANT and f"v{node}" not in done:
+            if node in given and node not in literals and f"v{node}" not in done:
                 done.add(f"v{node}")
                 statements.append(_Statement(f"v{node}", given[node], ()))
         return statements
 
-    def _emit_block(self, index: int, done: set[str], emit: object) -> None:
+    def _emit_block(self, index: int, done: set[str], emit: Emit) -> None:
         program = self._program
-        assert callable(emit)
         if f"b{index}" in done:
             return
         block = program.blocks[index]
@@ -147,32 +149,32 @@ class _Printer:
         kind = factor.kind.removesuffix("_factor")
         if f"b{block.factor}" not in done:
             entries = self._tuple(factor.operands)
-            emit(f"b{block.factor}", f"{kind}_factor({factor.size}, {factor.name!r}, {entries})", factor.operands)
+            text = f"{kind}_factor({factor.size}, {factor.name!r}, {entries})"
+            emit(f"b{block.factor}", text, factor.operands, "")
         right = self._tuple(block.operands)
         emit(f"b{index}", f"{kind}_solve(b{block.factor}, {right})", block.operands, f"b{block.factor}")
 
     def _expression(self, node: int, op: Op) -> str:
         program = self._program
         a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
-        if op in OPERATOR:
-            return f"{self._operand(a)} {OPERATOR[op]} {self._operand(b)}"
+        operator = OPERATOR.get(op)
+        if operator:
+            return f"{self._operand(a)} {operator} {self._operand(b)}"
         if op is Op.NEG:
             return f"-{self._operand(a)}"
         if op is Op.TABLE:
             name = self._tables.setdefault((a, b), f"{self._name}_table_{a}_{b}")
             return f"table({name}, {self._operand(c)})"
-        return f"{RUNTIME_NAME[op]}({', '.join(self._operand(x) for x in program.operands(node))})"
+        return f"{RUNTIME_NAME[op]}({', '.join(self._operand(x) for x in self._operands[node])})"
 
     def _leaf(self, node: int) -> str:
         op = Op(int(self._program.op[node]))
         if op is Op.CONSTANT:
-            return self._operand(node)
+            return self._literal[node]
         return "t" if op is Op.TIME else f"{_LEAF[op]}[{self._program.a[node]}]"
 
     def _operand(self, node: int) -> str:
-        if self._program.op[node] == Op.CONSTANT:
-            return literal(float(self._program.constants[self._program.a[node]]))
-        return f"v{node}"
+        return self._literal.get(node) or f"v{node}"
 
     def _tuple(self, nodes: Sequence[int]) -> str:
         return f"({''.join(self._operand(node) + ', ' for node in nodes)})"
@@ -188,7 +190,7 @@ class _Printer:
         """Functions over a list ``w`` of the values that more than one of them, or the result, needs."""
         parts = [statements[i : i + self._chunk] for i in range(0, len(statements), self._chunk)]
         home = {s.target: i for i, part in enumerate(parts) for s in part}
-        final = list(dict.fromkeys(self._operand(n) for n in results if self._program.op[n] != Op.CONSTANT))
+        final = list(dict.fromkeys(f"v{node}" for node in results if node not in self._literal))
         read_by = [dict.fromkeys(read for s in part for read in s.reads) for part in parts]
         shared = [r for i, reads in enumerate(read_by) for r in reads if home[r] != i]
         slot = {target: i for i, target in enumerate(dict.fromkeys([*shared, *final]))}
@@ -207,13 +209,12 @@ class _Printer:
 
 def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
     """Mask of the nodes that depend on parameters only (numbers included)."""
-    mask = np.zeros(len(program), dtype=bool)
-    for node, op in enumerate(program.op):
-        if op in LEAVES:
-            mask[node] = op in (Op.CONSTANT, Op.PARAMETER)
-        else:
-            mask[node] = all(mask[operand] for operand in program.operands(node))
-    return mask
+    mask = np.isin(program.op, [Op.CONSTANT, Op.PARAMETER]).tolist()
+    leaf = np.isin(program.op, [int(op) for op in LEAVES]).tolist()
+    for node, operands in enumerate(program.all_operands()):
+        if not leaf[node]:
+            mask[node] = all(mask[operand] for operand in operands)
+    return np.array(mask, dtype=bool)
 
 
 def literal(value: float) -> str:
