@@ -61,7 +61,7 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     settled, more = _settle_points(draft, derived, samples, user_velocities)
     faults += more
     if not faults:
-        faults += _mass_faults(settled, samples) + _start_faults(settled)
+        faults += _mass_faults(settled, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return settled
@@ -237,6 +237,30 @@ def _mass_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
     names = [u.name for u, share in zip(m.u, np.abs(worst), strict=True) if share > 0.1 * np.max(np.abs(worst))]
     what = f"the mass matrix is singular or not positive definite: {', '.join(names)} moves no mass and no inertia"
     return [Fault(what, remedy="give mass or inertia (not zero, not negative) to what these speeds move")]
+
+
+def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
+    """Unknown forces must do no work on the motion, and the auxiliary speeds must determine them."""
+    count, n = len(m.constraint_forces), len(m.u)
+    if not count:
+        return []
+    numeric = NumericMechanism(m)
+    columns = []
+    for sample in samples:
+        _move(numeric, sample, on_constraints=True)
+        base = numeric.generalized_forces([0.0] * count)
+        columns.append(np.array([numeric.generalized_forces(list(unit)) - base for unit in np.eye(count)]))
+    faults = []
+    for i, symbol in enumerate(m.constraint_forces):
+        moved = max(float(np.max(np.abs(column[i, :n]))) for column in columns)
+        if moved > TOLERANCE:
+            what = f"{symbol} is declared a constraint force, but it moves the mechanism"
+            faults.append(Fault(what, remedy="apply it at a point or frame that only auxiliary speeds move"))
+    if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):
+        names = ", ".join(map(str, m.constraint_forces))
+        what = f"the auxiliary speeds do not determine {names}"
+        faults.append(Fault(what, remedy="give each unknown force an auxiliary speed along it"))
+    return faults
 
 
 def _start_faults(m: Mechanism) -> list[Fault]:

@@ -134,3 +134,27 @@ def test_velocity_constraint_that_is_not_linear_is_refused():
     model.mechanics = Parts(**{**{k: getattr(parts, k) for k in parts.__slots__}, "velocity_constraints": quadratic})
     with pytest.raises(MechanismError, match="not linear"):
         mechanism_of(model)
+
+
+def test_constraint_force_that_moves_the_mechanism_is_refused():
+    q, u, push = me.dynamicsymbols("q u push")
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    P = O.locatenew("P", q * N.x)
+    slider = me.Particle("slider", P, sm.Symbol("m"))
+    side = me.dynamicsymbols("side")
+    P.set_vel(N, u * N.x + side * N.y)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[q],
+        u=[u],
+        kinematic_equations=[q.diff() - u],
+        bodies=[slider],
+        loads=[(P, push * N.x)],
+        u_auxiliary=[side],
+    )
+    model = model_of("Slider", parts, [q], [u], m=1.0)
+    model.constraint_force(push)
+    with pytest.raises(MechanismError, match="push is declared a constraint force"):
+        mechanism_of(model)
