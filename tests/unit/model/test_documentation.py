@@ -1,0 +1,60 @@
+"""docs/models.md says what is true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import units
+from mb2fmu.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model import Model, check
+
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+
+
+@pytest.fixture(scope="module")
+def text():
+    return PAGE.read_text(encoding="utf-8")
+
+
+def test_the_example_is_a_good_model(text):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, str(PAGE), "exec"), names)
+    definition = check(names["pendulum"]())
+    assert [output.name for output in definition.outputs] == ["bob", "torque_of_gravity"]
+    assert names["brake"].has(names["u"])
+
+
+def test_all_supported_functions_are_listed(text):
+    for function, meaning in SUPPORTED_FUNCTIONS.items():
+        assert f"| `{function}` | {meaning} |" in text
+
+
+def test_all_units_are_listed(text):
+    listed = {
+        "with": re.search(r"- with prefixes from `a` to `E`: (.*)", text).group(1).split(),
+        "without": re.search(r"- without: (.*)", text).group(1).split(),
+    }
+    assert listed["with"] == list(units._PREFIXED)
+    assert listed["without"] == list(units._PLAIN)
+
+
+def test_units_in_the_text_are_units(text):
+    section = text.partition("## Units")[2].partition("## Functions")[0]
+    shown = re.findall(r"`([^`]+)`", section.partition("- with prefixes")[0])
+    assert len(shown) > 7
+    for unit in shown[2:]:
+        units.parse_unit(unit)
+
+
+def test_every_output_call_is_documented(text):
+    calls = [name for name in vars(Model) if name.startswith("output_")]
+    assert len(calls) > 10
+    assert all(f"`{name}(" in text for name in calls)
+
+
+def test_every_declaration_is_documented(text):
+    calls = ["parameter", "input", "coordinate", "speed", "state", "constraint_force", "potential_energy", "experiment"]
+    assert all(hasattr(Model, name) for name in calls)
+    assert [name for name in calls if f"`model.{name}(" not in text] == []
