@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import keyword
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from mb2fmu import __version__
-from mb2fmu.errors import Fault, Mb2FmuError, ModelError
+from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -97,7 +95,7 @@ def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
     if wrong:
-        raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set N=4")
+        raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set n=4")
     return {name: value for name, _, value in pairs}
 
 
@@ -119,7 +117,7 @@ _set = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_assignments,
-    help="Argument of the model function, e.g. --set N=4. May be repeated.",
+    help="Argument of the model function, e.g. --set n=4. May be repeated.",
 )
 _method = click.option(
     "--method",
@@ -191,6 +189,7 @@ def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, 
     """Prints a verdict and where to find what was written; ends with exit code 0 or 1."""
     from rich.console import Console
 
+    from mb2fmu import pipeline
     from mb2fmu.report.terminal import verdict_blocks
 
     to_stdout = json_file is not None and str(json_file) == "-"
@@ -199,7 +198,7 @@ def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, 
         if to_stdout:
             click.echo(text, nl=False)
         else:
-            json_file.write_text(text, encoding="utf-8")
+            pipeline.write(json_file, text.encode())
     if not to_stdout:
         console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
         for block in verdict_blocks(result, console.width):
@@ -242,7 +241,7 @@ def run(
     \b
     Examples:
       mb2fmu run models/double_pendulum.py
-      mb2fmu run models/n_link_pendulum.py --set N=4 --method tmt -o /tmp/four
+      mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o /tmp/four
     """
     from mb2fmu import pipeline
 
@@ -331,7 +330,7 @@ def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, s
     with _Progress() as progress:
         validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
     if report:
-        report.write_bytes(pipeline.report(validated))
+        pipeline.write(report, pipeline.report(validated))
     _show(validated.result, json_file, {"report": report} if report else {})
 
 
@@ -390,25 +389,9 @@ def new(name: str, folder: Path) -> None:
     Example:
       mb2fmu new swing && mb2fmu run models/swing.py
     """
-    from jinja2 import Environment, StrictUndefined
+    from mb2fmu.model.template import write_template
 
-    if not name.isidentifier() or keyword.iskeyword(name) or not name.isascii():
-        raise ModelError(
-            "no model was written:",
-            [Fault("a model's name is a Python identifier: letters, digits and _", name, "for example: my_robot")],
-        )
-    path = folder / f"{name}.py"
-    template = resources.files("mb2fmu.model").joinpath("templates/new_model.py.jinja").read_text(encoding="utf-8")
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 (Python, not HTML)
-    title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(environment.from_string(template).render(name=name, title=title))
-    except FileExistsError:
-        raise ModelError(
-            "no model was written:", [Fault("is there already", str(path), "choose another name, or another -o DIR")]
-        ) from None
+    path = write_template(name, folder)
     click.echo(f"{path}: run it with: mb2fmu run {path}")
 
 

@@ -371,13 +371,25 @@ def run(
     with stage("pack"):
         package.pack(built.core.joined(FileTree({"documentation/index.html": inside})), exported.path)
     page = exported.path.with_suffix(".html")
-    page.write_bytes(_page(validated, derivation.equations, built.interface, timings=stage.timings))
+    write(page, _page(validated, derivation.equations, built.interface, timings=stage.timings))
     return Finished(exported, validated, page, stage.timings)
 
 
 def report(validated: Validated) -> bytes:
     """The page of a unit of which only the verdict is known."""
     return _page(validated, validated.reference_equations, None, timings=validated.timings)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a result beside a unit.
+
+    Raises:
+        PackageError: If the file cannot be written.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise _not_written(path, error) from error
 
 
 def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
@@ -422,9 +434,13 @@ def _folder(path: Path | str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        fault = Fault(error.strerror or str(error), str(folder), "choose a folder that can be written")
-        raise PackageError("nothing was written:", [fault]) from error
+        raise _not_written(folder, error) from error
     return folder
+
+
+def _not_written(path: Path, error: OSError) -> PackageError:
+    fault = Fault(error.strerror or str(error), str(path), "choose a folder that is there and can be written")
+    return PackageError("the result was not written:", [fault])
 
 
 def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: _Stopwatch) -> tuple[ModelDefinition, Mechanism]:

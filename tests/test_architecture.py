@@ -1,0 +1,109 @@
+"""The arrows between the stages, and where the world outside may be touched."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "mb2fmu"
+
+# The stages that exist for disk, clock, subprocesses and environment. Templates are package data, read by resources.
+WORLDLY = (
+    "toolchain",
+    "package",
+    "validation",
+    "cli.py",
+    "__main__.py",
+    "pipeline.py",
+    "model/loading.py",
+    "model/template.py",
+)
+# What runs inside of a unit is shipped, not run here.
+SHIPPED = ("emit/python/runtime",)
+OUTSIDE = {"os", "subprocess", "shutil", "tempfile", "time", "datetime", "socket", "random", "uuid.uuid1", "platform"}
+TOUCHING = {
+    "open",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "mkdir",
+    "unlink",
+    "exists",
+    "is_file",
+    "iterdir",
+}
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "core", "misc"}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def pure_modules() -> list[Path]:
+    return [path for path in modules() if not path.relative_to(PACKAGE).as_posix().startswith((*WORLDLY, *SHIPPED))]
+
+
+def touches(tree: ast.AST) -> Iterator[str]:
+    """What a module uses of the world outside."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name.partition(".")[0] in OUTSIDE)
+            case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] in OUTSIDE:
+                yield module
+            case ast.Call(func=ast.Name(id="open")):
+                yield "open"
+            case ast.Call(func=ast.Attribute(attr=attribute, value=value)) if attribute in TOUCHING:
+                if "resources.files(" not in ast.unparse(value):
+                    yield attribute
+            case _:
+                pass
+
+
+def test_imports_follow_the_arrows() -> None:
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("path", pure_modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_pure_stages_touch_nothing_outside(path: Path) -> None:
+    """Disk, clock, subprocesses and environment belong to the stages that exist for them."""
+    assert sorted(set(touches(ast.parse(path.read_text())))) == []
+
+
+def test_the_probe_finds_what_it_looks_for() -> None:
+    code = "import os.path\nfrom time import sleep\nopen('x')\npath.read_text()\nresources.files('x').joinpath('y').read_text()"
+    assert sorted(touches(ast.parse(code))) == ["open", "os.path", "read_text", "time"]
+
+
+def test_no_drawer_for_everything() -> None:
+    named = {path.stem for path in modules()} | {path.name for path in PACKAGE.rglob("*") if path.is_dir()}
+    assert named & FORBIDDEN_NAMES == set()
+
+
+@pytest.mark.parametrize("stage", sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()))
+def test_every_stage_says_what_it_does(stage: str) -> None:
+    """Input, output, promises, and what it must not do."""
+    docstring = ast.get_docstring(ast.parse((PACKAGE / stage / "__init__.py").read_text())) or ""
+    for word in ("Input", "Output", "Promises", "ust not"):
+        assert word in docstring, f"{stage}: {word} is missing"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_files_and_functions_stay_readable(path: Path) -> None:
+    """At most 500 lines in a file, 80 in a function beside its docstring."""
+    text = path.read_text()
+    assert text.count("\n") <= 500
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            docstring = len((ast.get_docstring(node) or "").splitlines())
+            assert (node.end_lineno or 0) - node.lineno - docstring < 80, node.name
