@@ -1,0 +1,42 @@
+"""What the backends print for a program written by hand, against stored files.
+
+``MB2FMU_UPDATE_GOLDENS=1 pytest tests/golden`` writes the files afresh; look at the difference before committing it.
+"""
+
+import difflib
+import os
+from pathlib import Path
+
+import pytest
+from golden.handwritten import pendulum_interface, pendulum_program
+
+from mb2fmu.emit import python, xml
+from mb2fmu.interface.description import SolverSettings
+
+STORED = Path(__file__).parent / "stored"
+GENERATED = ("entries.py", "unit.py")
+
+
+def printed(solver):
+    """Generated files by short name; the token stays in them: it follows from the interface."""
+    interface = pendulum_interface(f"Pendulum{solver.kind.title()}", solver=solver)
+    sources = python.emit(pendulum_program(), interface)
+    files = {path.split("/")[-1]: sources[path] for path in sources if path.endswith(GENERATED)}
+    (script,) = (path for path in sources if "/" not in path)
+    files["script.py"] = sources[script]
+    return {**files, "modelDescription.xml": xml.emit(interface)["modelDescription.xml"]}
+
+
+@pytest.mark.parametrize("kind", ["explicit", "implicit"])
+def test_printed_files_are_as_stored(kind):
+    folder = STORED / kind
+    files = printed(SolverSettings(kind, 1e-6))
+    if os.environ.get("MB2FMU_UPDATE_GOLDENS"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / f"{name}.txt").write_bytes(content)
+    assert {f"{name}.txt" for name in files} == {file.name for file in folder.iterdir()}
+    for name, content in files.items():
+        stored = (folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        difference = list(difflib.unified_diff(stored, content.decode().splitlines(), "stored", "printed", lineterm=""))
+        assert not difference, "\n".join([name, *difference])
