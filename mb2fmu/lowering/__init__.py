@@ -1,4 +1,18 @@
-"""Lowering: EquationsOfMotion → Program.
+"""Lowering: EquationsOfMotion → Program, and what can be asked of a Program.
+
+Entry points of a lowered program (labels in brackets):
+
+    prepare           calculated parameters; reads parameters only [their names]
+    position          outputs that need q and t [output names]
+    velocity          outputs that need u too [output names]
+    acceleration      outputs that need u' or constraint forces [output names]
+    outputs           all outputs in declared order [output names]
+    dependent_speeds  speeds that follow from the velocity constraints [names]
+    rhs               x' in the order q, independent u, z [state names]
+    accelerations     u' of all speeds [names]
+    energy            as far as known [kinetic, potential, power]
+    equations         for people and tests [M[i,j] row by row, f[i]]
+    forward, inverse  on request: u' for added generalized forces, and forces for given u'
 
 Promises: equal subexpressions are computed once; nothing is evaluated that the asked results do not need (a position
 costs no linear solve); numbers stay exact until rounded once; the same equations give the same program, whatever
@@ -7,8 +21,22 @@ costs no linear solve); numbers stay exact until rounded once; the same equation
 Must not: know FMI, printers of other languages, or how the equations were formed; no SymPy object leaves this stage.
 """
 
+from mb2fmu.lowering.dependencies import Dependency, Kind, dependencies, operation_count
+from mb2fmu.lowering.differentiation import Jacobian, differentiate_forward, jacobian
 from mb2fmu.lowering.evaluation import Evaluator, evaluator
 from mb2fmu.lowering.lower import lower
 from mb2fmu.lowering.python_code import print_function
 
-__all__ = ["Evaluator", "evaluator", "lower", "print_function"]
+__all__ = [
+    "Dependency",
+    "Evaluator",
+    "Jacobian",
+    "Kind",
+    "dependencies",
+    "differentiate_forward",
+    "evaluator",
+    "jacobian",
+    "lower",
+    "operation_count",
+    "print_function",
+]
