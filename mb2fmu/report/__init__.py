@@ -11,6 +11,7 @@ Must not: judge (the verdict and every bound come with the result), simulate, ev
 """
 
 from mb2fmu.report.content import Provenance
+from mb2fmu.report.figure import figure
 from mb2fmu.report.render import render
 
-__all__ = ["Provenance", "render"]
+__all__ = ["Provenance", "figure", "render"]

@@ -17,6 +17,8 @@ Scale = Literal["linear", "log"]
 _NARROWEST = 1e-4
 # Values this much below the largest are drawn on the lower edge of a logarithmic axis.
 _DECADES = 14
+# A signal keeps this part of a decade from the edges of a logarithmic axis.
+_ROOM = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,20 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis
     return Axis("linear", low, high, ticks, factor)
 
 
-def log_axis(values: Samples, *, about: int = 4) -> Axis:
-    """A logarithmic axis over whole decades that shows all positive ``values`` (at most the upper fourteen decades)."""
-    positive = values[np.isfinite(values) & (values > 0)]
-    top = math.ceil(math.log10(float(positive.max())) - 1e-9) if positive.size else 0
-    bottom = math.floor(math.log10(float(positive.min())) + 1e-9) if positive.size else -1
+def log_axis(*signals: Samples, about: int = 4) -> Axis:
+    """A logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
+
+    Args:
+        signals: What is to be shown; each may be empty. Where an error crosses zero, its logarithm dives: what only one
+            in a hundred samples of a signal reaches is drawn on the lower edge.
+        about: How many ticks are wanted, roughly.
+    """
+    positive = [s[np.isfinite(s) & (s > 0)] for s in signals]
+    positive = [s for s in positive if s.size]
+    top = max((math.ceil(math.log10(float(s.max())) + _ROOM) for s in positive), default=0)
+    bottom = min((math.floor(math.log10(float(np.quantile(s, 0.01))) - _ROOM) for s in positive), default=top - 1)
+    top = min(max(top, -306), 308)
     bottom = min(max(bottom, top - _DECADES, -307), top - 1)
-    top = min(max(top, bottom + 1), 308)
     stride = max(1, math.ceil((top - bottom) / about))
     ticks = tuple((10.0**k, power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
     return Axis("log", 10.0**bottom, 10.0**top, ticks)

@@ -139,8 +139,9 @@ class _Frame:
 
 
 def _axis(panel: Panel) -> Axis:
-    values = np.concatenate([line.y for line in panel.lines])
-    return log_axis(np.abs(values)) if panel.scale == "log" else linear_axis(values)
+    if panel.scale == "log":
+        return log_axis(*(np.abs(line.y) for line in panel.lines))
+    return linear_axis(np.concatenate([line.y for line in panel.lines]))
 
 
 def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None) -> Iterator[str]:

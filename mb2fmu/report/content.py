@@ -151,6 +151,7 @@ class Page:
     picture: Markup
     drawing: str
     errors: tuple[ErrorRow, ...]
+    errors_text: str
     groups: tuple[FigureGroup, ...]
     invariants: tuple[ErrorRow, ...]
     balances: FigureGroup
@@ -160,4 +161,5 @@ class Page:
     equations_text: str
     variables: tuple[VariableRow, ...]
     facts_of_proof: Mapping[str, str]
+    timings: Mapping[str, str]
     provenance: Provenance

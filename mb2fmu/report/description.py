@@ -13,7 +13,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
-from mb2fmu.variables import Quantity
+from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 
 _METHODS = {
     "kane": "Kane's method",
@@ -54,8 +54,8 @@ def model_facts(definition: ModelDefinition, equations: EquationsOfMotion) -> tu
 def equations_text(equations: EquationsOfMotion) -> str:
     """One paragraph before the equations."""
     return (
-        f"Formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time; "
-        "names with an index beyond the model's own are intermediates or entries listed below their matrix."
+        f"Formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time. Entries too long for "
+        "their matrix are listed below it; what has a name of its own is among the intermediates."
     )
 
 
@@ -129,7 +129,7 @@ def _solver(definition: ModelDefinition) -> str:
 
 def _symbols(definition: ModelDefinition) -> dict[str, str]:
     """Variable → name of its symbol in the equations."""
-    records = (
+    records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
         *definition.parameters,
         *definition.inputs,
         *definition.coordinates,
@@ -162,6 +162,6 @@ def _role(variable: FmuVariable) -> str:
 
 def _bounds(record: FmuVariable | Quantity) -> str:
     low, high = record.minimum, record.maximum
-    if low is None and high is None:
-        return ""
-    return f"{'' if low is None else plain(low)} … {'' if high is None else plain(high)}".strip()
+    if low is not None and high is not None:
+        return f"{plain(low)} … {plain(high)}"
+    return f"≥ {plain(low)}" if low is not None else f"≤ {plain(high)}" if high is not None else ""

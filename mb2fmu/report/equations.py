@@ -12,12 +12,14 @@ from markupsafe import Markup, escape
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
 from mb2fmu.report.mathml import MathML, identifier
 
-# An entry with up to INLINE operations stands in its matrix; up to LISTED it stands on a line of its own; a longer one
-# is counted. Matrices over DIMENSION rows and lists over LENGTH lines are not for reading either.
-INLINE = 12
+# A row of a matrix holds entries of INLINE operations on the average, longer ones stand below it; what has more than
+# LISTED operations is counted only; sums over WHOLE operations may be broken between their terms. Matrices over
+# DIMENSION rows and lists over LENGTH lines are not for reading either.
+INLINE = 36
 LISTED = 150
+WHOLE = 16
 DIMENSION = 8
-LENGTH = 60
+LENGTH = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class EquationBlock:
         title: What they say.
         lines: One displayed formula each.
         note: What has been left out, and how large it is; may be empty.
+        dense: True: many short lines, which may stand in columns.
     """
 
     title: str
     lines: tuple[Markup, ...]
     note: str = ""
+    dense: bool = False
 
 
 class Operations:
@@ -60,16 +64,16 @@ class Operations:
 
 
 def equation_blocks(equations: EquationsOfMotion) -> tuple[EquationBlock, ...]:
-    """All that the equations of motion consist of, in the order in which it is evaluated."""
+    """All that the equations of motion consist of: what matters first, what it is made of last."""
     writer = _Writer(equations)
     blocks = [
         writer.kinematics(),
-        writer.calculated_parameters(),
-        writer.intermediates(),
-        writer.dynamics(),
         writer.constraints(),
+        writer.dynamics(),
         writer.auxiliary(),
         writer.energies(),
+        writer.calculated_parameters(),
+        writer.intermediates(),
     ]
     return tuple(block for block in blocks if block.lines or block.note)
 
@@ -99,7 +103,7 @@ class _Writer:
         lines = [line for item in items[:LENGTH] for line in self._intermediate(item)]
         hidden = len(items) - len(items[:LENGTH])
         note = f"{hidden} further intermediates are not shown." if hidden else ""
-        return EquationBlock("Intermediates", tuple(lines), note)
+        return EquationBlock("Intermediates, in order of evaluation", tuple(lines), note, dense=True)
 
     def dynamics(self) -> EquationBlock:
         d = self.equations.dynamics
@@ -107,24 +111,21 @@ class _Writer:
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
         entries = M.rows * M.cols
         total = self.count.of(*M, *f)
-        size = (
-            f"M has {M.rows} × {M.cols} entries; M and f written out have {total:,} operations"
-            f" ({self.equations.method})."
-        )
+        size = f"M has {M.rows} × {M.cols} entries; M and f written out have {total:,} operations."
         if max(M.shape) > DIMENSION:
             return EquationBlock("Dynamics: M u̇ = f", (), f"{size} Too many to be read here.")
         alone = entries == 1
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
         vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
-        whole = (
-            self.print.matrix(matrix)
-            + self.print.matrix([[s] for s in speeds])
-            + "<mo>=</mo>"
-            + self.print.matrix(vector)
+        whole = _pieces(
+            [
+                self.print.matrix(matrix) + self.print.matrix([[s] for s in speeds]),
+                "<mo>=</mo>" + self.print.matrix(vector),
+            ]
         )
         lines, note = self._rows([*listed, *forces])
-        return EquationBlock("Dynamics: M u̇ = f", (_display(whole), *lines), f"{size} {note}".strip())
+        return EquationBlock("Dynamics: M u̇ = f", (whole, *lines), f"{size} {note}".strip())
 
     def constraints(self) -> EquationBlock:
         zero = "<mn>0</mn>"
@@ -147,11 +148,9 @@ class _Writer:
         if isinstance(item, Assignment):
             yield self._line(self.print.expression(item.symbol), item.expression)
             return
-        yield _display(
-            "<mrow>"
-            + "<mo>,</mo>".join(self.print.expression(s) for s in item.unknowns[:LENGTH])
-            + f"<mtext> from a linear system of {item.matrix.rows} equations: {escape(item.name)}</mtext></mrow>"
-        )
+        unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
+        size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
+        yield _pieces([*unknowns, size])
 
     def _entries(
         self, matrix: Any, name: str, *, alone: bool, symmetric: bool
@@ -162,14 +161,12 @@ class _Writer:
             row = []
             for j in range(matrix.cols):
                 entry = matrix[i, j]
-                if self.count.of(entry) <= (LISTED if alone else INLINE):
+                if self.count.of(entry) <= (WHOLE if alone else INLINE // matrix.cols):
                     row.append(self.print.expression(entry))
                     continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
-                index = (
-                    f"{a + 1}" if matrix.cols == 1 else f"{a + 1}{b + 1}" if matrix.cols < 10 else f"{a + 1},{b + 1}"
-                )
-                label = f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
+                index = f"{a + 1}" if matrix.cols == 1 else f"{a + 1}{b + 1}"
+                label = f"<mi>{name}</mi>" if alone else f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
                 row.append(label)
                 if (a, b) == (i, j):
                     listed.append((label, entry))
@@ -183,14 +180,20 @@ class _Writer:
         return lines, f"{hidden} further lines are not shown." if hidden else ""
 
     def _line(self, left: str, right: Any) -> Markup:
+        """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
         operations = self.count.of(right)
-        text = self.print.expression(right) if operations <= LISTED else f"<mtext>{operations:,} operations</mtext>"
-        return _display(f"<mrow>{left}<mo>=</mo>{text}</mrow>")
+        if operations > LISTED:
+            return _pieces([f"{left}<mo>=</mo><mtext>{operations:,} operations</mtext>"])
+        if operations <= WHOLE or not right.is_Add:
+            return _pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
+        return _pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])
+
+
+def _pieces(texts: Iterable[str]) -> Markup:
+    """Formulas side by side, between which the line may be broken. Names in them went through escape in mathml.py."""
+    pieces = (f'<math displaystyle="true"><mrow>{text}</mrow></math>' for text in texts)
+    return Markup(" ".join(pieces))  # noqa: S704
 
 
 def _derivative(symbol: Any) -> str:
     return identifier(str(symbol.name), dots=1)
-
-
-def _display(text: str) -> Markup:
-    return Markup(f'<math display="block">{text}</math>')  # noqa: S704 (names went through escape in mathml.py)

@@ -57,6 +57,18 @@ class MathML:
         """One ``mrow`` for a scalar expression."""
         return f"<mrow>{self._print(sm.sympify(expression))[0]}</mrow>"
 
+    def terms(self, expression: Any) -> list[str]:
+        """The terms of a sum, each with its sign (the first one without a plus)."""
+        pieces = []
+        for k, term in enumerate(expression.as_ordered_terms()):
+            negative = bool(term.as_coeff_Mul()[0].is_negative)
+            # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.
+            sign = (
+                "<mo>−</mo>" if negative and not k else f'<mo form="infix">{"−" if negative else "+"}</mo>' if k else ""
+            )
+            pieces.append(sign + self._within(-term if negative else term, _PRODUCT))
+        return pieces
+
     def matrix(self, entries: list[list[str]]) -> str:
         """A table of entries that are MathML already; the style sheet draws its brackets, as fonts often cannot."""
         rows = "".join(f"<mtr>{''.join(f'<mtd>{entry}</mtd>' for entry in row)}</mtr>" for row in entries)
@@ -92,12 +104,7 @@ class MathML:
         return identifier(str(e.name)), _ATOM
 
     def _sum(self, e: Any) -> _TEXT:
-        text = ""
-        for k, term in enumerate(e.as_ordered_terms()):
-            negative = bool(term.as_coeff_Mul()[0].is_negative)
-            sign = "<mo>−</mo>" if negative else "<mo>+</mo>" if k else ""
-            text += sign + self._within(-term if negative else term, _PRODUCT)
-        return text, _SUM
+        return "".join(self.terms(e)), _SUM
 
     def _product(self, e: Any) -> _TEXT:
         coefficient, rest = e.as_coeff_Mul()
@@ -152,6 +159,11 @@ class MathML:
             return identifier(name), _ATOM
         return f"{_function_name(name)}{_APPLY}{self._arguments(e)}", _POWER
 
+    def _extreme(self, e: Any) -> _TEXT:
+        """Maximum or minimum: their arguments have no order of their own."""
+        arguments = (self._print(argument)[0] for argument in sorted(e.args, key=sm.default_sort_key))
+        return f"<mi>{e.func.__name__.lower()}</mi>{_APPLY}{_parenthesized('<mo>,</mo>'.join(arguments))}", _POWER
+
     def _arguments(self, e: Any) -> str:
         """Parentheses are left out around a single name: sin θ."""
         if len(e.args) == 1 and e.args[0].is_Symbol and e.func in (sm.sin, sm.cos, sm.tan):
@@ -181,7 +193,8 @@ class MathML:
         if isinstance(e, sm.Not):
             return f"<mo>¬</mo>{self._within(e.args[0], _ATOM)}", _POWER
         sign = {"And": "∧", "Or": "∨"}.get(e.func.__name__, e.func.__name__)
-        return f"<mo>{escape(sign)}</mo>".join(self._within(argument, _ATOM) for argument in e.args), _SUM
+        parts = sorted(e.args, key=sm.default_sort_key)
+        return f"<mo>{escape(sign)}</mo>".join(self._within(argument, _ATOM) for argument in parts), _SUM
 
     def _derivative(self, e: Any) -> _TEXT:
         return _dotted(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
@@ -237,8 +250,8 @@ _PRINTERS: dict[type, Callable[[MathML, Any], _TEXT]] = {
     sm.Mul: MathML._product,  # noqa: SLF001
     sm.Pow: MathML._power,  # noqa: SLF001
     sm.Function: MathML._function,  # noqa: SLF001
-    sm.Max: MathML._function,  # noqa: SLF001
-    sm.Min: MathML._function,  # noqa: SLF001
+    sm.Max: MathML._extreme,  # noqa: SLF001
+    sm.Min: MathML._extreme,  # noqa: SLF001
     sm.Abs: MathML._absolute,  # noqa: SLF001
     sm.exp: MathML._exponential,  # noqa: SLF001
     sm.Piecewise: MathML._cases,  # noqa: SLF001

@@ -38,8 +38,16 @@ def exact(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """A declared number (a start value, a bound) as it was written: ``9.81``, ``0.1``, ``1e-06``, ``2``."""
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else repr(value)
+    """A declared number (a start value, a bound) with all its digits: ``9.81``, ``0.1``, ``10⁻⁶``, ``2``, ``−1.5``."""
+    if not math.isfinite(value):
+        return short(value)
+    if value.is_integer() and abs(value) < 1e6:
+        return f"{value:.0f}".replace("-", MINUS)
+    mantissa, _, exponent = repr(value).partition("e")
+    if not exponent:
+        return mantissa.replace("-", MINUS)
+    power = power_of_ten(int(exponent))
+    return power if mantissa == "1" else f"{mantissa.replace('-', MINUS)}·{power}"
 
 
 def _trimmed(text: str) -> str:

@@ -27,7 +27,7 @@ def picture(diagram: str, alternative: str) -> Markup:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError:
         return Markup()
-    if root.tag != _SVG:
+    if root.tag != _SVG or root.getroottree().docinfo.doctype:  # a document type can declare entities
         return Markup()
     data = base64.b64encode(etree.tostring(root)).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(alternative), data)

@@ -8,6 +8,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.report import description, results
 from mb2fmu.report.content import Page, Provenance
 from mb2fmu.report.equations import equation_blocks
+from mb2fmu.report.numbers import short
 from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
 from mb2fmu.validation.result import ValidationResult
@@ -42,6 +43,7 @@ def render(
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=results.error_rows(result),
+        errors_text=results.errors_text(result),
         groups=results.trajectory_groups(
             result, description.texts(definition, equations), {record.name: record.unit for record in definition.inputs}
         ),
@@ -55,6 +57,7 @@ def render(
         if interface
         else description.declared_rows(definition),
         facts_of_proof=results.provenance_facts(result),
+        timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
     )
     return print_page(page)

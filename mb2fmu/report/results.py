@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ import numpy as np
 from mb2fmu.report.chart import Chart, Line, Panel, draw
 from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
 from mb2fmu.report.numbers import exact, plain, short
+from mb2fmu.validation.compare import FACTOR
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
-_KINDS = {"coordinate": "Coordinates", "speed": "Speeds", "state": "Auxiliary states", "output": "Outputs"}
+_MOTION = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}
 # With more charts than this in a page, lines are thinned to half as many pixel columns.
 _MANY = 24
 _DEFECT = "step defect of "
@@ -66,6 +66,16 @@ def error_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     )
 
 
+def errors_text(result: ValidationResult) -> str:
+    """What the errors are held against."""
+    tolerance = plain(result.reference.conditions.tolerance)
+    return (
+        f"Bound: {plain(FACTOR)} · tolerance ({tolerance}) · the larger of the variable's range and its sensitivity "
+        "to the start, plus twice the reference's own uncertainty, plus round-off. Each error is shown where it is "
+        "largest in relation to its bound; the worst variable stands first."
+    )
+
+
 def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     """One row per invariant, in the result's order."""
     return tuple(
@@ -81,7 +91,6 @@ def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
             when=_number(i.at),
             verdict=i.verdict,
             state=_STATES[i.verdict],
-            remark=i.formula,
         )
         for i in result.invariants
     )
@@ -90,7 +99,7 @@ def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
 def trajectory_groups(
     result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]
 ) -> tuple[FigureGroup, ...]:
-    """FMU over reference and error under bound, one chart per variable, grouped by kind and unit; then the inputs.
+    """FMU over reference and error under bound, one chart per variable: the motion, the outputs; then the inputs.
 
     Args:
         result: Of the validation.
@@ -98,13 +107,21 @@ def trajectory_groups(
         units: Input → its unit.
     """
     columns = _columns(len(result.variables))
-    numbered = list(enumerate(result.variables))
-    groups = []
-    for (kind, unit), members in groupby(sorted(numbered, key=_place), key=lambda item: (item[1].kind, item[1].unit)):
-        figures = tuple(_comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns) for k, v in members)
-        groups.append(FigureGroup(_KINDS[kind] + ("" if unit == "1" else f" in {unit}"), "", figures))
-    inputs = _inputs(result, texts, units)
-    return (*groups, inputs) if inputs.figures else tuple(groups)
+    motion: list[Figure] = []
+    outputs: list[Figure] = []
+    for k, v in enumerate(result.variables):
+        figure = _comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns)
+        (motion if v.kind in _MOTION else outputs).append(figure)
+    kinds = {v.kind for v in result.variables}
+    title = " and ".join(
+        ", ".join(text for kind, text in _MOTION.items() if kind in kinds).rsplit(", ", 1)
+    ).capitalize()
+    groups = [
+        FigureGroup(title, "", tuple(motion)),
+        FigureGroup("Outputs", "", tuple(outputs)),
+        _inputs(result, texts, units),
+    ]
+    return tuple(group for group in groups if group.figures)
 
 
 def balances(result: ValidationResult) -> FigureGroup:
@@ -118,7 +135,9 @@ def balances(result: ValidationResult) -> FigureGroup:
     defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
     if defects:
         figures.append(_defects(defects, time))
-    return FigureGroup("Balances and residuals", "", tuple(figures))
+    formulas = dict.fromkeys((_kind(i), i.formula) for i in result.invariants)
+    text = " ".join(f"{kind.capitalize()}: {formula}." for kind, formula in formulas)
+    return FigureGroup("Balances and residuals", text, tuple(figures))
 
 
 def reference_text(result: ValidationResult) -> str:
@@ -149,9 +168,8 @@ def provenance_facts(result: ValidationResult) -> dict[str, str]:
     return facts
 
 
-def _place(item: tuple[int, VariableResult]) -> tuple[int, str, int]:
-    number, variable = item
-    return list(_KINDS).index(variable.kind), variable.unit, number
+def _kind(i: InvariantResult) -> str:
+    return "step defect" if i.name.startswith(_DEFECT) else i.name
 
 
 def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int) -> Figure:
@@ -211,7 +229,7 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
     lines = (Line("largest step defect / bound", "error", at, ratios), Line("bound", "bound", at, np.ones_like(ratios)))
     chart = Chart("step-defects", "Largest step defect over time", (Panel("step defect / bound", "1", lines, "log"),))
     state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
-    return Figure("step-defects", "Step defects", defects[0].formula, draw(chart), chart.legend, state)
+    return Figure("step-defects", "step defects", "", draw(chart), chart.legend, state)
 
 
 def _tiles(result: ValidationResult) -> tuple[Fact, ...]:

@@ -75,7 +75,7 @@ def _case(
 def _definition(description: str, diagram: str) -> ModelDefinition:
     theta, omega, tau = dynamicsymbols("theta omega tau")
     m, g = sm.symbols("m_rod g")
-    N, O = ReferenceFrame("N"), Point("O")  # noqa: E741
+    N, O = ReferenceFrame("N"), Point("O")
     return ModelDefinition(
         name="Pendulum",
         description=description,

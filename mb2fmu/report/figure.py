@@ -1,0 +1,113 @@
+"""One picture of a result for a document: the FMU over its reference, the error under its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mb2fmu.report.chart import axis_label
+from mb2fmu.validation.result import ValidationResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# FMU, reference: blue and orange, green and pink: told apart by the colour-blind and in grey.
+_COLOURS = (("#1f5fbf", "#f6b65a"), ("#146c43", "#e7a3bd"), ("#6b3fa0", "#a8d5a2"))
+_INK, _SOFT = "#1a2230", "#5a6577"
+
+
+def figure(
+    result: ValidationResult,
+    names: Sequence[str] = (),
+    *,
+    title: str = "",
+    form: Literal["svg", "png"] = "svg",
+) -> bytes:
+    """Trajectories over time, FMU over reference, and below them the errors and their bounds on a logarithmic scale.
+
+    Args:
+        result: Of the validation.
+        names: One to three variables of one unit; the first coordinates of one unit if none are named.
+        title: Over the picture; none if empty.
+        form: ``svg`` (letters as outlines, so that it looks alike everywhere) or ``png``.
+
+    Returns:
+        The file; equal arguments give equal bytes with equal versions of matplotlib.
+
+    Raises:
+        ValueError: If a variable was not compared, the units differ, or there are more than three.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    chosen = list(names) or _first(result)
+    compared = {v.name: v for v in result.variables}
+    missing = [name for name in chosen if name not in compared]
+    if missing:
+        raise ValueError(f"not among the compared variables: {', '.join(missing)}")
+    units = {compared[name].unit for name in chosen}
+    if len(units) != 1 or len(chosen) > len(_COLOURS):
+        raise ValueError(f"a picture shows one to three variables of one unit, not {', '.join(chosen)}")
+    style: dict[Any, Any] = {
+        "svg.hashsalt": "mb2fmu",
+        "svg.fonttype": "path",
+        "font.family": "DejaVu Sans",
+        "font.size": 10,
+    }
+    with mpl.rc_context(style):
+        drawing = Figure(figsize=(8.0, 4.6), layout="constrained", facecolor="white")
+        upper, lower = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        if title:
+            upper.set_title(title, loc="left", color=_INK, fontweight="bold")
+        _trajectories(upper, result, chosen)
+        _errors(lower, result, chosen)
+        unit = units.pop()
+        upper.set_ylabel(axis_label(chosen[0] if len(chosen) == 1 else "value", unit))
+        lower.set_ylabel(axis_label("error", unit))
+        lower.set_xlabel("time in s")
+        file = BytesIO()
+        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        drawing.savefig(file, format=form, dpi=200, metadata=metadata)
+    return file.getvalue()
+
+
+def _first(result: ValidationResult) -> list[str]:
+    coordinates = [v for v in result.variables if v.kind == "coordinate"]
+    return [v.name for v in coordinates if v.unit == coordinates[0].unit][: len(_COLOURS)]
+
+
+def _trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+    reference = result.reference.trajectory
+    for name, (blue, orange) in zip(names, _COLOURS, strict=False):
+        axes.plot(reference.time, reference[name], color=orange, linewidth=5.5, label=f"{name}: reference")
+        axes.plot(result.simulation.time, result.simulation[name], color=blue, linewidth=1.5, label=f"{name}: FMU")
+    _finish(axes)
+
+
+def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+    time = result.reference.trajectory.time
+    axes.set_yscale("log")
+    for name, (blue, _) in zip(names, _COLOURS, strict=False):
+        v = next(v for v in result.variables if v.name == name)
+        errors = np.where(v.errors > 0, v.errors, np.nan)
+        axes.plot(time, errors, color=blue, linewidth=1.1, label=f"{name}: error")
+        axes.plot(time, v.bounds, color=blue, linewidth=1.4, linestyle=(0, (5, 3)), label=f"{name}: bound")
+        if v.horizon < time[-1]:
+            axes.axvline(v.horizon, color=_SOFT, linewidth=0.8)
+    axes.minorticks_off()
+    _finish(axes)
+
+
+def _finish(axes: Axes) -> None:
+    axes.grid(color="#e4e8ef", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(x=0)
+    axes.tick_params(colors=_SOFT, labelcolor=_INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_SOFT)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=9, labelcolor=_INK)

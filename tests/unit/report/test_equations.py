@@ -1,0 +1,108 @@
+"""Equations of motion are shown in full as long as they can be read, and counted beyond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sympy as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from mb2fmu.equations.motion import Assignment, KinematicEquations, LinearSolve, MassMatrixDynamics
+from mb2fmu.report.equations import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
+
+a, b = sm.symbols("a b")
+
+
+def blocks_of(equations):
+    return {block.title: block for block in equation_blocks(equations)}
+
+
+def text_of(line):
+    return "".join(etree.fromstring(f"<div>{line}</div>").itertext()).replace("\u2061", "")
+
+
+def wide(equations, count):
+    """The pendulum's equations, ``count`` times side by side."""
+    q = sm.symbols(f"q1:{count + 1}")
+    u = sm.symbols(f"u1:{count + 1}")
+    return replace(
+        equations,
+        q=q,
+        u=u,
+        u_independent=tuple(range(count)),
+        u_dot=sm.symbols(f"w1:{count + 1}"),
+        kinematics=KinematicEquations(sm.ImmutableMatrix(sm.eye(count)), sm.ImmutableMatrix(sm.zeros(count, 1))),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix(sm.eye(count)), sm.ImmutableMatrix([sm.sin(s) for s in q])),
+        energy=replace(equations.energy, kinetic=None, potential=None),
+        outputs=(),
+    )
+
+
+def test_a_pendulum_is_shown_in_full(pendulum):
+    blocks = blocks_of(pendulum().equations)
+    assert list(blocks) == ["Kinematics", "Dynamics: M u̇ = f", "Kinetic and potential energy"]
+    assert text_of(blocks["Kinematics"].lines[0]) == "θ˙=ω"
+    assert text_of(blocks["Dynamics: M u̇ = f"].lines[0]) == "mrodω˙ =−gmrodsinθ+τ"
+    assert "1 × 1 entries" in blocks["Dynamics: M u̇ = f"].note
+
+
+def test_long_entries_stand_below_and_very_long_ones_are_counted(pendulum):
+    equations = pendulum().equations
+    theta = equations.q[0]
+    long = sm.Add(*(sm.cos(k * theta) for k in range(1, 12)))
+    endless = sm.Add(*(sm.cos(k * theta) for k in range(1, 200)))
+    dynamics = MassMatrixDynamics(sm.ImmutableMatrix([[long]]), sm.ImmutableMatrix([[endless]]))
+    block = blocks_of(replace(equations, dynamics=dynamics))["Dynamics: M u̇ = f"]
+    whole, mass, force = (text_of(line) for line in block.lines)
+    assert whole == "Mω˙ =f"
+    assert mass.startswith("M= cosθ +cos(2θ)")
+    assert force == f"f={Operations().of(endless):,} operations"
+    assert Operations().of(endless) > LISTED
+
+
+def test_large_matrices_are_counted_only(pendulum):
+    equations = wide(pendulum().equations, DIMENSION + 1)
+    block = blocks_of(equations)["Dynamics: M u̇ = f"]
+    assert not block.lines
+    assert "9 × 9 entries; M and f written out have 9 operations" in block.note
+    assert blocks_of(wide(pendulum().equations, DIMENSION))["Dynamics: M u̇ = f"].lines
+
+
+def test_symmetric_entries_are_listed_once(pendulum):
+    equations = wide(pendulum().equations, 2)
+    long = sm.Add(*(sm.cos(k * equations.q[0]) for k in range(1, 20)))
+    M = sm.ImmutableMatrix([[1, long], [long, 2]])
+    dynamics = MassMatrixDynamics(M, equations.dynamics.forcing)
+    block = blocks_of(replace(equations, dynamics=dynamics))["Dynamics: M u̇ = f"]
+    assert [text_of(line)[:4] for line in block.lines[1:]] == ["M12="]
+
+
+def test_linear_solves_are_named_and_long_lists_cut(pendulum):
+    equations = pendulum().equations
+    many = tuple(Assignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(LENGTH + 5))
+    x, y = sm.symbols("x y")
+    identity = sm.ImmutableMatrix(sm.eye(2))
+    solve = LinearSolve((x, y), identity, sm.ImmutableMatrix([a, b]).subs({a: 1, b: 2}), "<dependent> speeds")
+    block = blocks_of(replace(equations, intermediates=(solve, *many)))["Intermediates, in order of evaluation"]
+    assert text_of(block.lines[0]) == "x, y, from 2 linear equations: <dependent> speeds"
+    assert block.note == "6 further intermediates are not shown."
+
+
+@given(st.integers(1, 60))
+def test_operations_are_counted_as_written_out_but_looked_at_once(depth):
+    expression = a
+    for _ in range(depth):
+        expression = sm.Mul(sm.sin(expression), expression + 1, evaluate=False)
+    # n(k + 1) = (n(k) + 1) + (n(k) + 1) + 1
+    expected = 0
+    for _ in range(depth):
+        expected = 2 * expected + 3
+    assert Operations().of(expression) == expected
+
+
+@pytest.mark.parametrize(("expression", "count"), [(a, 0), (a + b, 1), (a + b + 1, 2), (a**2, 1), (sm.sin(a * b), 2)])
+def test_operation_counts(expression, count):
+    assert Operations().of(expression) == count

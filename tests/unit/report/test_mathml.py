@@ -1,0 +1,148 @@
+"""Expressions in mathematical notation: well-formed, safe, and with the meaning they have."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from mb2fmu.report.mathml import MathML, identifier
+
+a, b, q1, m_rod, theta_2 = sm.symbols("a b q1 m_rod theta_2")
+t = sm.Symbol("t")
+
+
+def parsed(expression, symbols=None):
+    return etree.fromstring(f"<math>{MathML(symbols or {}).expression(expression)}</math>")
+
+
+_FORMS = {
+    "mfrac": "({})/({})",
+    "msup": "{}^{{{}}}",
+    "msub": "{}_{}",
+    "mover": "{}{}",
+    "mtr": "{} {};",
+    "mspace": " ",
+}
+
+
+def flat(element):
+    """MathML as one line of text that keeps what is over, under, raised and within a root."""
+    inner = [flat(child) for child in element]
+    if etree.QName(element).localname == "msqrt":
+        return f"√({''.join(inner)})"
+    form = _FORMS.get(etree.QName(element).localname)
+    return form.format(*inner) if form else (element.text or "").replace("\u2061", "") + "".join(inner)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (a + b, "a+b"),
+        (a - b, "a−b"),
+        (-a - b, "−a−b"),
+        (a - (b - q1), "a−b+q_1"),
+        (sm.Mul(-1, a + b, evaluate=False), "−(a+b)"),
+        (a * (a + b), "a (a+b)"),
+        (a / b, "(a)/(b)"),
+        (-a / (2 * b), "−(a)/(2 b)"),
+        (1 / a, "(1)/(a)"),
+        (a**-2 * b, "(b)/(a^{2})"),
+        ((a + b) ** 2, "(a+b)^{2}"),
+        ((a * b) ** q1, "(a b)^{q_1}"),
+        ((a**b) ** q1, "(a^{b})^{q_1}"),
+        (a ** (b + 1), "a^{b+1}"),
+        (sm.sqrt(a + b), "√(a+b)"),
+        (1 / sm.sqrt(a), "(1)/(√(a))"),
+        (a ** sm.Rational(1, 3), "a^{(1)/(3)}"),
+        (2 * sm.pi * a, "2·π a"),
+        (sm.Rational(-2, 3) * a, "−(2 a)/(3)"),
+        (sm.Float(1e-7) * a, "10^{−7} a"),
+        (sm.Float(2.5e20), "2.5·10^{20}"),
+        (sm.Float(0.5), "0.5"),
+        (sm.Rational(1, 2) - a, "(1)/(2)−a"),
+        (sm.sin(q1), "sin q_1"),
+        (sm.sin(q1) ** 2, "sin^{2} q_1"),
+        (sm.sin(a + b) * a, "a sin(a+b)"),
+        (sm.sin(q1) * (a + b), "(a+b) sin q_1"),
+        (sm.exp(-a), "e^{−a}"),
+        (sm.Abs(a), "|a|"),
+        (sm.sign(a), "sgn(a)"),
+        (sm.atan2(a, b), "atan2(a,b)"),
+        (sm.Max(a, b), "max(a,b)"),
+        (sm.log(a), "ln(a)"),
+        (sm.Piecewise((a, a > 0), (b, True)), "{a if a>0;b otherwise;"),
+        (sm.And(a > 0, b <= 1), "(b≤1)∧(a>0)"),
+        (sm.Not(sm.Eq(a, b), evaluate=False), "¬(a=b)"),
+        (sm.Function("f")(a), "f(a)"),
+        (sm.Function("x_1")(t), "x_1"),
+        (sm.Derivative(sm.Function("q")(t), t), "q˙"),
+        (sm.oo, "oo"),
+        (sm.Integer(0), "0"),
+    ],
+)
+def test_notation(expression, text):
+    assert flat(parsed(expression)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "dots", "text"),
+    [
+        ("q", 0, "q"),
+        ("q12", 0, "q_12"),
+        ("theta1", 1, "θ˙_1"),
+        ("theta_1", 2, "θ¨_1"),
+        ("Omega", 0, "Ω"),
+        ("lamda", 0, "λ"),
+        ("k_knee", 0, "k_knee"),
+        ("I_rod_xx", 0, "I_rod xx"),
+        ("alpha_beta", 0, "α_β"),
+        ("mass", 0, "mass"),
+        ("mass2", 0, "mass2"),
+        ("<b>", 0, "<b>"),
+        ("_", 0, "_"),
+    ],
+)
+def test_names(name, dots, text):
+    assert flat(etree.fromstring(identifier(name, dots))) == text
+
+
+@given(st.text(st.characters(min_codepoint=32, exclude_categories=("Cs", "Cn", "Co")), min_size=1))
+def test_no_name_breaks_out(name):
+    root = etree.fromstring(f"<math>{identifier(name)}</math>")
+    assert {etree.QName(e).localname for e in root.iter()} <= {"math", "mi", "msub", "mn", "mtext"}
+
+
+def test_symbols_may_be_printed_otherwise():
+    assert flat(parsed(a + b, {b: identifier("u", dots=1)})) == "a+u˙"
+
+
+expressions = st.recursive(
+    st.sampled_from([a, b, q1, m_rod, theta_2, sm.Integer(2), sm.Rational(-1, 3), sm.Float(0.25)]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1]),
+        st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
+        st.tuples(inner, st.sampled_from([2, -1, sm.Rational(1, 2)])).map(lambda pair: abs(pair[0]) ** pair[1]),
+        inner.map(sm.sin),
+        inner.map(lambda e: -e),
+    ),
+    max_leaves=12,
+)
+
+
+@given(expressions)
+def test_every_expression_is_well_formed_with_all_its_symbols(expression):
+    root = parsed(expression)
+    assert not root.xpath("//mrow[not(node())]")
+    for symbol in sm.sympify(expression).free_symbols:
+        assert etree.tostring(etree.fromstring(identifier(symbol.name))) in etree.tostring(root)
+
+
+@given(expressions)
+def test_the_terms_of_a_sum_make_the_sum(expression):
+    expression = sm.sympify(expression)
+    if expression.is_Add:
+        whole = MathML().expression(expression)
+        assert "".join(MathML().terms(expression)) == whole.removeprefix("<mrow>").removesuffix("</mrow>")
