@@ -12,6 +12,7 @@ process of its own, with a time limit.
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
+from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformance import Finding, check_conformance
 from mb2fmu.validation.reference import Reference, make_reference
@@ -36,5 +37,6 @@ __all__ = [
     "measure_sensitivity",
     "reference_method",
     "simulate",
+    "stored",
     "validate",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -64,6 +64,13 @@ class Conditions:
     def held(self, k: int) -> Floats:
         """The inputs that outputs at ``time[k]`` see: those of the step that ends there (of the first one at 0)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
+
+    def thinned(self, most: int) -> tuple[Conditions, npt.NDArray[np.int64]]:
+        """The same experiment looked at from about ``most`` points, and which ones; all where an input changes."""
+        last = len(self.time) - 1
+        stride = max(1, last // most) if np.all(self.inputs == self.inputs[0]) else 1
+        rows = np.unique(np.append(np.arange(0, last, stride), last))
+        return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
 def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | None = None) -> Conditions:

@@ -15,7 +15,15 @@ from mb2fmu.errors import Fault, ToolError
 TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
 
-_FMPY = "import json, sys; from fmpy.validation import validate_fmu; print(json.dumps(validate_fmu(sys.argv[1])))"
+_FMPY = """
+import json, sys, zipfile
+from fmpy.validation import validate_fmu
+try:
+    problems = validate_fmu(sys.argv[1])
+except zipfile.BadZipFile as error:
+    problems = [str(error)]
+print(json.dumps(problems))
+"""
 _LEVELS: dict[str, Severity] = {"WARNING": "warning", "ERROR": "error", "CRITICAL": "error", "FATAL": "error"}
 _APPROVAL = ("seems to be compliant", "No semantic error", "[End of report]")
 

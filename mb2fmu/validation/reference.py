@@ -25,6 +25,7 @@ Kind = Literal["coordinate", "speed", "state", "output"]
 
 COARSE = 1e-12
 SCOUT = 1e-6
+SCOUTED = 200
 BUDGET = 5_000_000
 
 
@@ -113,7 +114,7 @@ def make_reference(
     numeric = NumericEquations(equations)
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
-    scout = solve(numeric, run, start, SCOUT, np.ones_like(start))
+    scout = solve(numeric, run.thinned(SCOUTED)[0], start, SCOUT, np.ones_like(start))
     scales = magnitudes(scout, numeric)
     coarse = solve(numeric, run, start, COARSE, scales)
     fine = solve(numeric, run, start, TIGHTEST, scales)
@@ -249,7 +250,13 @@ def provenance(definition: ModelDefinition, equations: EquationsOfMotion, run: C
         "tolerances": [TIGHTEST, COARSE],
         "stop": float(run.time[-1]),
         "step": run.step,
-        "parameters": dict(run.overridden),
+        "parameters": dict(
+            zip((p.name for p in definition.parameters if not p.calculated), run.parameters, strict=True)
+        ),
+        "signals": {
+            record.name: str(definition.experiment.signals.get(record.symbol, record.start))
+            for record in definition.inputs
+        },
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,

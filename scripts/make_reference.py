@@ -1,0 +1,48 @@
+"""Makes the stored references afresh: reference/NAME/trajectory.csv and provenance.json for models/NAME.py."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from mb2fmu import formulation, mechanism, model
+from mb2fmu.errors import Mb2FmuError
+from mb2fmu.validation import Trajectory, make_reference, reference_method, stored
+
+ROOT = Path(__file__).parents[1]
+
+
+def fresh(name: str) -> Trajectory:
+    """The reference of models/NAME.py as it would be stored.
+
+    Raises:
+        Mb2FmuError: If the model is wrong or cannot be integrated.
+    """
+    definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
+    read = mechanism.read(definition)
+    applying = [method for method, answer in formulation.applicable(read).items() if answer.yes]
+    used, _ = formulation.choose(read)
+    equations = formulation.formulate(read, reference_method(used, applying))
+    return stored.excerpt(make_reference(definition, equations))
+
+
+def main() -> int:
+    """Exit code 0, or 2 if a model is wrong."""
+    parser = argparse.ArgumentParser(prog="make_reference", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of models/NAME.py; all of them if none is given")
+    names = parser.parse_args().names or sorted(path.stem for path in (ROOT / "models").glob("*.py"))
+    for name in names:
+        try:
+            made = fresh(name)
+        except Mb2FmuError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return error.exit_code
+        stored.write(made, ROOT / "reference" / name)
+        worst = max(made.uncertainty[-1] / abs(made.values).max(axis=0).clip(1e-300))
+        print(f"{name}: {len(made.time)} rows to t = {made.time[-1]:g} s, relative uncertainty {worst:.1e}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

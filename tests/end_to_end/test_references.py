@@ -1,0 +1,37 @@
+"""Stored references are current: made afresh by the formulation that they name, they are the same within what they know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import formulation, mechanism, model
+from mb2fmu.validation import make_reference, stored
+
+ROOT = Path(__file__).parents[2]
+MODELS = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
+
+
+def test_every_model_has_a_stored_reference():
+    assert sorted(path.name for path in (ROOT / "reference").iterdir() if path.is_dir()) == MODELS
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_stored_reference_is_current(name):
+    old = stored.read(ROOT / "reference" / name)
+    definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
+    equations = formulation.formulate(mechanism.read(definition), old.provenance["formulation"])
+    assert stored.differences(old, stored.excerpt(make_reference(definition, equations))) == ()
+
+
+def test_another_motion_is_not_current():
+    """The same comparison, with gravity of Paris instead of the model's: it must not pass."""
+    old = stored.read(ROOT / "reference" / "msl_pendulum")
+    definition = model.check(model.load(ROOT / "models" / "msl_pendulum.py"))
+    equations = formulation.formulate(mechanism.read(definition), old.provenance["formulation"])
+    parameters = tuple(replace(p, value=9.80928) if p.name == "g" else p for p in definition.parameters)
+    assert parameters != definition.parameters
+    fresh = stored.excerpt(make_reference(replace(definition, parameters=parameters), equations))
+    assert any("differs" in text for text in stored.differences(old, fresh))

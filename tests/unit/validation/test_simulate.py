@@ -1,0 +1,191 @@
+"""Running FMUs: exact inputs and times, and every way in which one can fail told in plain words."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mb2fmu.errors import PackageError, ToolError, ValidationError
+from mb2fmu.filetree import FileTree
+from mb2fmu.validation import Conditions, check_conformance, simulate, validate
+from mb2fmu.validation.description import platform_folder, read_description
+
+OUTPUTS = ("q", "u", "acceleration")
+
+
+def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **overridden: float) -> Conditions:
+    return Conditions(
+        time=np.arange(steps + 1) * step,
+        inputs=np.full((steps, 1), torque),
+        input_names=("tau",),
+        parameters=(9.81,),
+        q=(2.0,),
+        u=(0.0,),
+        z=(),
+        tolerance=1e-6,
+        overridden=overridden,
+    )
+
+
+def changed(fmu: Path, folder: Path, **edits: tuple[str, str] | None) -> Path:
+    """A copy with edits of its description (old, new), or without files whose path holds a word."""
+    copy = folder / "changed.fmu"
+    with zipfile.ZipFile(fmu) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "modelDescription.xml":
+                for edit in edits.values():
+                    if edit:
+                        assert edit[0].encode() in content
+                        content = content.replace(edit[0].encode(), edit[1].encode())
+            if not any(edit is None and word in name for word, edit in edits.items()):
+                new.writestr(name, content)
+    return copy
+
+
+def test_inputs_are_held_from_the_beginning_of_each_step(pendulum_fmu):
+    run = experiment()
+    torque = np.sin(np.arange(100) * 0.3)[:, None]
+    found = simulate(pendulum_fmu, replace(run, inputs=torque), OUTPUTS)
+    # The output after a step shows the input of that step: acceleration + g sin(q) = tau.
+    seen = found["acceleration"] + 9.81 * np.sin(found["q"])
+    assert seen[1:] == pytest.approx(torque[:, 0], abs=1e-12)
+    assert seen[0] == pytest.approx(torque[0, 0], abs=1e-12)
+    assert found.time is not None
+    assert found.seconds_per_step > 0
+
+
+def test_overridden_parameters_reach_the_unit(pendulum_fmu):
+    found = simulate(pendulum_fmu, experiment(10, g=1.62), OUTPUTS)
+    assert found["acceleration"] == pytest.approx(-1.62 * np.sin(found["q"]), rel=1e-12)
+
+
+def test_an_honest_unit_passes_except_where_a_checker_objects(pendulum_fmu, cases):
+    case = cases["pendulum"](stop=2.0, step=0.01)
+    result = validate(pendulum_fmu, case.definition, case.equations, method="kane")
+    assert {v.verdict for v in result.variables} == {"passed"}
+    assert {i.verdict for i in result.invariants} == {"passed"}
+    # pythonfmu's own description lacks InitialUnknowns, and only fmpy sees that.
+    errors = [f for f in result.conformance if f.severity == "error"]
+    assert [f.checker.split()[0] for f in errors] == ["fmpy"]
+    assert "InitialUnknowns" in errors[0].message
+    assert not result.passed
+    assert validate(pendulum_fmu, case.definition, case.equations, conformance=False).passed
+    assert any("no second formulation" in note for note in result.notes)
+
+
+def test_a_unit_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
+    case = cases["pendulum"](stop=2.0, step=0.01)
+    definition = replace(case.definition, parameters=(replace(case.definition.parameters[0], value=9.80665),))
+    result = validate(pendulum_fmu, definition, case.equations, conformance=False)
+    assert not result.passed
+    assert {v.verdict for v in result.variables} == {"failed"}
+    assert '"passed": false' in result.to_json()
+    assert result.to_json() == validate(pendulum_fmu, definition, case.equations, conformance=False).to_json()
+
+
+def test_a_crash_is_told_with_what_the_unit_said(pendulum_fmu):
+    with pytest.raises(ToolError, match="SIGABRT") as caught:
+        simulate(pendulum_fmu, experiment(mood=1.0), OUTPUTS)
+    assert "about to abort" in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
+    with pytest.raises(ToolError, match="not done after 5 s"):
+        simulate(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
+
+
+def test_a_refused_step_is_told_with_its_time(pendulum_fmu):
+    with pytest.raises(ToolError, match=r"fmi2DoStep returned \w+ in the step from t = 0.5 s"):
+        simulate(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
+
+
+def test_all_that_is_missing_is_named_at_once(pendulum_fmu):
+    run = replace(experiment(), input_names=("force",), overridden={"mass": 1.0})
+    with pytest.raises(ValidationError) as caught:
+        simulate(pendulum_fmu, run, ("q", "theta", "omega"))
+    assert [fault.where for fault in caught.value.faults] == ["theta", "omega", "force", "mass"]
+    assert caught.value.exit_code == 2
+
+
+def test_an_output_is_no_input(pendulum_fmu):
+    with pytest.raises(ValidationError, match="is output, not input"):
+        simulate(pendulum_fmu, replace(experiment(), input_names=("q",)), ("u",))
+
+
+def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
+    here = platform_folder(2)[0]
+    there = changed(pendulum_fmu, tmp_path, **{f"binaries/{here}": None})
+    with pytest.raises(ValidationError, match=rf"no binary for this machine \({here}\): it has win"):
+        simulate(there, experiment(), OUTPUTS)
+    nothing = changed(pendulum_fmu, tmp_path, binaries=None)
+    with pytest.raises(ValidationError, match="it has none at all"):
+        simulate(nothing, experiment(), OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (('fmiVersion="2.0"', 'fmiVersion="1.0"'), "is FMI 1.0"),
+        (("CoSimulation", "ModelExchange"), "offers no Co-Simulation"),
+        (("</fmiModelDescription>", ""), "is not well-formed"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(pendulum_fmu, tmp_path, edit, message):
+    with pytest.raises(ValidationError, match=message):
+        simulate(changed(pendulum_fmu, tmp_path, one=edit), experiment(), OUTPUTS)
+
+
+def test_a_variable_that_is_no_double_is_refused(pendulum_fmu, tmp_path):
+    integer = changed(pendulum_fmu, tmp_path, one=("<Real", "<Integer"))
+    with pytest.raises(ValidationError, match="no scalar of doubles"):
+        simulate(integer, experiment(), OUTPUTS)
+
+
+def test_no_fmu_is_refused(tmp_path):
+    path = tmp_path / "letter.fmu"
+    path.write_bytes(b"Dear reader,")
+    with pytest.raises((PackageError, ValidationError)):
+        simulate(path, experiment(), OUTPUTS)
+
+
+def test_an_fmi3_description_is_read():
+    folder, extension = platform_folder(3)
+    xml = b"""<fmiModelDescription fmiVersion="3.0" instantiationToken="{token}">
+      <CoSimulation modelIdentifier="arm"/>
+      <ModelVariables>
+        <!-- a comment -->
+        <Float64 name="q" valueReference="7" causality="output"/>
+        <Float64 name="list" valueReference="8"><Dimension start="3"/></Float64>
+        <Int32 name="count" valueReference="9" causality="parameter"/>
+      </ModelVariables></fmiModelDescription>"""
+    tree = FileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
+    found = read_description(tree)
+    assert (found.version, found.identifier, found.token) == (3, "arm", "{token}")
+    read = {name: (v.reference, v.real, v.causality) for name, v in found.variables.items()}
+    assert read == {"q": (7, True, "output"), "list": (8, False, "local"), "count": (9, False, "parameter")}
+
+
+def test_checkers_have_nothing_to_say_of_no_fmu_but_that(tmp_path):
+    path = tmp_path / "letter.fmu"
+    path.write_bytes(b"Dear reader,")
+    errors = {f.checker.split()[0] for f in check_conformance(path) if f.severity == "error"}
+    assert errors == {"fmpy", "fmutool"}
+
+
+def test_fmutools_findings_are_read(pendulum_fmu, tmp_path):
+    wrong = changed(pendulum_fmu, tmp_path, one=('causality="output"', 'causality="exit"'))
+    found = [f for f in check_conformance(wrong) if f.severity == "error"]
+    assert {f.checker.split()[0] for f in found} == {"fmpy", "fmutool"}
+    assert any("exit" in f.message for f in found)
+    assert not any(str(tmp_path) in f.message for f in found)
+
+
+def test_a_checker_that_hangs_is_given_up(pendulum_fmu):
+    with pytest.raises(ToolError, match="not done after"):
+        check_conformance(pendulum_fmu, time_limit=0.01)
