@@ -1,0 +1,180 @@
+/* model.h: what the generated model (model_config.h, model.c) offers to the fixed part of a unit.
+ *
+ * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
+ * declarations; the printer (emit/c/printer.py) writes definitions for them. All of it has internal linkage, because a
+ * unit is one translation unit (unit.c), so that several units can live in one process or one executable.
+ *
+ * Sizes come from model_config.h; any but MB2FMU_N_VARIABLES may be 0, so arrays are declared with MB2FMU_SIZE(n):
+ *   MB2FMU_N_STATES           x = (q, independent u, z)
+ *   MB2FMU_N_COORDINATES      the first of them: q
+ *   MB2FMU_N_INPUTS           r
+ *   MB2FMU_N_PARAMETERS       p, free parameters only
+ *   MB2FMU_N_CALCULATED       calculated parameters: the first values of w
+ *   MB2FMU_N_PREPARED         w: the calculated parameters, then whatever depends on parameters only
+ *   MB2FMU_N_POSITION         outputs that need q and t
+ *   MB2FMU_N_VELOCITY         outputs that need u too
+ *   MB2FMU_N_ACCELERATION     outputs that need u' or constraint forces
+ *   MB2FMU_N_DEPENDENT_SPEEDS speeds that follow from velocity constraints
+ *   MB2FMU_N_ACCELERATIONS    u' of all speeds
+ *   MB2FMU_N_JACOBIAN         structural nonzeros of d rhs / d x
+ *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
+ *   MB2FMU_N_FAILURES         linear solves that can fail
+ * and besides
+ *   MB2FMU_FMI                2 or 3
+ *   MB2FMU_TOKEN, MB2FMU_MODEL_IDENTIFIER, MB2FMU_MODEL_NAME   strings
+ *   MB2FMU_DEFAULT_SOLVER     1 to 4, as the Enumeration parameter `solver` counts
+ *   MB2FMU_DEFAULT_TOLERANCE, MB2FMU_DEFAULT_INTERNAL_STEP (0: none given, in s),
+ *   MB2FMU_DEFAULT_START, MB2FMU_DEFAULT_STOP, MB2FMU_DEFAULT_STEP   of the default experiment, in s
+ */
+#ifndef MB2FMU_MODEL_H
+#define MB2FMU_MODEL_H
+
+#include <math.h>
+
+/* C has no arrays of no elements. */
+#define MB2FMU_SIZE(n) ((n) > 0 ? (n) : 1)
+
+/* Parts of generated functions are named through this macro: where a huge model is cut into several translation units,
+ * these names leave theirs and need a prefix of the unit. */
+#ifndef MB2FMU_MODEL_FN
+#define MB2FMU_MODEL_FN(name) mb2fmu_model_##name
+#endif
+
+/* Marks what a unit may leave unused: not every model has every function or table read. */
+#if defined(__GNUC__)
+#define MB2FMU_UNUSED __attribute__((unused))
+#else
+#define MB2FMU_UNUSED
+#endif
+
+/* No bound: a minimum of -MB2FMU_INFINITY, a maximum of MB2FMU_INFINITY; no start value: MB2FMU_NAN. */
+#define MB2FMU_INFINITY ((double)INFINITY)
+#define MB2FMU_NAN ((double)NAN)
+
+/* --- sizes that follow ------------------------------------------------------------------------------------------- */
+
+/* The vector of seeds: [t, x.., r.., p..] (p: free parameters). */
+#define MB2FMU_SEED_TIME 0
+#define MB2FMU_SEED_STATES 1
+#define MB2FMU_SEED_INPUTS (MB2FMU_SEED_STATES + MB2FMU_N_STATES)
+#define MB2FMU_SEED_PARAMETERS (MB2FMU_SEED_INPUTS + MB2FMU_N_INPUTS)
+#define MB2FMU_N_SEEDS (MB2FMU_SEED_PARAMETERS + MB2FMU_N_PARAMETERS)
+
+/* The vector of results: [dx.., position.., velocity.., acceleration.., dependent_speeds.., accelerations..,
+ * calculated..]. */
+#define MB2FMU_OUT_DERIVATIVES 0
+#define MB2FMU_OUT_POSITION (MB2FMU_OUT_DERIVATIVES + MB2FMU_N_STATES)
+#define MB2FMU_OUT_VELOCITY (MB2FMU_OUT_POSITION + MB2FMU_N_POSITION)
+#define MB2FMU_OUT_ACCELERATION (MB2FMU_OUT_VELOCITY + MB2FMU_N_VELOCITY)
+#define MB2FMU_OUT_DEPENDENT_SPEEDS (MB2FMU_OUT_ACCELERATION + MB2FMU_N_ACCELERATION)
+#define MB2FMU_OUT_ACCELERATIONS (MB2FMU_OUT_DEPENDENT_SPEEDS + MB2FMU_N_DEPENDENT_SPEEDS)
+#define MB2FMU_OUT_CALCULATED (MB2FMU_OUT_ACCELERATIONS + MB2FMU_N_ACCELERATIONS)
+#define MB2FMU_N_OUT (MB2FMU_OUT_CALCULATED + MB2FMU_N_CALCULATED)
+
+/* --- functions ---------------------------------------------------------------------------------------------------
+ *
+ * Every function returns 0, or k > 0: linear solve number k failed (its matrix is singular or not finite), named by
+ * model_failures[k - 1]; what was written is then of no use. No function keeps anything between calls. No array that
+ * is read may overlap one that is written. Values that arithmetic does not define come out as inf or NaN.
+ *   t  time in s                 x  states          r  inputs
+ *   p  free parameters           w  what model_prepare made of this p
+ */
+
+/* Everything that depends on parameters only. */
+MB2FMU_UNUSED static int model_prepare(const double p[], double w[]);
+
+/* dx = x' */
+MB2FMU_UNUSED static int model_rhs(double t, const double x[], const double r[], const double p[],
+                                   const double w[], double dx[]);
+
+/* Outputs by the level they need, dependent speeds and u' of all speeds; each evaluates no more than it must. */
+MB2FMU_UNUSED static int model_position(double t, const double x[], const double r[], const double p[],
+                                        const double w[], double y[]);
+MB2FMU_UNUSED static int model_velocity(double t, const double x[], const double r[], const double p[],
+                                        const double w[], double y[]);
+MB2FMU_UNUSED static int model_acceleration(double t, const double x[], const double r[], const double p[],
+                                            const double w[], double y[]);
+MB2FMU_UNUSED static int model_dependent_speeds(double t, const double x[], const double r[],
+                                                const double p[], const double w[], double y[]);
+MB2FMU_UNUSED static int model_accelerations(double t, const double x[], const double r[], const double p[],
+                                             const double w[], double y[]);
+
+/* Derivative of all results in the direction s, both in the orders above; that p also acts through w is included. */
+MB2FMU_UNUSED static int model_tangent(double t, const double x[], const double r[], const double p[],
+                                       const double w[], const double s[], double out[]);
+
+/* The transposed: bar are weights of all results; sbar is the gradient of sum(bar[i] out[i]) in the order of seeds. */
+MB2FMU_UNUSED static int model_adjoint(double t, const double x[], const double r[], const double p[],
+                                       const double w[], const double bar[], double sbar[]);
+
+/* values[k] = d dx[model_jacobian_row[k]] / d x[model_jacobian_column[k]], row by row; dfdt[i] = partial d dx[i]/d t,
+ * size MB2FMU_N_STATES. */
+MB2FMU_UNUSED static int model_jacobian(double t, const double x[], const double r[], const double p[],
+                                        const double w[], double values[], double dfdt[]);
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+/* Where a variable's value lives, and what `index` counts. */
+enum mb2fmu_source {
+    MB2FMU_SOURCE_TIME = 0,          /* t; index 0 */
+    MB2FMU_SOURCE_STATE,             /* x[index] */
+    MB2FMU_SOURCE_INPUT,             /* r[index] */
+    MB2FMU_SOURCE_PARAMETER,         /* p[index] */
+    MB2FMU_SOURCE_CALCULATED,        /* w[index] */
+    MB2FMU_SOURCE_DEPENDENT_SPEED,   /* model_dependent_speeds, y[index] */
+    MB2FMU_SOURCE_DERIVATIVE,        /* model_rhs, dx[index] */
+    MB2FMU_SOURCE_SPEED_DERIVATIVE,  /* model_accelerations, y[index] */
+    MB2FMU_SOURCE_POSITION,          /* model_position, y[index] */
+    MB2FMU_SOURCE_VELOCITY,          /* model_velocity, y[index] */
+    MB2FMU_SOURCE_ACCELERATION,      /* model_acceleration, y[index] */
+    MB2FMU_SOURCE_SOLVER             /* the Enumeration parameter that chooses the solver; start is an integer */
+};
+
+enum mb2fmu_causality {
+    MB2FMU_CAUSALITY_INDEPENDENT = 0,
+    MB2FMU_CAUSALITY_PARAMETER,
+    MB2FMU_CAUSALITY_CALCULATED_PARAMETER,
+    MB2FMU_CAUSALITY_INPUT,
+    MB2FMU_CAUSALITY_OUTPUT,
+    MB2FMU_CAUSALITY_LOCAL
+};
+
+enum mb2fmu_variability {
+    MB2FMU_VARIABILITY_FIXED = 0,
+    MB2FMU_VARIABILITY_TUNABLE,
+    MB2FMU_VARIABILITY_DISCRETE,
+    MB2FMU_VARIABILITY_CONTINUOUS
+};
+
+enum mb2fmu_initial {
+    MB2FMU_INITIAL_NONE = 0, /* the independent variable has none */
+    MB2FMU_INITIAL_EXACT,
+    MB2FMU_INITIAL_APPROX,
+    MB2FMU_INITIAL_CALCULATED
+};
+
+/* One variable, as the interface decided it. */
+typedef struct {
+    unsigned char source;      /* enum mb2fmu_source */
+    unsigned char causality;   /* enum mb2fmu_causality */
+    unsigned char variability; /* enum mb2fmu_variability */
+    unsigned char initial;     /* enum mb2fmu_initial */
+    int index;                 /* which value of its source */
+    double start;              /* MB2FMU_NAN where it has none */
+    double minimum;            /* -MB2FMU_INFINITY where it has none */
+    double maximum;            /* MB2FMU_INFINITY where it has none */
+    double nominal;            /* > 0; 1 where none was given */
+    const char *name;          /* UTF-8 */
+} mb2fmu_variable;
+
+/* Its place is the value reference. */
+MB2FMU_UNUSED static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES];
+
+/* Names of the linear solves, UTF-8, for messages. */
+MB2FMU_UNUSED static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)];
+
+/* Places of the nonzeros that model_jacobian computes, row by row. */
+MB2FMU_UNUSED static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
+MB2FMU_UNUSED static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
+
+#endif
