@@ -7,8 +7,7 @@ over as they are.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,6 +15,8 @@ from typing import Any, Literal, TypeAlias
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
+from mb2fmu.model.parts import Parts
+from mb2fmu.model.places import caller
 from mb2fmu.variables import (
     AuxiliaryState,
     ConstraintForce,
@@ -28,6 +29,18 @@ from mb2fmu.variables import (
     StartKind,
     plain_name,
 )
+
+__all__ = [
+    "Experiment",
+    "Mechanics",
+    "Model",
+    "ModelDefinition",
+    "Number",
+    "OutputKind",
+    "OutputRequest",
+    "Parts",
+    "Signal",
+]
 
 OutputKind = Literal[
     "position",
@@ -44,41 +57,6 @@ OutputKind = Literal[
 ]
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The third door: the mechanics in parts, where neither a ``System`` nor a method object is at hand.
-
-    Attributes:
-        frame: The inertial frame N.
-        origin: A point fixed in N.
-        q: Generalized coordinates.
-        u: Generalized speeds, independent ones first or in any order (see ``u_dependent``).
-        kinematic_equations: Expressions that vanish, linear in q' and u, one per coordinate.
-        bodies: ``RigidBody`` and ``Particle`` objects.
-        loads: ``Force``/``Torque`` objects or ``(point or frame, vector)`` pairs.
-        actuators: SymPy actuators (``LinearSpring``, ``ForceActuator``, ``TorqueActuator``, musculotendons).
-        velocity_constraints: Nonholonomic constraints, expressions that vanish, linear in u.
-        u_dependent: As many of ``u`` as there are holonomic and nonholonomic constraints together.
-        holonomic_constraints: Expressions of q and t that vanish.
-        q_dependent: As many of ``q`` as there are holonomic constraints.
-        u_auxiliary: Auxiliary speeds, which bring noncontributing forces to light.
-    """
-
-    frame: ReferenceFrame
-    origin: Point
-    q: Sequence[sm.Expr]
-    u: Sequence[sm.Expr]
-    kinematic_equations: Sequence[sm.Expr]
-    bodies: Sequence[Any]
-    loads: Sequence[Any] = ()
-    actuators: Sequence[Any] = ()
-    velocity_constraints: Sequence[sm.Expr] = ()
-    u_dependent: Sequence[sm.Expr] = ()
-    holonomic_constraints: Sequence[sm.Expr] = ()
-    q_dependent: Sequence[sm.Expr] = ()
-    u_auxiliary: Sequence[sm.Expr] = ()
 
 
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
@@ -168,14 +146,6 @@ class ModelDefinition:
     diagram: str = ""
 
 
-def _caller() -> str:
-    """``file:line`` of the user's line that made a declaration."""
-    frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
-    while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
 class Model:
     """A mechanism and what has to be said about its quantities.
 
@@ -200,7 +170,7 @@ class Model:
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()
         self.source: Path | None = None
-        self.where = _caller()
+        self.where = caller()
 
     def parameter(
         self,
@@ -498,7 +468,7 @@ class Model:
             solver=solver,
             internal_step=None if internal_step is None else float(internal_step),
             signals=dict(signals or {}),
-            where=_caller(),
+            where=caller(),
         )
 
     def _request(
@@ -521,7 +491,7 @@ class Model:
                 relative_to=relative_to,
                 expressed_in=expressed_in,
                 representation=representation,
-                where=_caller(),
+                where=caller(),
             )
         )
 
@@ -531,4 +501,4 @@ def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str
     for key in ("minimum", "maximum", "nominal"):
         if rest.get(key) is not None:
             rest[key] = float(rest[key])
-    return {"name": plain_name(symbol) if name is None else name, "where": _caller(), **rest}
+    return {"name": plain_name(symbol) if name is None else name, "where": caller(), **rest}
