@@ -141,6 +141,16 @@ def test_unknown_references_are_refused(pendulum):
             call()
 
 
+@pytest.mark.parametrize("kind", ["integer", "boolean", "string"])
+def test_there_are_only_real_variables(pendulum, kind):
+    unit = started(pendulum)
+    assert getattr(unit, f"get_{kind}")([]) == []
+    with pytest.raises(ValueError, match="are of type Real"):
+        getattr(unit, f"get_{kind}")([Q])
+    with pytest.raises(ValueError, match="are of type Real"):
+        getattr(unit, f"set_{kind}")([TAU], [1])
+
+
 @pytest.mark.parametrize("step", [0.0, -0.1, math.nan, math.inf, 1e-300])
 def test_senseless_steps_are_refused(pendulum, step):
     unit = started(pendulum, 1.0)
