@@ -17,6 +17,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, Referen
 
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
+from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.variables import (
     AuxiliaryState,
     ConstraintForce,
@@ -42,45 +43,11 @@ __all__ = [
     "Signal",
 ]
 
-OutputKind = Literal[
-    "position",
-    "velocity",
-    "acceleration",
-    "angular_velocity",
-    "orientation",
-    "distance",
-    "force",
-    "power",
-    "kinetic_energy",
-    "potential_energy",
-    "total_energy",
-]
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr
 
 
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputRequest(Quantity):
-    """An output in one line: a kinematic, load or energy quantity that the mechanism knows how to compute.
-
-    Attributes:
-        kind: What is asked.
-        subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
-            ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
-            (load or actuator,); energies: ().
-        relative_to: The point (position) or frame (the others) it is relative to; None: the origin, the inertial frame.
-        expressed_in: The frame of the components; None: the inertial frame.
-        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
-    """
-
-    kind: OutputKind
-    subject: tuple[Any, ...] = ()
-    relative_to: Any = None
-    expressed_in: ReferenceFrame | None = None
-    representation: str = "quaternion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,18 +114,29 @@ class ModelDefinition:
 
 
 class Model:
-    """A mechanism and what has to be said about its quantities.
+    """A mechanism and what has to be said about its quantities; docs/models.md shows how.
+
+    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
+    are in the declared unit; units are written as Modelica does.
 
     Example:
         >>> model = Model("Pendulum", system, description="a rod on a pin")    # doctest: +SKIP
         >>> model.parameter(m, 1.0, "kg", min=0.0, description="mass")         # doctest: +SKIP
-        >>> model.coordinate(q, 0.5, "rad")                                    # doctest: +SKIP
+        >>> model.coordinate(q, 0.5, "rad", display_unit="deg")                # doctest: +SKIP
+        >>> model.speed(u, 0.0, "rad/s")                                       # doctest: +SKIP
 
     Args:
-        name: FMU model name, a C identifier such as ``DoublePendulum``.
+        name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
         mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``.
         description: One line.
         diagram: SVG or text picture of what the coordinates mean.
+
+    Attributes:
+        declared: Everything declared, in order.
+        potential: The potential energy given by :meth:`potential_energy`, or None.
+        default_experiment: As :meth:`experiment` sets it.
+        source: The model file, set by ``mb2fmu.model.load``.
+        where: ``file:line`` where the model was made.
     """
 
     def __init__(self, name: str, mechanics: Mechanics, *, description: str = "", diagram: str = "") -> None:
@@ -297,7 +275,11 @@ class Model:
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``."""
+        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``.
+
+        ``symbol`` is a speed u of the mechanics, or ``q.diff()`` where q' is the speed (always in a
+        ``LagrangesMethod``): then the FMU name is ``q_dot`` unless ``name`` is given.
+        """
         self.declared.append(
             Speed(
                 symbol=symbol,
