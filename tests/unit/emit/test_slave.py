@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from golden.handwritten import constrained_point, double_pendulum, pendulum_interface, pendulum_program
 from golden.running import started, unit_class
+from hypothesis import given
+from hypothesis import strategies as st
 from pythonfmu.enums import Fmi2Status
 from scipy.integrate import solve_ivp
 
@@ -311,3 +313,41 @@ def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_pa
         if variable.source in program.entries:
             expected = evaluator(program, variable.source, [variable.index])(1.0, x, r, p)
             assert unit.get_real([variable.value_reference]) == list(expected)
+
+
+CALLS = st.one_of(
+    st.tuples(st.just("set"), st.sampled_from([*ALL, 99]), st.sampled_from([0.0, 0.5, 2.0, -0.0, math.nan, math.inf])),
+    st.tuples(st.just("get"), st.sampled_from([*ALL, 99]), st.none()),
+    st.tuples(st.just("step"), st.sampled_from([0.0, 0.1, 0.05, -1.0, math.nan]), st.none()),
+    st.tuples(st.sampled_from(["keep", "restore", "initialize", "ready", "terminate"]), st.none(), st.none()),
+)
+
+
+@given(calls=st.lists(CALLS, max_size=15))
+def test_any_sequence_of_calls_is_answered(pendulum, calls):
+    """Each call works or is refused with a reason; a refused one changes nothing, and nothing read is not finite."""
+    unit = pendulum(instance_name="test")
+    kept = unit._get_fmu_state()
+    for name, argument, value in calls:
+        before, reported = unit._get_fmu_state(), len(unit.log_queue)
+        actions = {
+            "set": lambda a=argument, v=value: unit.set_real([a], [v]),
+            "get": lambda a=argument: unit.get_real([a]),
+            "step": lambda a=argument: unit.do_step(unit.time, a),
+            "restore": lambda k=kept: unit._set_fmu_state(k),
+            "initialize": unit.enter_initialization_mode,
+            "ready": unit.exit_initialization_mode,
+            "terminate": unit.terminate,
+            "keep": unit._get_fmu_state,
+        }
+        try:
+            result = actions[name]()
+        except (ValueError, ArithmeticError):
+            result = False
+        if result is False:
+            assert unit._get_fmu_state() == before
+            assert len(unit.log_queue) == reported + 1
+        elif name == "get":
+            assert all(map(math.isfinite, result))
+        elif name == "keep":
+            kept = result
