@@ -413,7 +413,11 @@ def rhs(
     method: Method | Literal["auto"] = "auto",
 ) -> RightHandSide:
     """The equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
-    derivation = derive(model, arguments=arguments, method=method)
+    return right_hand_side(derive(model, arguments=arguments, method=method))
+
+
+def right_hand_side(derivation: Derivation) -> RightHandSide:
+    """The same of a derivation that is there already."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
     return RightHandSide(

@@ -7,8 +7,7 @@ the speed of its two rods relative to each other.
 
 Equations: sum over j of M_ij cos(q_i - q_j) u_j' = ..., with M_ij = m l² (n - max(i, j) + 1/2) for i ≠ j.
 
-Source: T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hill 1985, ch. 6; the chain as an
-example of SymPy, J. K. Moore, "n-pendulum control", SciPy conference tutorial 2013.
+Source: T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hill 1985, ch. 6 (the method).
 """
 
 import sympy as sm

@@ -9,7 +9,7 @@ Equations (Euler): I₁ u1' = (I₂ - I₃) u2 u3 and cyclic; with the edges a, 
 cyclic; q1' = (u3 cos q3 - u1 sin q3)/cos q2, q2' = u1 cos q3 + u3 sin q3, q3' = u2 - q1' sin q2.
 
 Source: L. D. Landau, E. M. Lifshitz, Mechanics, 3rd ed., §36-37 (also the closed form in Jacobi's functions); the
-angles: T. R. Kane, P. W. Likins, D. A. Levinson, Spacecraft Dynamics, McGraw-Hill 1983, app. I.
+angles: T. R. Kane, P. W. Likins, D. A. Levinson, Spacecraft Dynamics, McGraw-Hill 1983, app. I-II.
 """
 
 import sympy as sm
@@ -78,6 +78,6 @@ def rigid_body() -> Model:
             f"angular_momentum.{name}", momentum.dot(axis), "kg.m2/s", description=f"angular momentum along N.{name}"
         )
     model.output_kinetic_energy()
-    # Three tips over; the spin is so near to the separatrix that errors grow a hundredfold at each.
+    # It tips over twice; so near to the separatrix an error of the start grows two hundredfold.
     model.experiment(stop=5.0, step=0.01, tolerance=1e-9)
     return model

@@ -16,8 +16,8 @@ Steady circles: upright straight rolling, or with lean q2, heading rate w and ro
 cos(q2) - 3/2 r w s cos(q2) = g sin(q2) (see the closed forms of the end-to-end tests); the start values are near that
 motion.
 
-Source: T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hill 1985, p. 94 and problem sets (rolling
-disc); O. M. O'Reilly, "The dynamics of rolling disks and sliding disks", Nonlinear Dynamics 10 (1996) 287-305.
+Source: O. M. O'Reilly, "The dynamics of rolling disks and sliding disks", Nonlinear Dynamics 10 (1996) 287-305; a
+common example since T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hill 1985.
 """
 
 import sympy as sm

@@ -54,8 +54,11 @@ _LEGAL = {
 }
 """Combinations of causality, variability and initial that units of ours use: a part of the standard's table."""
 
-_PART = r"(?:[A-Za-z_][A-Za-z0-9_]*|'(?:[^'\\]|\\.)+')(?:\[\d+(?:,\d+)*\])?"
+_QUOTED = r"""'(?:[A-Za-z0-9_!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['"?\\abfnrtv])+'"""
+_PART = rf"(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED})(?:\[\d+(?:,\d+)*\])?"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*|der\({_PART}(?:\.{_PART})*(?:,\d+)?\)")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Line breaks, control characters and what XML cannot hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +170,8 @@ class FmuVariable:
             yield f"min {low!r} is above max {high!r}"
         elif self.start is not None and not low <= self.start <= high:
             yield f"start {self.start!r} is outside of [{low!r}, {high!r}]"
-        if "\n" in self.description:
-            yield "the description has more than one line"
+        if _UNPRINTABLE.search(self.description):
+            yield "the description holds a line break or control character"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +285,8 @@ class FmuInterface:
             canonical = False
         if not canonical:
             yield Fault(f"{self.token!r} is not a UUID", "token")
+        if _UNPRINTABLE.search(self.description):
+            yield Fault("the description holds a line break or control character", "model", "write one line")
         run = self.experiment
         finite = all(map(math.isfinite, (run.start, run.stop, run.step, run.tolerance)))
         if not finite or not (run.start < run.stop and run.step > 0.0 and run.tolerance > 0.0):

@@ -12,8 +12,10 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 """
 
 from mb2fmu.model.checks import check
-from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest, Parts
+from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest
 from mb2fmu.model.loading import ListedModel, list_models, load
+from mb2fmu.model.parts import Parts
+from mb2fmu.model.template import write_template
 
 __all__ = [
     "Experiment",
@@ -26,4 +28,5 @@ __all__ = [
     "check",
     "list_models",
     "load",
+    "write_template",
 ]

@@ -7,8 +7,7 @@ over as they are.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,6 +15,9 @@ from typing import Any, Literal, TypeAlias
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
+from mb2fmu.model.parts import Parts
+from mb2fmu.model.places import caller
+from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.variables import (
     AuxiliaryState,
     ConstraintForce,
@@ -29,80 +31,23 @@ from mb2fmu.variables import (
     plain_name,
 )
 
-OutputKind = Literal[
-    "position",
-    "velocity",
-    "acceleration",
-    "angular_velocity",
-    "orientation",
-    "distance",
-    "force",
-    "power",
-    "kinetic_energy",
-    "potential_energy",
-    "total_energy",
+__all__ = [
+    "Experiment",
+    "Mechanics",
+    "Model",
+    "ModelDefinition",
+    "Number",
+    "OutputKind",
+    "OutputRequest",
+    "Parts",
+    "Signal",
 ]
+
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The third door: the mechanics in parts, where neither a ``System`` nor a method object is at hand.
-
-    Attributes:
-        frame: The inertial frame N.
-        origin: A point fixed in N.
-        q: Generalized coordinates.
-        u: Generalized speeds, independent ones first or in any order (see ``u_dependent``).
-        kinematic_equations: Expressions that vanish, linear in q' and u, one per coordinate.
-        bodies: ``RigidBody`` and ``Particle`` objects.
-        loads: ``Force``/``Torque`` objects or ``(point or frame, vector)`` pairs.
-        actuators: SymPy actuators (``LinearSpring``, ``ForceActuator``, ``TorqueActuator``, musculotendons).
-        velocity_constraints: Nonholonomic constraints, expressions that vanish, linear in u.
-        u_dependent: As many of ``u`` as there are holonomic and nonholonomic constraints together.
-        holonomic_constraints: Expressions of q and t that vanish.
-        q_dependent: As many of ``q`` as there are holonomic constraints.
-        u_auxiliary: Auxiliary speeds, which bring noncontributing forces to light.
-    """
-
-    frame: ReferenceFrame
-    origin: Point
-    q: Sequence[sm.Expr]
-    u: Sequence[sm.Expr]
-    kinematic_equations: Sequence[sm.Expr]
-    bodies: Sequence[Any]
-    loads: Sequence[Any] = ()
-    actuators: Sequence[Any] = ()
-    velocity_constraints: Sequence[sm.Expr] = ()
-    u_dependent: Sequence[sm.Expr] = ()
-    holonomic_constraints: Sequence[sm.Expr] = ()
-    q_dependent: Sequence[sm.Expr] = ()
-    u_auxiliary: Sequence[sm.Expr] = ()
-
-
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputRequest(Quantity):
-    """An output in one line: a kinematic, load or energy quantity that the mechanism knows how to compute.
-
-    Attributes:
-        kind: What is asked.
-        subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
-            ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
-            (load or actuator,); energies: ().
-        relative_to: The point (position) or frame (the others) it is relative to; None: the origin, the inertial frame.
-        expressed_in: The frame of the components; None: the inertial frame.
-        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
-    """
-
-    kind: OutputKind
-    subject: tuple[Any, ...] = ()
-    relative_to: Any = None
-    expressed_in: ReferenceFrame | None = None
-    representation: str = "quaternion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,27 +113,30 @@ class ModelDefinition:
     diagram: str = ""
 
 
-def _caller() -> str:
-    """``file:line`` of the user's line that made a declaration."""
-    frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
-    while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
 class Model:
-    """A mechanism and what has to be said about its quantities.
+    """A mechanism and what has to be said about its quantities; docs/models.md shows how.
+
+    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
+    are in the declared unit; units are written as Modelica does.
 
     Example:
         >>> model = Model("Pendulum", system, description="a rod on a pin")    # doctest: +SKIP
         >>> model.parameter(m, 1.0, "kg", min=0.0, description="mass")         # doctest: +SKIP
-        >>> model.coordinate(q, 0.5, "rad")                                    # doctest: +SKIP
+        >>> model.coordinate(q, 0.5, "rad", display_unit="deg")                # doctest: +SKIP
+        >>> model.speed(u, 0.0, "rad/s")                                       # doctest: +SKIP
 
     Args:
-        name: FMU model name, a C identifier such as ``DoublePendulum``.
+        name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
         mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``.
         description: One line.
         diagram: SVG or text picture of what the coordinates mean.
+
+    Attributes:
+        declared: Everything declared, in order.
+        potential: The potential energy given by :meth:`potential_energy`, or None.
+        default_experiment: As :meth:`experiment` sets it.
+        source: The model file, set by ``mb2fmu.model.load``.
+        where: ``file:line`` where the model was made.
     """
 
     def __init__(self, name: str, mechanics: Mechanics, *, description: str = "", diagram: str = "") -> None:
@@ -200,7 +148,7 @@ class Model:
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()
         self.source: Path | None = None
-        self.where = _caller()
+        self.where = caller()
 
     def parameter(
         self,
@@ -327,7 +275,11 @@ class Model:
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``."""
+        """Declares a generalized speed with its start value; a dependent speed's start is a ``guess``.
+
+        ``symbol`` is a speed u of the mechanics, or ``q.diff()`` where q' is the speed (always in a
+        ``LagrangesMethod``): then the FMU name is ``q_dot`` unless ``name`` is given.
+        """
         self.declared.append(
             Speed(
                 symbol=symbol,
@@ -498,7 +450,7 @@ class Model:
             solver=solver,
             internal_step=None if internal_step is None else float(internal_step),
             signals=dict(signals or {}),
-            where=_caller(),
+            where=caller(),
         )
 
     def _request(
@@ -521,7 +473,7 @@ class Model:
                 relative_to=relative_to,
                 expressed_in=expressed_in,
                 representation=representation,
-                where=_caller(),
+                where=caller(),
             )
         )
 
@@ -531,4 +483,4 @@ def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str
     for key in ("minimum", "maximum", "nominal"):
         if rest.get(key) is not None:
             rest[key] = float(rest[key])
-    return {"name": plain_name(symbol) if name is None else name, "where": _caller(), **rest}
+    return {"name": plain_name(symbol) if name is None else name, "where": caller(), **rest}

@@ -68,6 +68,8 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
         keywords = _converted(path, function, arguments or {})
         try:
             model = function(**keywords)
+        except ModelError:
+            raise  # it says all there is to say
         except Exception as error:
             raise ModelError(f"the model cannot be built from {path.name}:", [_told(path, error)]) from error
     if not isinstance(model, Model):

@@ -17,7 +17,8 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.definition import Mechanics, Parts
+from mb2fmu.model.definition import Mechanics
+from mb2fmu.model.parts import Parts
 
 Expressions = tuple[sm.Expr, ...]
 

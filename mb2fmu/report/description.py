@@ -8,7 +8,7 @@ from markupsafe import Markup
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.interface.description import FmuInterface, FmuVariable
+from mb2fmu.interface.description import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
@@ -30,14 +30,16 @@ _ROLES = {
 }
 
 
-def model_facts(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Fact, ...]:
-    """Size of the mechanism, how it was handed over, what was run."""
+def model_facts(
+    definition: ModelDefinition, equations: EquationsOfMotion, interface: FmuInterface | None
+) -> tuple[Fact, ...]:
+    """Size of the mechanism, how it was handed over, what was run; of the unit only what is known."""
     experiment = definition.experiment
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
         ("Handed over as", _door(definition)),
-        ("Equations by", _METHODS[equations.method]),
+        ("Equations by" if interface else "Reference by", _METHODS[equations.method]),
         ("Coordinates", f"{len(equations.q)}"),
         ("Speeds", speeds),
         ("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
@@ -46,16 +48,18 @@ def model_facts(definition: ModelDefinition, equations: EquationsOfMotion) -> tu
         ("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
         ("Outputs", f"{len(equations.outputs)}"),
         ("Experiment", f"0 to {plain(experiment.stop)} s in steps of {plain(experiment.step)} s"),
-        ("Solver of the unit", _solver(definition)),
+        ("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
+        ("The unit", _abilities(interface.capabilities) if interface else ""),
     ]
     return tuple(Fact(term, text) for term, text in facts if text)
 
 
-def equations_text(equations: EquationsOfMotion) -> str:
+def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
     """One paragraph before the equations."""
+    whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
     return (
-        f"Formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time. Entries too long for "
-        "their matrix are listed below it; what has a name of its own is among the intermediates."
+        f"{whose}, formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time. Entries too "
+        "long for their matrix are listed below it; what has a name of its own is among the intermediates."
     )
 
 
@@ -119,12 +123,19 @@ def _constraints(equations: EquationsOfMotion) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _solver(definition: ModelDefinition) -> str:
-    experiment = definition.experiment
-    if experiment.solver == "fixed":
-        return f"Runge–Kutta of order 4, fixed step {plain(experiment.internal_step or experiment.step)} s"
-    kind = "implicit, adaptive" if experiment.stiff else "Runge–Kutta, adaptive"
-    return f"{kind}, relative tolerance {plain(experiment.tolerance)}"
+def _solver(solver: SolverSettings, step: float) -> str:
+    if solver.kind == "fixed":
+        return f"Runge–Kutta of order 4, fixed step {plain(solver.internal_step or step)} s"
+    kind = "implicit, adaptive" if solver.kind == "implicit" else "Runge–Kutta, adaptive"
+    return f"{kind}, relative tolerance {plain(solver.tolerance)}"
+
+
+def _abilities(capabilities: Capabilities) -> str:
+    parts = [
+        "its state can be saved, restored and serialized" if capabilities.state else "",
+        "needs software on the importer's machine" if capabilities.needs_execution_tool else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _symbols(definition: ModelDefinition) -> dict[str, str]:

@@ -183,7 +183,7 @@ class _Writer:
         """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
         operations = self.count.of(right)
         if operations > LISTED:
-            return _pieces([f"{left}<mo>=</mo><mtext>{operations:,} operations</mtext>"])
+            return _pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
         if operations <= WHOLE or not right.is_Add:
             return _pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
         return _pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])

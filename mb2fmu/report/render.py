@@ -25,7 +25,7 @@ def render(
 
     Args:
         definition: The checked model.
-        equations: By the unit's formulation.
+        equations: The unit's; the reference's if the unit is not ours.
         interface: Of the unit; None if the unit is not ours: then the model's own variables are listed.
         result: Of the validation. Its timings are not printed; hand them in with ``provenance`` if they are wanted.
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
@@ -39,7 +39,7 @@ def render(
         title=definition.name,
         description=definition.description,
         verdict=results.verdict(result),
-        facts=description.model_facts(definition, equations),
+        facts=description.model_facts(definition, equations, interface),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=results.error_rows(result),
@@ -52,7 +52,7 @@ def render(
         reference=results.reference_text(result),
         checks=results.check_rows(result),
         equations=equation_blocks(equations),
-        equations_text=description.equations_text(equations),
+        equations_text=description.equations_text(equations, interface),
         variables=description.variable_rows(interface, definition)
         if interface
         else description.declared_rows(definition),

@@ -36,7 +36,8 @@ for names, values in ((["tau"], [math.nan]), (["m", "l"], [2.0, 1.0]), (["load"]
     assert refused(slave.setReal, [unit.references[name] for name in names], values)
     assert unit.messages[0][:2] == (3, "logStatusError"), unit.messages
     assert unit.get(slave) == before
-assert refused(slave.getReal, [12345])
+for call in (slave.getReal, slave.getInteger, slave.getString):
+    assert refused(call, [12345])
 assert unit.get(slave) == before
 slave.terminate()
 slave.freeInstance()

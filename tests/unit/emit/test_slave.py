@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from golden.handwritten import constrained_point, double_pendulum, pendulum_interface, pendulum_program
 from golden.running import started, unit_class
+from hypothesis import given
+from hypothesis import strategies as st
 from pythonfmu.enums import Fmi2Status
 from scipy.integrate import solve_ivp
 
@@ -139,6 +141,16 @@ def test_unknown_references_are_refused(pendulum):
     for call in (lambda: unit.get_real([99]), lambda: unit.set_real([99], [0.0])):
         with pytest.raises(ValueError, match="no variable with value reference 99"):
             call()
+
+
+@pytest.mark.parametrize("kind", ["integer", "boolean", "string"])
+def test_there_are_only_real_variables(pendulum, kind):
+    unit = started(pendulum)
+    assert getattr(unit, f"get_{kind}")([]) == []
+    with pytest.raises(ValueError, match="are of type Real"):
+        getattr(unit, f"get_{kind}")([Q])
+    with pytest.raises(ValueError, match="are of type Real"):
+        getattr(unit, f"set_{kind}")([TAU], [1])
 
 
 @pytest.mark.parametrize("step", [0.0, -0.1, math.nan, math.inf, 1e-300])
@@ -301,3 +313,41 @@ def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_pa
         if variable.source in program.entries:
             expected = evaluator(program, variable.source, [variable.index])(1.0, x, r, p)
             assert unit.get_real([variable.value_reference]) == list(expected)
+
+
+CALLS = st.one_of(
+    st.tuples(st.just("set"), st.sampled_from([*ALL, 99]), st.sampled_from([0.0, 0.5, 2.0, -0.0, math.nan, math.inf])),
+    st.tuples(st.just("get"), st.sampled_from([*ALL, 99]), st.none()),
+    st.tuples(st.just("step"), st.sampled_from([0.0, 0.1, 0.05, -1.0, math.nan]), st.none()),
+    st.tuples(st.sampled_from(["keep", "restore", "initialize", "ready", "terminate"]), st.none(), st.none()),
+)
+
+
+@given(calls=st.lists(CALLS, max_size=15))
+def test_any_sequence_of_calls_is_answered(pendulum, calls):
+    """Each call works or is refused with a reason; a refused one changes nothing, and nothing read is not finite."""
+    unit = pendulum(instance_name="test")
+    kept = unit._get_fmu_state()
+    for name, argument, value in calls:
+        before, reported = unit._get_fmu_state(), len(unit.log_queue)
+        actions = {
+            "set": lambda a=argument, v=value: unit.set_real([a], [v]),
+            "get": lambda a=argument: unit.get_real([a]),
+            "step": lambda a=argument: unit.do_step(unit.time, a),
+            "restore": lambda k=kept: unit._set_fmu_state(k),
+            "initialize": unit.enter_initialization_mode,
+            "ready": unit.exit_initialization_mode,
+            "terminate": unit.terminate,
+            "keep": unit._get_fmu_state,
+        }
+        try:
+            result = actions[name]()
+        except (ValueError, ArithmeticError):
+            result = False
+        if result is False:
+            assert unit._get_fmu_state() == before
+            assert len(unit.log_queue) == reported + 1
+        elif name == "get":
+            assert all(map(math.isfinite, result))
+        elif name == "keep":
+            kept = result

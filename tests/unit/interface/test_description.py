@@ -25,6 +25,13 @@ def test_a_sound_interface_is_accepted():
 
 
 @pytest.mark.parametrize(
+    "name", ["a", "_a1.b[3].c[1,2]", "der(a.b)", "der(a[1],2)", "'a strange name!'.x", r"'it\'s'", "'(+)'[1]"]
+)
+def test_structured_names_are_accepted(name):
+    assert list(dataclasses.replace(pendulum_interface().named("tip.x"), name=name).faults()) == []
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         (changed("q", value_reference=8), "value reference 8"),
@@ -48,7 +55,11 @@ def test_a_sound_interface_is_accepted():
         (changed("der(q)", derivative_of="u"), "variables are its derivative"),
         (changed("load", dependencies=(Dependency("tip.x"),)), "depends on tip.x"),
         (changed("time", causality="local", initial="calculated"), "0 independent variables"),
-        (changed("q", description="two\nlines"), "more than one line"),
+        (changed("q", description="two\nlines"), "line break or control character"),
+        (changed("q", description="\x00"), "line break or control character"),
+        ({"description": "two\nlines"}, "line break or control character"),
+        (changed("tip.x", name="'a\nb'"), "not a structured FMI name"),
+        (changed("tip.x", name="'ä'"), "not a structured FMI name"),
         ({"token": "no-uuid"}, "not a UUID"),
         ({"model_identifier": "a-b"}, "not a C identifier"),
         ({"experiment": DefaultExperiment(1.0, 1.0, 0.1, 1e-6)}, "make no experiment"),

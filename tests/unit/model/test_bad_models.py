@@ -48,15 +48,6 @@ def test_a_symbol_of_the_same_name_is_another_symbol(pendulum, faults_of):
     assert "other assumptions" in fault.remedy
 
 
-def test_an_undeclared_symbol_in_an_output(pendulum, faults_of):
-    model = pendulum.model()
-    model.output("twice", 2 * sm.Symbol("stiffness") * pendulum.q)
-    fault = only(faults_of(model))
-    assert "stiffness is not declared" in fault.what
-    assert "output twice" in fault.what
-    assert fault.where.startswith(THIS)
-
-
 def test_an_undeclared_symbol_in_the_derivative_of_a_state(pendulum, faults_of):
     a, e, tau = *me.dynamicsymbols("a e"), sm.Symbol("tau")
     model = pendulum.model(pendulum.parts())
@@ -302,18 +293,6 @@ def test_a_model_name_that_is_no_identifier(pendulum, faults_of, name):
     assert fault.remedy.startswith("call it ")
 
 
-def test_functions_that_no_program_computes(pendulum, faults_of):
-    pendulum.load = sm.gamma(pendulum.q)
-    model = pendulum.model()
-    model.output("area", sm.Integral(pendulum.q, TIME), "rad.s")
-    model.output("lookup", sm.Function("map")(pendulum.q))
-    faults = faults_of(model)
-    assert [fault.what.split()[0] for fault in faults] == ["gamma", "Integral", "map"]
-    assert "the load on A" in faults[0].what
-    assert "output area" in faults[1].what
-    assert all("docs/models.md" in fault.remedy for fault in faults)
-
-
 def test_motion_that_follows_an_input(pendulum, faults_of):
     parts = pendulum.parts()
     r = me.dynamicsymbols("r")
@@ -340,12 +319,6 @@ def test_accelerations_in_loads(pendulum, faults_of):
     whats = [fault.what for fault in faults_of(pendulum.model())]
     assert any("the acceleration u_dot stands in a load" in what for what in whats)
     assert any("the acceleration q_ddot stands in a load" in what for what in whats)
-
-
-def test_jerk_in_an_output(pendulum, faults_of):
-    model = pendulum.model()
-    model.output("jerk", pendulum.u.diff(TIME, 2))
-    assert "u_ddot is beyond accelerations" in only(faults_of(model)).what
 
 
 def test_a_lagrangian_with_speeds_that_are_no_derivatives(pendulum, faults_of):
@@ -435,24 +408,6 @@ def test_a_function_of_the_same_name_is_another_function(pendulum, faults_of):
     assert "another symbol of the same name" in fault.remedy
 
 
-def test_outputs_of_a_lagrangian_without_a_frame(pendulum, faults_of):
-    energy = pendulum.q.diff() ** 2 / 2
-    model = Model("Bare", me.LagrangesMethod(energy, [pendulum.q]))
-    model.coordinate(pendulum.q, 0.0)
-    model.speed(pendulum.q.diff())
-    model.output_position("place", me.Point("P"))
-    assert "the mechanics have no inertial frame" in only(faults_of(model)).what
-
-
-def test_the_power_of_something_that_is_no_load(pendulum, faults_of):
-    system = pendulum.system()
-    model = pendulum.model(system)
-    model.output_power("wind", "wind")
-    model.output_power("stranger", me.TorqueActuator(1, pendulum.N.z, pendulum.A))
-    model.output_power("motor", pendulum.motor)
-    assert [fault.what.split("(")[1][:6] for fault in faults_of(model)] == ["'wind'", "'stran"]
-
-
 def test_a_constraint_force_in_no_load(pendulum, faults_of):
     tension, u_aux = me.dynamicsymbols("tension u_aux")
     model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
@@ -481,53 +436,6 @@ def test_declarations_of_no_symbols_at_all(pendulum, faults_of):
     assert "the start of q cannot be 'loose'" in whats
     assert "m + 1 is declared as an input" in whats
     assert "a variable called 7" in whats
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"stop": 0.0}, "stop time is 0.0"),
-        ({"stop": math.nan}, "stop time is nan"),
-        ({"step": -1.0}, "step is -1.0"),
-        ({"stop": 1.0, "step": 2.0}, "step 2.0 is longer than the experiment"),
-        ({"tolerance": 0.0}, "tolerance is 0.0"),
-        ({"tolerance": 0.1}, "tolerance is 0.1"),
-        ({"internal_step": 1.0}, "internal step is 1.0"),
-        ({"solver": "magic"}, "no solver 'magic'"),
-    ],
-)
-def test_an_experiment_that_cannot_be_run(pendulum, faults_of, settings, says):
-    model = pendulum.model()
-    model.experiment(**settings)
-    fault = only(faults_of(model))
-    assert says in fault.what
-    assert fault.remedy
-    assert fault.where.startswith(THIS)
-
-
-def test_signals_are_for_inputs_and_of_time_only(pendulum, faults_of):
-    model = pendulum.model()
-    model.experiment(signals={pendulum.torque: sm.sin(pendulum.q) * pendulum.m, pendulum.u: 1.0})
-    faults = faults_of(model)
-    assert [fault.what for fault in faults] == [
-        "the signal of torque(t) contains m, q(t)",
-        "the experiment has a signal for u(t), which is no input",
-    ]
-    assert "torque" in faults[1].remedy
-
-
-def test_output_requests_of_the_wrong_things(pendulum, faults_of):
-    model = pendulum.model()
-    model.output_position("bob", pendulum.A)
-    model.output_orientation("arm", pendulum.P)
-    model.output_orientation("frame", pendulum.A, representation="zzx")
-    model.output_power("drive_power", (pendulum.A, pendulum.N.z))
-    whats = [fault.what for fault in faults_of(model)]
-    assert "output_position('bob') is asked of A, which is a ReferenceFrame" in whats[0]
-    assert "output_orientation('arm') is asked of P, which is a Point" in whats[1]
-    assert "no representation 'zzx'" in whats[2]
-    assert "output_power('drive_power')" in whats[3]
-    assert len(whats) == 4
 
 
 def test_all_faults_are_told_at_once(pendulum):

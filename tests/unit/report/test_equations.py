@@ -59,7 +59,7 @@ def test_long_entries_stand_below_and_very_long_ones_are_counted(pendulum):
     whole, mass, force = (text_of(line) for line in block.lines)
     assert whole == "Mω˙ =f"
     assert mass.startswith("M= cosθ +cos(2θ)")
-    assert force == f"f={Operations().of(endless):,} operations"
+    assert force == f"f=an expression of {Operations().of(endless):,} operations"
     assert Operations().of(endless) > LISTED
 
 

@@ -159,6 +159,15 @@ def test_variables_stand_with_the_symbols_of_the_equations(pendulum):
     assert "".join(rows["hinge.angle"].find("td/math").itertext()) == "θ"
 
 
+def test_of_a_unit_that_is_not_ours_nothing_is_claimed(pendulum):
+    case = pendulum()
+    ours, foreign = page_of(case).decode(), render(case.definition, case.equations, None, case.result).decode()
+    assert "Solver of the unit" in ours
+    assert "Solver of the unit" not in foreign
+    assert "Reference by" in foreign
+    assert "The reference&#39;s equations" in foreign
+
+
 def test_timings_are_printed_only_when_they_are_handed_in(pendulum):
     case = pendulum()
     assert b"Time spent" not in page_of(case)

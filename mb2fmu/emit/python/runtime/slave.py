@@ -155,6 +155,16 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.memory = self.memory.after_change()
             self._forget()
 
+    @_guarded
+    def _no_such_type(self, vrs: Sequence[int], values: Sequence[Any] = ()) -> list[Any]:
+        """All variables are real numbers; asking for no variable of another type is allowed."""
+        if vrs or values:
+            raise RefusedError(f"the variables with value references {list(vrs)} are of type Real")
+        return []
+
+    get_integer = get_boolean = get_string = _no_such_type
+    set_integer = set_boolean = set_string = _no_such_type
+
     def _settable(self, vr: int, value: float) -> tuple[list[float], int]:
         source, index = self.unit.variables.get(vr, ("", 0))
         if not source:

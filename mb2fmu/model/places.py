@@ -1,0 +1,14 @@
+"""Where in the user's file something was said."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def caller() -> str:
+    """``file:line`` of the user's line that is being run: the nearest one outside of mb2fmu."""
+    frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
+    while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -1,0 +1,45 @@
+"""OutputRequest: an output asked for in one line, before the mechanism has computed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sympy.physics.mechanics import ReferenceFrame
+
+from mb2fmu.variables import Quantity
+
+OutputKind = Literal[
+    "position",
+    "velocity",
+    "acceleration",
+    "angular_velocity",
+    "orientation",
+    "distance",
+    "force",
+    "power",
+    "kinetic_energy",
+    "potential_energy",
+    "total_energy",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRequest(Quantity):
+    """An output in one line: a kinematic, load or energy quantity that the mechanism knows how to compute.
+
+    Attributes:
+        kind: What is asked.
+        subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
+            ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
+            (load or actuator,); energies: ().
+        relative_to: The point (position) or frame (the others) it is relative to; None: the origin, the inertial frame.
+        expressed_in: The frame of the components; None: the inertial frame.
+        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
+    """
+
+    kind: OutputKind
+    subject: tuple[Any, ...] = ()
+    relative_to: Any = None
+    expressed_in: ReferenceFrame | None = None
+    representation: str = "quaternion"

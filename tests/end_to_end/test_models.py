@@ -1,0 +1,190 @@
+"""Every model through the whole way: derived, exported, run in fmpy, judged; then held to what is known of it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from end_to_end import closed_forms
+
+from mb2fmu import pipeline
+from mb2fmu.model import check, list_models, load
+from mb2fmu.validation import Simulation
+
+ROOT = Path(__file__).parents[2]
+CASES = Path(__file__).parent / "cases"
+MODELS = sorted((ROOT / "models").glob("*.py"))
+NAMES = {
+    "cart_pole",
+    "chaplygin_sleigh",
+    "double_pendulum",
+    "heavy_top",
+    "msl_double_pendulum",
+    "msl_pendulum",
+    "muscle_arm",
+    "n_link_pendulum",
+    "rigid_body",
+    "rolling_disc",
+    "simple_pendulum",
+    "three_body_pendulum",
+    "turntable_ball",
+    "two_rods",
+}
+
+
+def _far(found, wanted) -> float:
+    return float(np.abs(np.asarray(found) - np.asarray(wanted)).max())
+
+
+def _simple_pendulum(unit: Simulation) -> None:
+    angle, speed = closed_forms.pendulum(unit.time, 2.0, length=1.0, g=9.81)
+    assert _far(unit["theta"], angle) < 1e-6
+    assert _far(unit["omega"], speed) < 3e-6
+
+
+def _heavy_top(unit: Simulation) -> None:
+    top = closed_forms.Top(
+        A=0.002, C=0.0008, weight_moment=0.5 * 9.81 * 0.05, tilt=np.radians(40), precession=0.0, spin=150.0
+    )
+    few = slice(None, None, 20)
+    cosine, precession = top.nutation(unit.time[few])
+    assert _far(np.cos(unit["theta"][few]), cosine) < 1e-6
+    assert _far(unit["psi"][few], precession) < 5e-6
+
+
+def _rigid_body(unit: Simulation) -> None:
+    m, a, b, c = 1.0, 0.1, 0.3, 0.2
+    inertia = (m * (b**2 + c**2) / 12, m * (a**2 + c**2) / 12, m * (a**2 + b**2) / 12)
+    few = slice(None, None, 5)
+    wanted = closed_forms.free_rigid_body(unit.time[few], inertia, (0.01, 0.0, 10.0))
+    spin = np.column_stack([unit[name] for name in ("u1", "u2", "u3")])
+    # It tipped over: the spin about the intermediate axis reversed, twice.
+    assert np.count_nonzero(np.diff(np.sign(spin[:, 2]))) == 2
+    assert _far(spin[few], wanted) < 2e-6
+    # The angular momentum stands still in the inertial frame, which ties the angles to the speeds.
+    for axis, value in zip("xyz", (inertia[0] * 0.01, 0.0, inertia[2] * 10.0), strict=True):
+        assert _far(unit[f"angular_momentum.{axis}"], value) < 1e-8
+
+
+def _chaplygin_sleigh(unit: Simulation) -> None:
+    v, omega, heading = closed_forms.sleigh(unit.time, mass=10.0, offset=0.2, inertia=0.6, v0=-1.0, omega0=0.1)
+    assert _far(unit["v"], v) < 1e-6
+    assert _far(unit["omega"], omega) < 3e-6
+    assert _far(unit["theta"], heading) < 3e-6
+    # The ice pushes with m (a omega' + v omega), and omega' = -kappa v omega.
+    kappa = 10.0 * 0.2 / (0.6 + 10.0 * 0.2**2)
+    assert _far(unit["blade_force"], 10.0 * v * omega * (1 - 0.2 * kappa)) < 1e-4
+
+
+def _turntable_ball(unit: Simulation) -> None:
+    speed = 2 * np.pi * (100 / 3) / 60
+    x, y = closed_forms.turntable_ball(unit.time, speed, (0.1, 0.0), (0.06, 0.0))
+    assert _far(unit["x"], x) < 1e-7
+    assert _far(unit["y"], y) < 1e-7
+    length = sum(unit[f"e{i}"] ** 2 for i in range(4))
+    assert _far(length, 1.0) < 1e-6
+
+
+def _rolling_disc(unit: Simulation) -> None:
+    assert _far(unit["total_energy"], unit["total_energy"][0]) < 1e-6
+    # Rolling: the contact runs as fast as the rim turns.
+    assert _far(np.hypot(unit["u4"], unit["u5"]), 0.3 * np.abs(unit["roll_rate"])) < 1e-9
+
+
+def _msl_pendulum(unit: Simulation) -> None:
+    _as_published(unit, "msl_Pendulum.csv", {"rev.phi": 1e-5})
+    assert unit["rev.phi"][-1] == pytest.approx(-1.67963156508, abs=1e-7)
+    assert unit["rev.w"][-1] == pytest.approx(-2.31817023299, abs=1e-6)
+
+
+def _msl_double_pendulum(unit: Simulation) -> None:
+    _as_published(unit, "msl_DoublePendulum.csv", {"revolute1.phi": 5e-5, "revolute2.phi": 5e-5})
+    ends = {
+        "revolute1.phi": -2.31791567544,
+        "revolute1.w": 4.09416473222,
+        "revolute2.phi": -1.73653457298,
+        "revolute2.w": -0.05039453168,
+    }
+    for name, value in ends.items():
+        assert unit[name][-1] == pytest.approx(value, abs=1e-5)
+
+
+def _as_published(unit: Simulation, file: str, accuracy: dict[str, float]) -> None:
+    """The columns of ``accuracy`` at the published times, which are communication points of the unit."""
+    with (CASES / file).open() as text:
+        columns = text.readline().strip().split(",")
+        table = np.loadtxt(text, delimiter=",")
+    rows = np.rint(table[:, 0] / unit.time[1]).astype(int)
+    assert _far(unit.time[rows], table[:, 0]) < 1e-9
+    for name, bound in accuracy.items():
+        assert _far(unit[name][rows], table[:, columns.index(name)]) < bound
+
+
+def _muscle_arm(unit: Simulation) -> None:
+    # The biceps only pulls, lifts the arm, and its power is its force times its rate of length.
+    assert unit["biceps_force"].max() < 0
+    assert unit["elbow.angle"].max() > 1.0
+    rate = np.gradient(unit["biceps_length"], unit.time)
+    inner = slice(1, -1)
+    assert _far(unit["biceps_power"][inner], (unit["biceps_force"] * rate)[inner]) < 0.02 * np.ptp(unit["biceps_power"])
+
+
+KNOWN: dict[str, Callable[[Simulation], None]] = {
+    "chaplygin_sleigh": _chaplygin_sleigh,
+    "heavy_top": _heavy_top,
+    "msl_double_pendulum": _msl_double_pendulum,
+    "msl_pendulum": _msl_pendulum,
+    "muscle_arm": _muscle_arm,
+    "rigid_body": _rigid_body,
+    "rolling_disc": _rolling_disc,
+    "simple_pendulum": _simple_pendulum,
+    "turntable_ball": _turntable_ball,
+}
+
+
+def test_the_models_are_those_that_the_documentation_names():
+    assert {path.stem for path in MODELS} == NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_the_unit_of_every_model_proves_itself(path, tmp_path):
+    finished = pipeline.run(path, tmp_path)
+    result = finished.validated.result
+    short = [v for v in (*result.variables, *result.invariants) if v.verdict != "passed"]
+    assert not [(v.name, v.verdict, v.ratio) for v in short]
+    assert not [finding for finding in result.conformance if finding.severity != "note"]
+    assert finished.passed
+    assert finished.page.stat().st_size > 0
+    if path.stem in KNOWN:
+        KNOWN[path.stem](result.simulation)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_every_model_says_what_it_is(path):
+    definition = check(load(path))
+    (listed,) = [listed for listed in list_models(path.parent) if listed.path == path]
+    assert listed.summary.endswith(".")
+    docstring = path.read_text(encoding="utf-8").split('"""')[1]
+    assert "Coordinates" in docstring
+    assert "Source: " in docstring
+    assert ET.fromstring(definition.diagram).tag == "{http://www.w3.org/2000/svg}svg"
+    assert definition.description
+    declared = (
+        *definition.parameters,
+        *definition.inputs,
+        *definition.coordinates,
+        *definition.speeds,
+        *definition.auxiliary_states,
+    )
+    assert not [quantity.name for quantity in declared if not quantity.description]
+    assert definition.outputs
+    assert {signal.symbol for signal in definition.inputs} == set(definition.experiment.signals)
+
+
+def test_the_models_go_through_every_door():
+    doors = {type(load(path).mechanics).__name__ for path in MODELS}
+    assert doors == {"System", "KanesMethod", "LagrangesMethod", "Parts"}

@@ -1,0 +1,32 @@
+"""The benchmark runs, so that it never rots; its numbers are no matter of a test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).parents[2] / "scripts" / "bench.py"
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BENCH), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_one_row_is_measured_and_written(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    done = bench("--links", "2", "--chains", "spatial", "--methods", "kane", "--output", str(page))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|")[1:-1] for line in page.read_text().splitlines() if line.startswith("| 2 |")]
+    assert len(rows) == 1
+    numbers = [float(column.split()[0].replace(",", "")) for column in rows[0][2:]]
+    assert len(numbers) == 5
+    assert all(number > 0 for number in numbers)
+
+
+def test_a_row_over_its_limit_is_said_to_be(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    done = bench("--links", "2", "--chains", "planar", "--methods", "tmt", "--limit", "0.01", "--output", str(page))
+    assert done.returncode == 1  # nothing was measured
+    assert "over 0.01 s" in done.stderr
