@@ -13,6 +13,7 @@ Entry points of a lowered program (labels in brackets):
     energy            as far as known [kinetic, potential, power]
     equations         for people and tests [M[i,j] row by row, f[i]]
     forward, inverse  on request: u' for added generalized forces, and forces for given u'
+    tangent, adjoint, jacobian, jacobian_time   added by ``with_derivatives``
 
 Promises: equal subexpressions are computed once; nothing is evaluated that the asked results do not need (a position
 costs no linear solve); numbers stay exact until rounded once; the same equations give the same program, whatever
@@ -25,18 +26,23 @@ from mb2fmu.lowering.dependencies import Dependency, Kind, dependencies, operati
 from mb2fmu.lowering.differentiation import Jacobian, differentiate_forward, jacobian
 from mb2fmu.lowering.evaluation import Evaluator, evaluator
 from mb2fmu.lowering.lower import lower
+from mb2fmu.lowering.native import NativeProgram, with_derivatives
 from mb2fmu.lowering.python_code import print_function
+from mb2fmu.lowering.reverse import differentiate_reverse
 
 __all__ = [
     "Dependency",
     "Evaluator",
     "Jacobian",
     "Kind",
+    "NativeProgram",
     "dependencies",
     "differentiate_forward",
+    "differentiate_reverse",
     "evaluator",
     "jacobian",
     "lower",
     "operation_count",
     "print_function",
+    "with_derivatives",
 ]

@@ -1,0 +1,88 @@
+"""Copies a program into a builder, so that more can be added to it."""
+
+from __future__ import annotations
+
+import math
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.dependencies import Group
+from mb2fmu.lowering.program import Block, Op, Program
+
+LEAF_GROUP: dict[Op, Group] = {
+    Op.TIME: "time",
+    Op.STATE: "states",
+    Op.INPUT: "inputs",
+    Op.PARAMETER: "parameters",
+    Op.MEMORY: "memory",
+    Op.SEED: "seeds",
+}
+
+
+class ProgramCopy:
+    """The nodes and entry points of a program in a builder.
+
+    Args:
+        program: Any.
+        builder: Takes the nodes; its layout begins like the program's.
+
+    Attributes:
+        node: Node of the program → node of the builder.
+        factor: Factor block of the program → factor block of the builder.
+        solution: Solve block of the program → its results in the builder.
+    """
+
+    def __init__(self, program: Program, builder: ProgramBuilder) -> None:
+        self._program = program
+        self._builder = builder
+        self.node: list[int] = []
+        self.factor: dict[int, int] = {}
+        self.solution: dict[int, list[int]] = {}
+        for node in range(len(program)):
+            self.node.append(self._copied(node))
+        for entry in program.entries.values():
+            builder.entry(entry.name, entry.labels, [self.node[result] for result in entry.results])
+
+    def _copied(self, node: int) -> int:
+        program, b = self._program, self._builder
+        op = Op(int(program.op[node]))
+        index = int(program.a[node])
+        if op is Op.CONSTANT:
+            return b.constant(float(program.constants[index]))
+        if op in LEAF_GROUP:
+            return self._leaf(op, index)
+        if op is Op.BLOCK:
+            return self._solved(index)[int(program.b[node])]
+        if op is Op.TABLE:
+            return b.table(program.tables[index], int(program.b[node]), self.node[int(program.c[node])])
+        nodes = [self.node[operand] for operand in program.operands(node)]
+        if op is Op.SELECT:
+            return b.select(*nodes)
+        return b.unary(op, nodes[0]) if len(nodes) == 1 else b.binary(op, nodes[0], nodes[1])
+
+    def _leaf(self, op: Op, index: int) -> int:
+        b = self._builder
+        if op is Op.TIME:
+            return b.time()
+        make = {Op.STATE: b.state, Op.INPUT: b.input, Op.PARAMETER: b.parameter, Op.MEMORY: b.memory, Op.SEED: b.seed}
+        return make[op](index)
+
+    def _solved(self, index: int) -> list[int]:
+        if index in self.solution:
+            return self.solution[index]
+        b = self._builder
+        block = self._program.blocks[index]
+        if block.factor not in self.factor:
+            old = self._program.blocks[block.factor]
+            operands = tuple(self.node[node] for node in old.operands)
+            self.factor[block.factor] = b.block(Block(old.kind, old.size, operands, name=old.name))
+        right = [self.node[node] for node in block.operands]
+        self.solution[index] = b.solution(self.factor[block.factor], right)
+        return self.solution[index]
+
+
+def place(factor: Block, position: int) -> tuple[int, int]:
+    """Row and column of an operand of a factor block."""
+    if factor.kind == "lu_factor":
+        return divmod(position, factor.size)
+    row = (math.isqrt(8 * position + 1) - 1) // 2
+    return row, position - row * (row + 1) // 2

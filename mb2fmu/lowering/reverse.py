@@ -1,0 +1,141 @@
+"""Derivatives of entry points, backward: the gradient of a weighted sum of results, as another entry point.
+
+Every node's adjoint is the sum over the nodes that read it of their adjoint times the partial derivative; nodes are
+visited from the last to the first, so that each is complete when its turn comes. For a linear solve A X = B with the
+adjoint X̄ of its result,
+
+    B̄ = A⁻ᵀ X̄,      Ā = −B̄ Xᵀ.
+
+A symmetric matrix keeps its factors; a general one is factored once more, transposed. The cost is a small multiple of
+that of the results, whatever the number of variables (Griewank and Walther, Evaluating Derivatives, 2008, ch. 3-4).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
+from mb2fmu.lowering.dependencies import Group
+from mb2fmu.lowering.differentiation import ALL, variables_of
+from mb2fmu.lowering.partials import FLAT, partial
+from mb2fmu.lowering.passes.prune import prune
+from mb2fmu.lowering.program import Block, Op, Program
+
+
+def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
+    """The program with one more entry point, ``vjp_<entry>``: the gradient of a weighted sum of its results.
+
+    Args:
+        program: Any; entry points that read seeds of their own keep them.
+        entry: Name of the entry point to differentiate.
+        with_respect_to: Groups of variables; one result per variable, group after group.
+
+    Returns:
+        A program whose seeds 0, 1, … are, for the new entry point, the weights of the results.
+    """
+    old = program.entries[entry]
+    variables = variables_of(program, with_respect_to)
+    missing = range(len(program.layout.seeds), len(old.results))
+    seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
+    builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
+    adjoints = _Adjoints(program, builder)
+    weights = [builder.seed(i) for i in range(len(old.results))]
+    gradient = adjoints.gradient(old.results, weights)
+    zero = builder.constant(0.0)
+    builder.entry(f"vjp_{entry}", [name for name, _ in variables], [gradient.get(leaf, zero) for _, leaf in variables])
+    return prune(builder.build())
+
+
+class _Adjoints:
+    """A copy of a program and the adjoints of its nodes."""
+
+    def __init__(self, program: Program, builder: ProgramBuilder) -> None:
+        self._program = program
+        self._builder = builder
+        self._copy = ProgramCopy(program, builder)
+        self._shares: dict[int, list[int]] = {}
+        self._solution_adjoints: dict[int, dict[int, int]] = {}
+        self._first_result: dict[int, int] = {}
+        for node in range(len(program)):
+            if program.op[node] == Op.BLOCK:
+                self._first_result.setdefault(int(program.a[node]), node)
+
+    def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[Group, int], int]:
+        """Adjoints of the leaves that anything reaches."""
+        for result, weight in zip(results, weights, strict=True):
+            self._add(result, weight)
+        gradient: dict[tuple[Group, int], int] = {}
+        for node in range(len(self._program) - 1, -1, -1):
+            shares = self._shares.pop(node, None)
+            op = Op(int(self._program.op[node]))
+            if op is Op.BLOCK:
+                self._of_result(node, shares)
+            elif shares is not None:
+                adjoint = self._builder.sum(shares)
+                if op in LEAF_GROUP:
+                    gradient[LEAF_GROUP[op], int(self._program.a[node])] = adjoint
+                elif op is not Op.CONSTANT and op not in FLAT and not self._builder.is_zero(adjoint):
+                    self._spread(op, node, adjoint)
+        return gradient
+
+    def _add(self, node: int, share: int) -> None:
+        if not self._builder.is_zero(share):
+            self._shares.setdefault(node, []).append(share)
+
+    def _spread(self, op: Op, node: int, adjoint: int) -> None:
+        """Gives each operand its share."""
+        program, b = self._program, self._builder
+        operands = program.operands(node)
+        nodes = [self._copy.node[operand] for operand in operands]
+        value, zero = self._copy.node[node], b.constant(0.0)
+        if op is Op.TABLE:
+            slope = b.table(program.tables[program.a[node]], int(program.b[node]) + 1, nodes[0])
+            shares = [b.mul(slope, adjoint)]
+        elif op is Op.SELECT:
+            shares = [zero, b.select(nodes[0], adjoint, zero), b.select(nodes[0], zero, adjoint)]
+        elif op in {Op.MIN, Op.MAX}:
+            first = b.binary(Op.LT, *(nodes if op is Op.MIN else nodes[::-1]))
+            shares = [b.select(first, adjoint, zero), b.select(first, zero, adjoint)]
+        elif op in {Op.ADD, Op.SUB}:
+            shares = [adjoint, adjoint if op is Op.ADD else b.neg(adjoint)]
+        elif op is Op.DIV:
+            quotient = b.div(adjoint, nodes[1])
+            shares = [quotient, b.neg(b.mul(value, quotient))]
+        else:
+            shares = [b.mul(partial(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
+        for operand, share in zip(operands, shares, strict=True):
+            self._add(operand, share)
+
+    def _of_result(self, node: int, shares: list[int] | None) -> None:
+        """One result of a solve; when its first one's turn comes, the others are complete."""
+        index, result = int(self._program.a[node]), int(self._program.b[node])
+        if shares is not None:
+            self._solution_adjoints.setdefault(index, {})[result] = self._builder.sum(shares)
+        if self._first_result[index] == node and index in self._solution_adjoints:
+            self._of_solve(index, self._solution_adjoints.pop(index))
+
+    def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
+        b, zero = self._builder, self._builder.constant(0.0)
+        block = self._program.blocks[index]
+        old = self._program.blocks[block.factor]
+        x = self._copy.solution[index]
+        right = b.solution(self._transposed(block.factor), [adjoints.get(i, zero) for i in range(old.size)])
+        for operand, share in zip(block.operands, right, strict=True):
+            self._add(operand, share)
+        for position, operand in enumerate(old.operands):
+            i, j = place(old, position)
+            share = b.mul(right[i], x[j])
+            if old.kind == "ldlt_factor" and i != j:
+                share = b.add(share, b.mul(right[j], x[i]))
+            self._add(operand, b.neg(share))
+
+    def _transposed(self, factor: int) -> int:
+        """A factor block of the transposed matrix."""
+        old = self._program.blocks[factor]
+        if old.kind == "ldlt_factor":
+            return self._copy.factor[factor]
+        n = old.size
+        operands = tuple(self._copy.node[old.operands[j * n + i]] for i in range(n) for j in range(n))
+        return self._builder.block(Block(old.kind, n, operands, name=old.name))
