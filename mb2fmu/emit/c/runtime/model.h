@@ -29,27 +29,10 @@
 #ifndef MB2FMU_MODEL_H
 #define MB2FMU_MODEL_H
 
-#include <math.h>
+#include "portability.h"
 
 /* C has no arrays of no elements. */
 #define MB2FMU_SIZE(n) ((n) > 0 ? (n) : 1)
-
-/* Parts of generated functions are named through this macro: where a huge model is cut into several translation units,
- * these names leave theirs and need a prefix of the unit. */
-#ifndef MB2FMU_MODEL_FN
-#define MB2FMU_MODEL_FN(name) mb2fmu_model_##name
-#endif
-
-/* Marks what a unit may leave unused: not every model has every function or table read. */
-#if defined(__GNUC__)
-#define MB2FMU_UNUSED __attribute__((unused))
-#else
-#define MB2FMU_UNUSED
-#endif
-
-/* No bound: a minimum of -MB2FMU_INFINITY, a maximum of MB2FMU_INFINITY; no start value: MB2FMU_NAN. */
-#define MB2FMU_INFINITY ((double)INFINITY)
-#define MB2FMU_NAN ((double)NAN)
 
 /* --- sizes that follow ------------------------------------------------------------------------------------------- */
 

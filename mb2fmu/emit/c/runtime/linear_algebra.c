@@ -1,0 +1,130 @@
+/* linear_algebra.c: factorizations and solves (linear_algebra.h). Every sum is formed from the left, one term after the
+ * other, so that results depend on nothing but the numbers. */
+#include "linear_algebra.h"
+
+static int mb2fmu_ldlt_factor(int n, double a[])
+{
+    double *row = a;
+    for (int i = 0; i < n; i++) {
+        const double *above = a; /* row j */
+        for (int j = 0; j < i; j++) {
+            double value = row[j];
+            for (int k = 0; k < j; k++) {
+                value -= row[k] * above[k];
+            }
+            row[j] = value; /* l_ij d_j until the row is done */
+            above += j + 1;
+        }
+        double pivot = row[i];
+        const double *diagonal = a;
+        for (int j = 0; j < i; j++) {
+            const double scaled = row[j] / *diagonal;
+            pivot -= scaled * row[j];
+            row[j] = scaled;
+            diagonal += j + 2;
+        }
+        if (!(pivot > 0.0 && pivot < MB2FMU_INFINITY)) {
+            return i + 1;
+        }
+        row[i] = pivot;
+        row += i + 1;
+    }
+    return 0;
+}
+
+static void mb2fmu_ldlt_solve(int n, const double a[], double x[])
+{
+    const double *row = a;
+    for (int i = 0; i < n; i++) {
+        double value = x[i];
+        for (int j = 0; j < i; j++) {
+            value -= row[j] * x[j];
+        }
+        x[i] = value;
+        row += i + 1;
+    }
+    const double *diagonal = a;
+    for (int i = 0; i < n; i++) {
+        x[i] /= *diagonal;
+        diagonal += i + 2;
+    }
+    for (int i = n - 1; i > 0; i--) {
+        row -= i + 1;
+        for (int j = 0; j < i; j++) {
+            x[j] -= row[j] * x[i];
+        }
+    }
+}
+
+/* Exchanges two rows of a matrix with n columns. */
+static void mb2fmu_exchange(int n, double first[], double second[])
+{
+    for (int j = 0; j < n; j++) {
+        const double value = first[j];
+        first[j] = second[j];
+        second[j] = value;
+    }
+}
+
+/* The row at or below k with the largest entry in column k; the first of equal ones. */
+static int mb2fmu_pivot_row(int n, const double a[], int k)
+{
+    int best = k;
+    for (int i = k + 1; i < n; i++) {
+        if (fabs(a[i * n + k]) > fabs(a[best * n + k])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int mb2fmu_lu_factor(int n, double a[])
+{
+    double *exchanges = a + n * n;
+    for (int k = 0; k < n; k++) {
+        const int best = mb2fmu_pivot_row(n, a, k);
+        double *upper = a + k * n;
+        exchanges[k] = best;
+        if (best != k) {
+            mb2fmu_exchange(n, upper, a + best * n);
+        }
+        const double pivot = upper[k];
+        if (!(pivot != 0.0 && fabs(pivot) < MB2FMU_INFINITY)) {
+            return k + 1;
+        }
+        for (int i = k + 1; i < n; i++) {
+            double *row = a + i * n;
+            const double factor = row[k] / pivot;
+            row[k] = factor;
+            for (int j = k + 1; j < n; j++) {
+                row[j] -= factor * upper[j];
+            }
+        }
+    }
+    return 0;
+}
+
+static void mb2fmu_lu_solve(int n, const double a[], double x[])
+{
+    const double *exchanges = a + n * n;
+    for (int k = 0; k < n; k++) {
+        const int other = (int)exchanges[k];
+        const double value = x[k];
+        x[k] = x[other];
+        x[other] = value;
+    }
+    for (int i = 1; i < n; i++) {
+        double value = x[i];
+        for (int j = 0; j < i; j++) {
+            value -= a[i * n + j] * x[j];
+        }
+        x[i] = value;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        double value = x[i];
+        for (int j = i + 1; j < n; j++) {
+            value -= a[i * n + j] * x[j];
+        }
+        x[i] = value / a[i * n + i];
+    }
+}

@@ -1,0 +1,28 @@
+/* linear_algebra.h: small dense linear systems with one fixed order of operations, the same bits everywhere.
+ *
+ * Factors stand in the caller's memory; nothing is allocated. A factorization returns 0, or the number of the pivot
+ * that failed, counted from 1: it is zero, not finite, or (L D L^T) not positive. The factors are then of no use.
+ *
+ * Sources: Golub, Van Loan: Matrix Computations, 4th ed. 2013, algorithms 4.1.2 (L D L^T, here by rows) and 3.4.1
+ * (LU with partial pivoting).
+ */
+#ifndef MB2FMU_LINEAR_ALGEBRA_H
+#define MB2FMU_LINEAR_ALGEBRA_H
+
+#include "portability.h"
+
+/* Symmetric positive definite: `a` has the lower triangle row by row, n (n + 1) / 2 values; it is replaced by L (unit
+ * diagonal, not stored) with D on the diagonal. */
+MB2FMU_UNUSED static int mb2fmu_ldlt_factor(int n, double a[]);
+
+/* x = A^-1 x for one right-hand side. */
+MB2FMU_UNUSED static void mb2fmu_ldlt_solve(int n, const double a[], double x[]);
+
+/* General: `a` has the matrix row by row in its first n n values; it is replaced by L (unit diagonal, not stored) and
+ * U of P A = L U. The n values that follow take the row exchanges: small integers, stored as doubles. */
+MB2FMU_UNUSED static int mb2fmu_lu_factor(int n, double a[]);
+
+/* x = A^-1 x for one right-hand side. */
+MB2FMU_UNUSED static void mb2fmu_lu_solve(int n, const double a[], double x[]);
+
+#endif
