@@ -40,6 +40,7 @@ from mb2fmu.interface.description import (
     LogCategory,
     SolverSettings,
     Source,
+    Target,
     UnitDefinition,
 )
 from mb2fmu.lowering.dependencies import Kind as ReadKind
@@ -49,6 +50,7 @@ from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 
+PYTHON_UNIT = Target()
 NO_TOKEN = str(uuid.UUID(int=0))
 GENERATION_TOOL = f"mb2fmu {__version__}"
 LOG_CATEGORIES = (
@@ -65,13 +67,16 @@ _KINDS: dict[ReadKind, Kind] = {
 }
 
 
-def describe(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> FmuInterface:
+def describe(
+    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
+) -> FmuInterface:
     """Decides what importers see.
 
     Args:
         definition: The checked model: names, units, bounds, start values.
         equations: Which speeds are states; the outputs.
         program: The lowered equations: dependencies.
+        target: Standard and backend: what the unit can do follows from them.
 
     Returns:
         The interface, its token included.
@@ -88,6 +93,7 @@ def describe(definition: ModelDefinition, equations: EquationsOfMotion, program:
         model_identifier=definition.name,
         description=definition.description,
         token=NO_TOKEN,
+        target=target,
         variables=variables,
         units=_units(variables, definition.name),
         experiment=_default_experiment(definition.experiment),

@@ -34,8 +34,11 @@ Source = Literal[
     "position",
     "velocity",
     "acceleration",
+    "solver",
 ]
 SolverKind = Literal["explicit", "implicit", "fixed"]
+Fmi = Literal["2", "3"]
+Backend = Literal["native", "python"]
 
 MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter")
 """Sources that the unit stores; the others are entry points of the Program, evaluated on demand."""
@@ -59,6 +62,24 @@ _PART = rf"(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED})(?:\[\d+(?:,\d+)*\])?"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*|der\({_PART}(?:\.{_PART})*(?:,\d+)?\)")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Line breaks, control characters and what XML cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """For which standard, and in which way, a unit is built.
+
+    Attributes:
+        fmi: Major version of the standard: 2.0 or 3.0.
+        backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
+    """
+
+    fmi: Fmi = "2"
+    backend: Backend = "python"
+
+    def __post_init__(self) -> None:
+        if self.backend == "python" and self.fmi != "2":
+            fault = Fault("units of Python are built for FMI 2.0 only", "target", "use FMI 2.0, or the native backend")
+            raise InterfaceError("no such unit can be built:", [fault])
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +257,7 @@ class FmuInterface:
         log_categories: What the unit may log.
         capabilities: Beyond the least.
         generation_tool: Name and version of the exporter.
+        target: Standard and backend.
     """
 
     model_name: str
@@ -249,6 +271,7 @@ class FmuInterface:
     log_categories: tuple[LogCategory, ...]
     capabilities: Capabilities
     generation_tool: str
+    target: Target = Target()
 
     def __post_init__(self) -> None:
         faults = [
