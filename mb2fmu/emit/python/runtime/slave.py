@@ -36,6 +36,8 @@ R = TypeVar("R")
 
 INSTANTIATED, INITIALIZATION, STEPPING, TERMINATED = range(4)
 EPSILON = 2.0**-52
+TIGHTEST = 1e-13
+"""Tighter relative tolerances are below what the round-off of one step leaves."""
 _keep: Callable[[ctypes.py_object[Any]], None] = ctypes.pythonapi.Py_IncRef
 ctypes.pythonapi.Py_IncRef.restype = None
 ctypes.pythonapi.Py_IncRef.argtypes = [ctypes.py_object]
@@ -112,10 +114,17 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             raise RefusedError(f"the stop time {stop_time!r} is not after the start time {start_time!r}")
         self.time = start_time
         self.stop = math.inf if stop_time is None else stop_time
-        if tolerance is not None and 0.0 < tolerance < math.inf:
+        if tolerance is not None:
+            self._take_tolerance(tolerance)
+        self._forget()
+
+    def _take_tolerance(self, tolerance: float) -> None:
+        if TIGHTEST <= tolerance < 1.0:
             self.tolerance = tolerance
             self.integrator = self._make_integrator()
-        self._forget()
+        else:
+            kept = f"the tolerance {tolerance!r} cannot be kept to; {self.tolerance!r} stays"
+            self.report(Fmi2Status.warning, kept)
 
     def enter_initialization_mode(self) -> None:
         """From now on start values of approximate variables are not taken any more; there are none."""
