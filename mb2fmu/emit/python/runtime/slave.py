@@ -17,6 +17,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
@@ -51,13 +52,16 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R]:
         try:
             return method(*args, **kwargs)
         except (RefusedError, UndefinedError) as error:
-            slave: Any = args[0]
-            for released in (slave, type(slave), slave.log_queue):
-                _keep(ctypes.py_object(released))
-            slave.report(Fmi2Status.error, str(error))
+            _answer(args[0], error)
             raise
 
     return guarded
+
+
+def _answer(slave: Any, error: Exception) -> None:
+    for released in (slave, type(slave), slave.log_queue):
+        _keep(ctypes.py_object(released))
+    slave.report(Fmi2Status.error, str(error))
 
 
 class _Values(dict[str, Sequence[float]]):
@@ -78,15 +82,18 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     Attributes:
         unit: Which unit it is.
+        alive: All instances of this unit (each unit has a copy of this module).
     """
 
     unit: ClassVar[Description]
+    alive: ClassVar[WeakSet[MechanismSlave]] = WeakSet()
     log_categories: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         unit = self.unit
         self.modelName = unit.name
+        self.alive.add(self)
         self.phase = INSTANTIATED
         self.steps = 0
         self.time = 0.0
@@ -303,7 +310,13 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @classmethod
     def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
-        unpacked(state, cls.unit.token)
+        try:
+            unpacked(state, cls.unit.token)
+        except RefusedError as error:
+            # The binary does not say for which instance it asks: any of them may lose references.
+            for slave in tuple(cls.alive):
+                _answer(slave, error)
+            raise
         return state
 
     # --- messages -----------------------------------------------------------------------------------------------------
