@@ -15,6 +15,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformance import Finding, check_conformance
+from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
@@ -36,6 +37,7 @@ __all__ = [
     "conditions",
     "make_reference",
     "measure_sensitivity",
+    "outgrows_symbols",
     "reference_method",
     "simulate",
     "stored",

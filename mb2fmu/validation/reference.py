@@ -14,10 +14,12 @@ import scipy
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, explicit_euler, integrate
+from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.trajectory import Trajectory
 
@@ -97,6 +99,7 @@ def make_reference(
     equations: EquationsOfMotion,
     *,
     experiment: Conditions | None = None,
+    mechanism: Mechanism | None = None,
 ) -> Reference:
     """Integrates the equations over the experiment, twice: the difference is the reference's uncertainty.
 
@@ -111,12 +114,13 @@ def make_reference(
         definition: The checked model: names, experiment.
         equations: Of another formulation than the FMU's.
         experiment: Other numbers than the model's default experiment.
+        mechanism: Given: the accelerations come from it by Newton-Euler, numerically; ``equations`` give outputs only.
 
     Raises:
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
     run = experiment or conditions(definition)
-    numeric = NumericEquations(equations)
+    numeric = NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations)
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
     scout = solve(numeric, run.thinned(SCOUTED)[0], start, SCOUT, np.ones_like(start))
@@ -129,7 +133,7 @@ def make_reference(
         time=run.time,
         values=values,
         uncertainty=_uncertainty(numeric, run, start, scales, values),
-        provenance=provenance(definition, equations, run),
+        provenance=provenance(definition, numeric, run),
     )
     return Reference(
         trajectory=trajectory,
@@ -264,11 +268,11 @@ def balances(
     return tuple(found)
 
 
-def provenance(definition: ModelDefinition, equations: EquationsOfMotion, run: Conditions) -> dict[str, object]:
+def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
     """What made a reference; nothing of day, place or machine beyond the versions that its digits may depend on."""
     return {
         "model": definition.name,
-        "formulation": equations.method,
+        "formulation": numeric.formulation,
         "evaluation": "sympy.lambdify(cse=True), scalar",
         "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
         "tolerances": [TIGHTEST, COARSE],
@@ -306,7 +310,7 @@ def by_euler(
     states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
     names = tuple(v.name for v in describe(definition, equations))
-    origin = provenance(definition, equations, run) | {
+    origin = provenance(definition, numeric, run) | {
         "integrator": f"explicit Euler, step {step!r} s",
         "tolerances": [],
     }
