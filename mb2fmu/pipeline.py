@@ -464,10 +464,12 @@ def _validate(
     from mb2fmu import validation
 
     with stage("formulate the reference"):
+        numeric = validation.outgrows_symbols(read)
         applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
-        reference = formulation.formulate(read, validation.reference_method(used, applying) if applying else "auto")
+        second = validation.reference_method(used, applying) if applying and not numeric else "auto"
+        reference = formulation.formulate(read, second)
     with stage("validate"):
-        result = validation.validate(fmu, definition, reference, method=used)
+        result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
     return Validated(definition, read, reference, result, stage.timings)
 
 

@@ -27,22 +27,24 @@ from mb2fmu import Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 240" font-family="serif" font-size="15">
 <rect width="320" height="240" fill="white"/>
-<path d="M20 205L90 130H310L250 205z" fill="#f2f2f2" stroke="#bbb"/>
-<path d="M110 212Q150 170 178 172Q215 172 270 140" fill="none" stroke="#888" stroke-dasharray="4 3"/>
-<path d="M178 172L250 162" stroke="#888" stroke-width="1.500"/><path d="M260 160l-11 -3l1 9z" fill="#888"/>
-<path d="M178 172V52" stroke="#888" stroke-dasharray="5 4"/>
-<ellipse cx="159" cy="112" rx="34" ry="62" transform="rotate(-17 159 112)" fill="#9dc3e6" fill-opacity="0.800"
- stroke="#333" stroke-width="2"/>
-<path d="M178 172L140 52" stroke="#1f77b4" stroke-width="1.500"/><circle cx="159" cy="112" r="3.500" fill="#333"/>
-<circle cx="178" cy="172" r="3.500" fill="#d62728"/>
-<g fill="none" stroke="#d62728" stroke-width="2"><path d="M178 66A106 106 0 0 0 147 70"/>
-<path d="M222 196A46 20 0 0 0 226 170"/><path d="M141 92A26 36 -17 0 0 164 140"/></g>
-<g fill="#d62728"><path d="M140 74l7 -8l4 8z"/><path d="M226 162l-5 9h9z"/><path d="M172 146l-11 -1l6 -8z"/></g>
-<g font-style="italic" fill="#d62728"><text x="152" y="58">q₂</text><text x="234" y="190">q₁</text>
-<text x="116" y="122">q₃</text><text x="160" y="196">(q₄, q₅)</text></g>
-<g font-style="italic"><text x="178" y="128">r</text><text x="34" y="78">g</text></g>
+<path d="M20 220L110 110H310L240 220z" fill="#f2f2f2" stroke="#bbb"/>
+<path d="M84 214Q136 196 150 180Q186 146 256 134" fill="none" stroke="#888" stroke-dasharray="4 3"/>
+<path d="M150 180L244 108" stroke="#888" stroke-width="1.500"/><path d="M252 102l-12 3l6 8z" fill="#888"/>
+<path d="M150 180V40" stroke="#888" stroke-dasharray="5 4"/>
+<path d="M186 60C205 46 212 61 202 94C192 127 169 166 150 180C131 194 124 179 134 146C144 113 167 74 186 60z"
+ fill="#9dc3e6" fill-opacity="0.800" stroke="#333" stroke-width="2"/>
+<path d="M150 180L196 27" stroke="#1f77b4" stroke-width="1.500"/><circle cx="168" cy="120" r="3.500" fill="#333"/>
+<circle cx="150" cy="180" r="3.500" fill="#d62728"/>
+<path d="M168 120L92 104" stroke="#888" stroke-width="1.500"/><path d="M83 102l12 -2l-2 9z" fill="#888"/>
+<g fill="none" stroke="#d62728" stroke-width="2"><path d="M150 56A124 124 0 0 1 178 58"/>
+<path d="M172 88Q198 68 190 98"/><path d="M216 174Q234 150 226 126"/></g>
+<g fill="#d62728"><path d="M188 61l-10 -7l-1 9z"/><path d="M188 108l-3 -11l10 3z"/><path d="M222 118l8 7l-9 4z"/></g>
+<g font-style="italic" fill="#d62728"><text x="156" y="48">q₂</text><text x="234" y="162">q₁</text>
+<text x="172" y="108">q₃</text><text x="138" y="204">(q₄, q₅)</text></g>
+<g font-style="italic"><text x="150" y="150">r</text><text x="34" y="78">g</text></g>
 <path d="M24 50V86" stroke="#333" stroke-width="2"/><path d="M24 92l-5 -10h10z" fill="#333"/>
-<g font-size="12"><text x="264" y="164">A.x</text><text x="182" y="48">N.z</text><text x="122" y="46">B.z</text></g>
+<g font-size="12"><text x="256" y="102">A.x</text><text x="124" y="44">N.z</text><text x="202" y="32">B.z</text>
+<text x="62" y="98">B.y</text></g>
 </svg>
 """
 

@@ -7,6 +7,7 @@ over as they are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
+from mb2fmu.errors import ModelError
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
@@ -45,8 +47,6 @@ __all__ = [
 
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr
-
-
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
 
 
@@ -95,6 +95,9 @@ class ModelDefinition:
         experiment: The default experiment.
         source: The model file, if there is one.
         diagram: An SVG or text picture of what the coordinates mean; may be empty.
+
+    Raises:
+        ModelError: If a symbol or a name stands in it twice.
     """
 
     name: str
@@ -111,6 +114,15 @@ class ModelDefinition:
     experiment: Experiment
     source: Path | None = None
     diagram: str = ""
+
+    def __post_init__(self) -> None:
+        states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
+        declared: tuple[Any, ...] = (*self.parameters, *self.inputs, *states, *self.constraint_forces)
+        symbols = Counter(record.symbol for record in declared)
+        names = Counter(record.name for record in (*declared, *self.outputs))
+        doubles = {str(key) for key, count in (symbols | names).items() if count > 1}
+        if doubles:
+            raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
 class Model:

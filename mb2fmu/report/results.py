@@ -143,7 +143,10 @@ def balances(result: ValidationResult) -> FigureGroup:
 def reference_text(result: ValidationResult) -> str:
     """How well the reference keeps its own balances."""
     balances = result.reference.balances
-    kept = [f"{b.name} ({b.formula}) to {short(b.worst, 2)} of {short(b.scale)} {b.unit}" for b in balances]
+    scales = [short(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]
+    kept = [
+        f"{b.name} ({b.formula}) to {short(b.worst, 2)} of {scale}" for b, scale in zip(balances, scales, strict=True)
+    ]
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
@@ -261,7 +264,7 @@ def _uncertainty(result: ValidationResult) -> float:
     for v in result.variables:
         judged = (reference.time <= v.horizon) & (v.bounds > 0)
         uncertainty = reference.uncertainty[:, reference.column(v.name)]
-        parts += (uncertainty[judged] / v.bounds[judged]).tolist()
+        parts.append(float(np.max(uncertainty[judged] / v.bounds[judged], initial=0.0)))
     return max(parts)
 
 

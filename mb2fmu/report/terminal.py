@@ -61,7 +61,7 @@ def _variables(result: ValidationResult, *, wide: bool) -> Table:
             _number(variable.bound),
         ]
         horizon = [_number(variable.at), _number(variable.horizon)] if wide else []
-        kept = columns if wide else [columns[0], *columns[3:]]
+        kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[3:]]
         table.add_row(*kept, _number(variable.ratio), *horizon, verdict)
     return table
 
@@ -70,7 +70,7 @@ def _invariants(result: ValidationResult, *, wide: bool) -> Table:
     table = _table("Held over the whole run", "invariant", None, "value", wide=wide)
     for item in result.invariants:
         columns = [item.name, item.unit, _number(item.value), _number(item.bound)]
-        kept = columns if wide else [columns[0], *columns[2:]]
+        kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[2:]]
         at = [_number(item.at)] if wide else []
         table.add_row(*kept, _number(item.ratio), *at, Text(item.verdict, style=_STYLES[item.verdict]))
     return table

@@ -49,8 +49,18 @@ def run_builder(sources: FileTree, script: str) -> bytes:
             file.write_bytes(sources[path])
         others = sorted({path.split("/")[0] for path in sources} - {script})
         result = folder / "unit.fmu"
-        # -I: no influence of the caller's folder or environment; -B: no compiled files beside the sources.
-        command = [sys.executable, "-I", "-B", "-c", _PROGRAM, str(folder / "sources" / script), str(result)]
+        # -P: no module of the current folder; -B: no compiled files; -W: pythonfmu's warnings are its own affair.
+        command = [
+            sys.executable,
+            "-P",
+            "-B",
+            "-W",
+            "ignore",
+            "-c",
+            _PROGRAM,
+            str(folder / "sources" / script),
+            str(result),
+        ]
         command += [str(folder / "sources" / other) for other in others]
         try:
             done = subprocess.run(  # noqa: S603 (our own interpreter, our own files)

@@ -15,7 +15,8 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformance import Finding, check_conformance
-from mb2fmu.validation.reference import Reference, make_reference
+from mb2fmu.validation.newton_euler import outgrows_symbols
+from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation, simulate
@@ -31,10 +32,12 @@ __all__ = [
     "Trajectory",
     "ValidationResult",
     "VariableResult",
+    "by_euler",
     "check_conformance",
     "conditions",
     "make_reference",
     "measure_sensitivity",
+    "outgrows_symbols",
     "reference_method",
     "simulate",
     "stored",

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.integration import integrate
-from mb2fmu.validation.reference import BUDGET, Reference, Variable, held_slope
+from mb2fmu.validation.reference import BUDGET, Reference, Variable, held_slope, largest_of_unit
 from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
@@ -88,9 +88,7 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
 
 def _rounding(variables: tuple[Variable, ...], values: Floats) -> Floats:
     """64 units of round-off of the largest value among the variables of the same unit, shape (n,)."""
-    largest = np.max(np.abs(values), axis=0)
-    units = [v.unit for v in variables]
-    return np.array([ROUNDING * max(m for m, u in zip(largest, units, strict=True) if u == unit) for unit in units])
+    return ROUNDING * largest_of_unit(variables, values)
 
 
 def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:

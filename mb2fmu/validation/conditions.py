@@ -61,6 +61,11 @@ class Conditions:
         """Communication step size in s."""
         return float(self.time[1])
 
+    @property
+    def steady(self) -> bool:
+        """True if no input changes."""
+        return bool(np.all(self.inputs == self.inputs[0]))
+
     def held(self, k: int) -> Floats:
         """The inputs that outputs at ``time[k]`` see: those of the step that ends there (of the first one at 0)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
@@ -68,7 +73,7 @@ class Conditions:
     def thinned(self, most: int) -> tuple[Conditions, npt.NDArray[np.int64]]:
         """The same experiment looked at from about ``most`` points, and which ones; all where an input changes."""
         last = len(self.time) - 1
-        stride = max(1, last // most) if np.all(self.inputs == self.inputs[0]) else 1
+        stride = max(1, last // max(most, 1)) if self.steady else 1
         rows = np.unique(np.append(np.arange(0, last, stride), last))
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 

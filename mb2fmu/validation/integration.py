@@ -23,7 +23,15 @@ HeldSlope = Callable[[int], Slope]
 TIGHTEST = 2.3e-14
 
 
-def integrate(slope: HeldSlope, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int) -> Floats:
+def integrate(
+    slope: HeldSlope,
+    time: Floats,
+    start: Floats,
+    tolerance: float,
+    scales: Floats,
+    budget: int,
+    parts: int = 1,
+) -> Floats:
     """Dormand and Prince's method of order 8(5, 3), landing on every communication point.
 
     Args:
@@ -33,6 +41,7 @@ def integrate(slope: HeldSlope, time: Floats, start: Floats, tolerance: float, s
         tolerance: Relative; the local error of y_j is kept below ``tolerance`` (``scales[j]`` + |y_j|).
         scales: Magnitude of each y_j, > 0.
         budget: Evaluations of f that may be spent.
+        parts: At least so many steps between two points.
 
     Returns:
         Shape (n_t, n).
@@ -45,11 +54,12 @@ def integrate(slope: HeldSlope, time: Floats, start: Floats, tolerance: float, s
     step, spent = np.inf, 0
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         solver = DOP853(
-            _finite(slope(k)),
+            finite(slope(k)),
             begin,
             y[k],
             end,
-            first_step=min(step, end - begin) if np.isfinite(step) else None,
+            first_step=min(step, (end - begin) / parts) if np.isfinite(step) else None,
+            max_step=(end - begin) / parts,
             rtol=max(tolerance, TIGHTEST),
             atol=tolerance * scales,  # type: ignore[arg-type]  # SciPy takes one per component
         )
@@ -88,7 +98,7 @@ def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -
     return y
 
 
-def _finite(slope: Slope) -> Slope:
+def finite(slope: Slope) -> Slope:
     """Slopes that leave their domain become NaN, so that the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:

@@ -217,11 +217,15 @@ class NumericEquations:
     Args:
         equations: Of any formulation.
 
-    ``prepared`` is always what :meth:`prepare` gives for the parameter values; ``r`` are the values of the inputs.
+    ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
+    parameter values; ``r`` are the values of the inputs.
     """
+
+    formulation: str = ""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
         e = self.equations = equations
+        self.formulation = self.formulation or e.method
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
         self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
@@ -238,14 +242,19 @@ class NumericEquations:
         self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
         # Kept plans below are always run in this order: each relies on what those before it have evaluated.
         self._constraints = compiler.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
-        q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
-        bias = list(constraints.bias) if constraints else []
-        self._dynamics = compiler.plan([*q_dot, *e.dynamics.mass_matrix, *e.dynamics.forcing, *bias])
+        self._dynamics = self._plan_dynamics(compiler)
         self._u_dot = compiler.reserve(e.u_dot)
         self._late = compiler.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
         self._kinetic = compiler.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
         self._outputs = compiler.plan([output.expression for output in e.outputs])
         self._blank = [0.0] * compiler.size
+
+    def _plan_dynamics(self, compiler: _Compiler) -> Plan:
+        """q', M, f and gamma, entry by entry."""
+        e = self.equations
+        q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
+        bias = list(e.velocity_constraints.bias) if e.velocity_constraints else []
+        return compiler.plan([*q_dot, *e.dynamics.mass_matrix, *e.dynamics.forcing, *bias])
 
     def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
         """Free parameters in the order of ``equations.p``, followed by the calculated ones."""
@@ -264,6 +273,7 @@ class NumericEquations:
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
         """Everything at one instant; errors as for :meth:`x_dot`."""
         values, constraints, x_dot, power = self._advance(t, x, r, prepared)
+        self._complete(values)
         u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
         return Motion(
             u=u,
@@ -273,6 +283,9 @@ class NumericEquations:
             outputs=np.array(self._outputs(values), dtype=float),
             residual=self._residual(values, u, constraints),
         )
+
+    def _complete(self, values: list[float]) -> None:
+        """Evaluates what energies and outputs rely on and :meth:`_advance` has not."""
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
         """phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""

@@ -14,9 +14,12 @@ import scipy
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, integrate
+from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, explicit_euler, integrate
+from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.trajectory import Trajectory
 
@@ -24,9 +27,11 @@ Floats = npt.NDArray[np.float64]
 Kind = Literal["coordinate", "speed", "state", "output"]
 
 COARSE = 1e-12
+STRIDE = 4
 SCOUT = 1e-6
 SCOUTED = 200
 BUDGET = 5_000_000
+STIFF_BUDGET = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,40 +99,41 @@ def make_reference(
     equations: EquationsOfMotion,
     *,
     experiment: Conditions | None = None,
+    mechanism: Mechanism | None = None,
 ) -> Reference:
     """Integrates the equations over the experiment, twice: the difference is the reference's uncertainty.
 
-    Method: Dormand-Prince 8(5, 3) with relative tolerances 1e-12 and 2.3e-14 from communication point to communication
-    point, inputs held in between. The uncertainty of a value is the running maximum of the difference between the two
-    runs, plus 64 units of round-off of the variable's largest magnitude. Inputs jump at communication points: values
-    there are those at the end of the step before (as an FMU shows them after ``doStep``).
+    Method: Dormand-Prince 8(5, 3) with relative tolerance 2.3e-14 from communication point to communication point,
+    inputs held in between. A second run has tolerance 1e-12 and longer steps: it lands on every fourth point only, or,
+    where inputs change, takes one step where the first takes two. The uncertainty of a value is the running maximum of
+    the difference between the two, plus 64 units of round-off of the variable's largest magnitude. Inputs jump at
+    communication points: values there are those at the end of the step before (as an FMU shows them after ``doStep``).
+    Where the model says stiff, both runs are made by Radau IIA collocation of order 13 instead.
 
     Args:
         definition: The checked model: names, experiment.
         equations: Of another formulation than the FMU's.
         experiment: Other numbers than the model's default experiment.
+        mechanism: Given: the accelerations come from it by Newton-Euler, numerically; ``equations`` give outputs only.
 
     Raises:
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
     run = experiment or conditions(definition)
-    numeric = NumericEquations(equations)
+    numeric = NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations)
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
     scout = solve(numeric, run.thinned(SCOUTED)[0], start, SCOUT, np.ones_like(start))
     scales = magnitudes(scout, numeric)
-    coarse = solve(numeric, run, start, COARSE, scales)
-    fine = solve(numeric, run, start, TIGHTEST, scales)
+    fine = solve(numeric, run, start, TIGHTEST, scales, parts=1 if run.steady else 2)
     variables = describe(definition, equations)
     values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared)
-    rough, _, _ = observe(numeric, run, coarse[:, :-1], prepared)
-    rounding = 64 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
     trajectory = Trajectory(
         names=tuple(v.name for v in variables),
         time=run.time,
         values=values,
-        uncertainty=np.maximum.accumulate(np.abs(values - rough), axis=0) + rounding,
-        provenance=provenance(definition, equations, run),
+        uncertainty=_uncertainty(numeric, run, start, scales, values),
+        provenance=provenance(definition, numeric, run),
     )
     return Reference(
         trajectory=trajectory,
@@ -142,13 +148,28 @@ def make_reference(
     )
 
 
-def solve(numeric: NumericEquations, run: Conditions, start: Floats, tolerance: float, scales: Floats) -> Floats:
+def _uncertainty(numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats) -> Floats:
+    """Running maximum of the difference to a coarser run, and round-off; the shape of ``values``."""
+    coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
+    rough = solve(numeric, coarse, start, COARSE, scales)
+    seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters))
+    difference = np.maximum.accumulate(np.abs(values[rows] - seen), axis=0)
+    # Between the points of the coarser run: what it is at the next one.
+    everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
+    return np.asarray(everywhere + 64 * np.finfo(float).eps * np.max(np.abs(values), axis=0))
+
+
+def solve(
+    numeric: NumericEquations, run: Conditions, start: Floats, tolerance: float, scales: Floats, *, parts: int = 1
+) -> Floats:
     """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
         ValidationError: See :func:`mb2fmu.validation.integration.integrate`.
     """
-    return integrate(held_slope(numeric, run), run.time, start, tolerance, scales, BUDGET)
+    if run.stiff:
+        return integrate_stiff(held_slope(numeric, run), run.time, start, tolerance, scales, STIFF_BUDGET)
+    return integrate(held_slope(numeric, run), run.time, start, tolerance, scales, BUDGET, parts)
 
 
 def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
@@ -217,6 +238,13 @@ def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple
     )
 
 
+def largest_of_unit(variables: tuple[Variable, ...], values: Floats) -> Floats:
+    """For each variable the largest magnitude among all of the same unit (1 where all are 0), shape (n,)."""
+    largest = np.max(np.abs(values), axis=0)
+    units = [v.unit for v in variables]
+    return np.array([max(m for m, u in zip(largest, units, strict=True) if u == unit) or 1.0 for unit in units])
+
+
 def balances(
     equations: EquationsOfMotion, kinetic: Floats, work: Floats, residual: Floats, values: Floats
 ) -> tuple[Balance, ...]:
@@ -240,13 +268,13 @@ def balances(
     return tuple(found)
 
 
-def provenance(definition: ModelDefinition, equations: EquationsOfMotion, run: Conditions) -> dict[str, object]:
+def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
     """What made a reference; nothing of day, place or machine beyond the versions that its digits may depend on."""
     return {
         "model": definition.name,
-        "formulation": equations.method,
+        "formulation": numeric.formulation,
         "evaluation": "sympy.lambdify(cse=True), scalar",
-        "integrator": "DOP853, every communication step by itself, inputs held",
+        "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
         "tolerances": [TIGHTEST, COARSE],
         "stop": float(run.time[-1]),
         "step": run.step,
@@ -264,3 +292,26 @@ def provenance(definition: ModelDefinition, equations: EquationsOfMotion, run: C
             "sympy": sm.__version__,
         },
     }
+
+
+def by_euler(
+    definition: ModelDefinition, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
+) -> Trajectory:
+    """The same experiment by explicit Euler with a fixed step in s: for results that others published so.
+
+    No uncertainty is claimed (zeros): the steps are what is asked for, not the motion.
+
+    Raises:
+        ValidationError: As :func:`make_reference`.
+    """
+    run = experiment or conditions(definition)
+    numeric = NumericEquations(equations)
+    start = np.append(start_state(numeric, run), 0.0)
+    states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
+    values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
+    names = tuple(v.name for v in describe(definition, equations))
+    origin = provenance(definition, numeric, run) | {
+        "integrator": f"explicit Euler, step {step!r} s",
+        "tolerances": [],
+    }
+    return Trajectory(names, run.time, values, np.zeros_like(values), origin)

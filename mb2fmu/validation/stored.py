@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.reference import Reference, largest_of_unit
 from mb2fmu.validation.trajectory import Trajectory
 
 Floats = npt.NDArray[np.float64]
@@ -28,12 +28,13 @@ _AGREE = 3.0
 
 
 def excerpt(reference: Reference) -> Trajectory:
-    """What is stored of a reference: equally spaced rows, up to where an uncertainty exceeds 1e-7 of its variable.
+    """What is stored of a reference: equally spaced rows, as long as it knows every variable well.
 
+    That is to 1e-7 of the largest variable of the same unit.
     The uncertainty of each variable is the largest within the excerpt, at every row.
     """
     whole = reference.trajectory
-    size = np.maximum(np.max(np.abs(whole.values), axis=0), np.finfo(float).tiny)
+    size = largest_of_unit(reference.variables, whole.values)
     known = np.all(whole.uncertainty <= KNOWN * size, axis=1)
     end = len(known) if known.all() else max(int(np.argmin(known)), 1)
     rows = slice(0, end, math.ceil((end - 1) / ROWS) or 1)

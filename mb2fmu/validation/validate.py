@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mb2fmu.equations.motion import EquationsOfMotion, Method
+    from mb2fmu.mechanism import Mechanism
     from mb2fmu.model.definition import ModelDefinition
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
@@ -54,6 +55,7 @@ def validate(
     reference_equations: EquationsOfMotion,
     *,
     method: Method | None = None,
+    mechanism: Mechanism | None = None,
     experiment: Conditions | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
@@ -65,6 +67,8 @@ def validate(
         definition: The checked model.
         reference_equations: By another formulation, where the mechanism has one (see :func:`reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
+        mechanism: Where no second formulation is within reach (:func:`outgrows_symbols`): the reference is integrated
+            from it, by Newton-Euler equations in NumPy.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Ask the independent checkers too.
         time_limit: For the FMU's run, in s.
@@ -80,7 +84,7 @@ def validate(
         names = _compared(definition, reference_equations)
         simulation = simulate(fmu, run, names, time_limit=time_limit)
     with clock("reference"):
-        reference = make_reference(definition, reference_equations, experiment=run)
+        reference = make_reference(definition, reference_equations, experiment=run, mechanism=mechanism)
     with clock("sensitivity"):
         limits = bounds(reference, measure_sensitivity(reference))
     with clock("compare"):
@@ -99,12 +103,12 @@ def validate(
         provenance={
             "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
             "fmu_formulation": method or "unknown",
-            "reference_formulation": reference_equations.method,
+            "reference_formulation": reference.numeric.formulation,
             "tolerance": run.tolerance,
             "factor": FACTOR,
             "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
         },
-        notes=_notes(method, reference_equations.method, reference),
+        notes=_notes(method, reference.numeric.formulation, reference),
     )
 
 
@@ -112,7 +116,7 @@ def _compared(definition: ModelDefinition, equations: EquationsOfMotion) -> list
     return [variable.name for variable in describe(definition, equations)]
 
 
-def _notes(used: Method | None, by: Method, reference: Reference) -> tuple[str, ...]:
+def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...]:
     notes = []
     if used == by:
         notes.append(

@@ -1,4 +1,4 @@
-"""Stored references are current: made afresh by the formulation that they name, they are the same within what they know."""
+"""Stored references are current: made afresh by the formulation they name, they are the same within what they know."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     VelocityConstraints,
 )
+from mb2fmu.interface.describing import LOG_CATEGORIES
 from mb2fmu.interface.description import (
     Capabilities,
     DefaultExperiment,
@@ -23,7 +24,6 @@ from mb2fmu.interface.description import (
     DisplayUnit,
     FmuInterface,
     FmuVariable,
-    LogCategory,
     SolverSettings,
     UnitDefinition,
 )
@@ -115,10 +115,7 @@ def pendulum_interface(
         ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or SolverSettings("explicit", 1e-6),
-        "log_categories": (
-            LogCategory("logStatusDiscard", "steps refused"),
-            LogCategory("logStatusError", "calls refused"),
-        ),
+        "log_categories": LOG_CATEGORIES,
         "capabilities": Capabilities(needs_execution_tool=True, state=True),
         "generation_tool": "mb2fmu",
     }

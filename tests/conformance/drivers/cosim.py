@@ -15,4 +15,4 @@ execution.add_observer(observer=observer)
 assert execution.step(step_count=int(steps))
 references = {variable.name.decode(): variable.reference for variable in execution.slave_variables(slave_index=index)}
 values = observer.last_real_values(slave_index=index, variable_references=[references[name] for name in names])
-json.dump(dict(zip(names, values, strict=True)), sys.stdout)
+sys.stdout.write(json.dumps(dict(zip(names, values, strict=True))) + "\n")

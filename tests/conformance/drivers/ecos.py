@@ -11,5 +11,5 @@ structure.add_model("unit", path)
 with EcosSimulation(structure=structure, step_size=float(step)) as simulation:
     simulation.init()
     simulation.step(int(steps))
-    json.dump({name: simulation.get_real(f"unit::{name}") for name in names}, sys.stdout)
+    sys.stdout.write(json.dumps({name: simulation.get_real(f"unit::{name}") for name in names}) + "\n")
     simulation.terminate()

@@ -26,7 +26,15 @@ if action == "read":
     other.setFMUstate(state)
     other.freeFMUstate(state)
     assert bits(run(unit, other, 10, first=5)) == content[8 + size :]
-    assert refused(other.deSerializeFMUstate, content[8:40])
+    # Refused states leave the instance as it was, usable and free to go.
+    before = unit.get(other)
+    for damaged in (b"", content[8:40], bytes(size), content[8 : 7 + size] + b"\x00"):
+        unit.messages.clear()
+        assert refused(other.deSerializeFMUstate, damaged)
+        assert unit.messages[0][:2] == (3, "logStatusError"), unit.messages
+    assert unit.get(other) == before
+    other.terminate()
+    other.freeInstance()
 else:
     slave = unit.started(tolerance=1e-7)
     unit.set(slave, tau=0.2)

@@ -298,6 +298,15 @@ def test_tolerance_of_the_importer_counts(tmp_path):
     assert errors[2] < 1e-7
 
 
+@pytest.mark.parametrize("tolerance", [0.0, -1e-6, 1e-300, 1.0, math.inf, math.nan])
+def test_tolerances_that_cannot_be_kept_to_are_named(pendulum, tolerance):
+    unit = started(pendulum, 0.0, None, tolerance)
+    assert unit.log_queue[-1].category == "logStatusWarning"
+    assert unit.log_queue[-1].status == Fmi2Status.warning
+    assert unit.tolerance == 1e-6
+    assert unit.do_step(0.0, 0.1)
+
+
 @pytest.mark.parametrize("system", [double_pendulum, constrained_point])
 def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
     definition, equations = system()

@@ -1,5 +1,7 @@
 """Good models through every door: what ``check`` hands on, and that the user's objects stay as they are."""
 
+from dataclasses import replace
+
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -12,7 +14,7 @@ from mb2fmu.functions import LookupTable
 from mb2fmu.model import Model, check
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.parameters import ordered_parameters
-from mb2fmu.variables import Parameter
+from mb2fmu.variables import Output, Parameter
 
 DOORS = ["parts", "kane", "system", "lagrange"]
 TIME = me.dynamicsymbols._t
@@ -187,6 +189,12 @@ def test_calculated_parameters_come_behind_what_they_need(order, data):
     assert sorted(p.name for p in ordered) == sorted(p.name for p in parameters)
     place = {p.symbol: i for i, p in enumerate(ordered)}
     assert all(place[need] < place[p.symbol] for p in ordered if p.calculated for need in p.value.free_symbols)
+
+
+def test_a_definition_has_every_name_once(pendulum):
+    definition = check(pendulum.model())
+    with pytest.raises(ModelError, match=r"has q, torque, torque\(t\) twice"):
+        replace(definition, inputs=definition.inputs * 2, outputs=(Output(name="q", expression=pendulum.q),))
 
 
 def test_free_parameters_keep_their_order():

@@ -60,9 +60,7 @@ def constrained(*, reduced: bool) -> EquationsOfMotion:
 def test_python_listing_moves_as_the_equations_do(reduced: bool, time: float, state: list[float]) -> None:
     """x' of the printed code is the solution that the constrained Newton equations have by hand."""
     code: dict[str, object] = {}
-    exec(  # noqa: S102
-        listing(constrained(reduced=reduced), "Slope", "python"), code
-    )
+    exec(listing(constrained(reduced=reduced), "Slope", "python"), code)
     mass, gain, pull = 1.5, 0.7, 0.3
     x_, _, v_, a_ = state
     got = code["rhs"](time, np.array(state), [pull], [mass, gain])  # type: ignore[operator]

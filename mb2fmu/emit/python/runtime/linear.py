@@ -1,7 +1,8 @@
-"""Dense linear solves by pivoted LU, in Python: systems here are small, and the bits are the same on every machine."""
+"""Dense linear solves by pivoted LU, in Python: systems here are small, and the bits are the same everywhere."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from .failures import UndefinedError
@@ -30,14 +31,21 @@ def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[floa
                 for j in range(k + 1, n):
                     row[j] -= factor * upper[j]
 
-    def solve(right: Sequence[float]) -> list[float]:
-        x = [right[i] for i in order]
-        for i in range(1, n):
-            row = matrix[i]
-            x[i] -= sum(row[j] * x[j] for j in range(i))
-        for i in range(n - 1, -1, -1):
-            row = matrix[i]
-            x[i] = (x[i] - sum(row[j] * x[j] for j in range(i + 1, n))) / row[i]
-        return x
+    return functools.partial(_solve, matrix, order)
 
-    return solve
+
+def _solve(factors: list[list[float]], order: list[int], right: Sequence[float]) -> list[float]:
+    # Not sum(): since Python 3.12 it compensates round-off, and bits would depend on the interpreter.
+    n = len(order)
+    x = [right[i] for i in order]
+    for i in range(1, n):
+        row, value = factors[i], x[i]
+        for j in range(i):
+            value -= row[j] * x[j]
+        x[i] = value
+    for i in range(n - 1, -1, -1):
+        row, value = factors[i], x[i]
+        for j in range(i + 1, n):
+            value -= row[j] * x[j]
+        x[i] = value / row[i]
+    return x

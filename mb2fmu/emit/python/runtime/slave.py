@@ -17,6 +17,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
@@ -36,6 +37,8 @@ R = TypeVar("R")
 
 INSTANTIATED, INITIALIZATION, STEPPING, TERMINATED = range(4)
 EPSILON = 2.0**-52
+TIGHTEST = 1e-13
+"""Tighter relative tolerances are below what the round-off of one step leaves."""
 _keep: Callable[[ctypes.py_object[Any]], None] = ctypes.pythonapi.Py_IncRef
 ctypes.pythonapi.Py_IncRef.restype = None
 ctypes.pythonapi.Py_IncRef.argtypes = [ctypes.py_object]
@@ -49,13 +52,16 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R]:
         try:
             return method(*args, **kwargs)
         except (RefusedError, UndefinedError) as error:
-            slave: Any = args[0]
-            for released in (slave, type(slave), slave.log_queue):
-                _keep(ctypes.py_object(released))
-            slave.report(Fmi2Status.error, str(error))
+            _answer(args[0], error)
             raise
 
     return guarded
+
+
+def _answer(slave: Any, error: Exception) -> None:
+    for released in (slave, type(slave), slave.log_queue):
+        _keep(ctypes.py_object(released))
+    slave.report(Fmi2Status.error, str(error))
 
 
 class _Values(dict[str, Sequence[float]]):
@@ -76,15 +82,18 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     Attributes:
         unit: Which unit it is.
+        alive: All instances of this unit (each unit has a copy of this module).
     """
 
     unit: ClassVar[Description]
+    alive: ClassVar[WeakSet[MechanismSlave]] = WeakSet()
     log_categories: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         unit = self.unit
         self.modelName = unit.name
+        self.alive.add(self)
         self.phase = INSTANTIATED
         self.steps = 0
         self.time = 0.0
@@ -112,10 +121,17 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             raise RefusedError(f"the stop time {stop_time!r} is not after the start time {start_time!r}")
         self.time = start_time
         self.stop = math.inf if stop_time is None else stop_time
-        if tolerance is not None and 0.0 < tolerance < math.inf:
+        if tolerance is not None:
+            self._take_tolerance(tolerance)
+        self._forget()
+
+    def _take_tolerance(self, tolerance: float) -> None:
+        if TIGHTEST <= tolerance < 1.0:
             self.tolerance = tolerance
             self.integrator = self._make_integrator()
-        self._forget()
+        else:
+            kept = f"the tolerance {tolerance!r} cannot be kept to; {self.tolerance!r} stays"
+            self.report(Fmi2Status.warning, kept)
 
     def enter_initialization_mode(self) -> None:
         """From now on start values of approximate variables are not taken any more; there are none."""
@@ -294,7 +310,13 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @classmethod
     def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
-        unpacked(state, cls.unit.token)
+        try:
+            unpacked(state, cls.unit.token)
+        except RefusedError as error:
+            # The binary does not say for which instance it asks: any of them may lose references.
+            for slave in tuple(cls.alive):
+                _answer(slave, error)
+            raise
         return state
 
     # --- messages -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""The stiff integrator: its order, its digits and its stiffness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation import make_reference
+from mb2fmu.validation.collocation import integrate_stiff, radau_matrix
+from mb2fmu.validation.integration import integrate
+
+ONE = np.array([1.0])
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 5, 7])
+def test_collocation_integrates_polynomials_of_its_order(stages):
+    c, A = radau_matrix(stages)
+    for power in range(stages):
+        assert A @ c**power == pytest.approx(c ** (power + 1) / (power + 1), abs=1e-14)
+    for power in range(2 * stages - 1):
+        assert A[-1] @ c**power == pytest.approx(1 / (power + 1), abs=1e-14)
+    assert not np.isclose(A[-1] @ c ** (2 * stages - 1), 1 / (2 * stages), rtol=1e-9, atol=0)
+
+
+def test_two_stages_are_the_published_ones():
+    c, A = radau_matrix(2)
+    assert c.tolist() == pytest.approx([1 / 3, 1], abs=1e-15)
+    assert A.ravel().tolist() == pytest.approx([5 / 12, -1 / 12, 3 / 4, 1 / 4], abs=1e-15)
+
+
+@settings(max_examples=20, deadline=None)
+@given(rate=st.floats(1.0, 1e6), step=st.floats(0.01, 0.5))
+def test_stiff_equations_meet_their_closed_form(rate, step):
+    """y' = -rate (y - cos t) - sin t has y = cos t, however stiff."""
+    time = np.arange(11) * step
+    y = integrate_stiff(lambda _: lambda t, y: -rate * (y - np.cos(t)) - np.sin(t), time, ONE, 1e-13, ONE, 10_000)
+    assert np.max(np.abs(y[:, 0] - np.cos(time))) < 1e-11
+
+
+def test_both_integrators_agree_on_what_both_can_do():
+    """Van der Pol's oscillator with mu = 5."""
+    time = np.linspace(0, 5, 51)
+
+    def slope(_t, y):
+        return np.array([y[1], 5 * (1 - y[0] ** 2) * y[1] - y[0]])
+
+    start, scales = np.array([2.0, 0.0]), np.array([2.0, 7.0])
+    explicit = integrate(lambda _: slope, time, start, 2.3e-14, scales, 10**6)
+    implicit = integrate_stiff(lambda _: slope, time, start, 2.3e-14, scales, 10**5)
+    assert np.max(np.abs(explicit - implicit) / scales) < 1e-9
+
+
+def test_a_singularity_is_told():
+    with pytest.raises(ValidationError, match=r"the step size vanishes|steps are spent"):
+        integrate_stiff(
+            lambda _: lambda _t, y: np.array([float(y[0]) ** 2]), np.array([0.0, 0.5, 1.5]), ONE, 1e-10, ONE, 2000
+        )
+
+
+def test_a_stiff_model_has_a_reference_that_knows_itself(cases):
+    """A pendulum in honey: rate 1e5 1/s, which an explicit method would resolve for nothing."""
+    case = cases["pendulum"](start=1.0, stop=0.5, step=0.05)
+    u = case.equations.u[0]
+    forcing = case.equations.dynamics.forcing - sm.ImmutableMatrix([[1e5 * u]])
+    energy = replace(case.equations.energy, powers=(*case.equations.energy.powers, ("honey", -1e5 * u**2)))
+    equations = replace(
+        case.equations, dynamics=replace(case.equations.dynamics, forcing=forcing), energy=energy, outputs=()
+    )
+    definition = replace(case.definition, experiment=replace(case.definition.experiment, stiff=True))
+    reference = make_reference(definition, equations)
+    # u = -g sin(q)/1e5 but for terms of order 1e-10 of it: q follows tan(q/2) = tan(1/2) exp(-g t/1e5).
+    slow = 2 * np.arctan(np.tan(0.5) * np.exp(-9.81e-5 * reference.trajectory.time))
+    assert np.max(np.abs(reference.trajectory["q"] - slow)) < 1e-8
+    assert np.max(reference.trajectory.uncertainty[:, 0]) < 1e-11
+    assert reference.trajectory.provenance["integrator"].startswith("Radau IIA")
