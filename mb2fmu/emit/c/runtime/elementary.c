@@ -259,3 +259,47 @@ static double mb2fmu_cos(double x)
     mb2fmu_sincos(x, &sine, &cosine);
     return cosine;
 }
+/*TEMP*/
+static double mb2fmu_tan(double x){return tan(x);}
+static double mb2fmu_asin(double x){return asin(x);}
+static double mb2fmu_acos(double x){return acos(x);}
+static double mb2fmu_atan(double x){return atan(x);}
+static double mb2fmu_atan2(double x,double y){return atan2(x,y);}
+static double mb2fmu_exp(double x){return exp(x);}
+static double mb2fmu_log(double x){return log(x);}
+static double mb2fmu_pow(double x,double y){return pow(x,y);}
+static double mb2fmu_sinh(double x){return sinh(x);}
+static double mb2fmu_cosh(double x){return cosh(x);}
+static double mb2fmu_tanh(double x){return tanh(x);}
+static double mb2fmu_asinh(double x){return asinh(x);}
+static double mb2fmu_acosh(double x){return acosh(x);}
+static double mb2fmu_atanh(double x){return atanh(x);}
+static double mb2fmu_erf(double x){return erf(x);}
+/*END TEMP*/
+
+/* --- functions that are exact -------------------------------------------------------------------------------------- */
+
+static double mb2fmu_floor(double x)
+{
+    return floor(x);
+}
+
+static double mb2fmu_ceil(double x)
+{
+    return ceil(x);
+}
+
+static double mb2fmu_min(double a, double b)
+{
+    return (a < b || a != a) ? a : b;
+}
+
+static double mb2fmu_max(double a, double b)
+{
+    return (a > b || a != a) ? a : b;
+}
+
+static double mb2fmu_sign(double x)
+{
+    return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x);
+}

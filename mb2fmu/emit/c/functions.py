@@ -1,0 +1,424 @@
+"""Prints one C function for some results of a Program; a long one as several parts of bounded size.
+
+Every value is a local constant of its own, computed by one operation, so that what C evaluates is the graph and nothing
+can be associated in another way. Parts hand values over in an array ``work``, whose places are used again as soon as
+nobody reads their value any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.emit.c.literals import comment, number
+from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Operation, Solve, Statement
+from mb2fmu.lowering.program import Op
+
+PART = 3_000
+"""Largest number of values that one part computes; compilers need more than linear time for longer ones."""
+
+_INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
+_COMPARISON = {Op.LT: "<", Op.LE: "<=", Op.EQ: "=="}
+_CALL = {
+    Op.SQRT: "sqrt",
+    Op.ABS: "fabs",
+    Op.OR: "mb2fmu_max",
+    **{
+        op: f"mb2fmu_{op.name.lower()}"
+        for op in (
+            *(Op.POW, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH),
+            *(Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.ERF),
+        )
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Name and arguments of a function to print.
+
+    Attributes:
+        name: Of the function.
+        parameters: Of each the C declaration, ``const double x[]``; all but ``work`` of the parts.
+        leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
+        zeros: Lvalues that are set to zero.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    leaves: dict[Op, str]
+    zeros: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(parameter.split()[-1].removesuffix("[]") for parameter in self.parameters)
+
+
+@dataclass(slots=True)
+class Names:
+    """What the functions of one unit have in common.
+
+    Attributes:
+        prepared: Place in w of nodes that depend on parameters only.
+        tables: (table, order of the derivative) → stem of the names of its arrays, in the order of first use.
+        failures: Names of the linear solves; what a failing one returns is its place, counted from 1.
+    """
+
+    prepared: dict[int, int] = field(default_factory=dict)
+    tables: dict[tuple[int, int], str] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+
+    def table(self, index: int, order: int) -> str:
+        """Stem of the names of a table's arrays."""
+        return self.tables.setdefault((index, order), f"model_table_{index}_{order}")
+
+    def failure(self, name: str) -> int:
+        """What is returned when this linear solve fails."""
+        return self.failures.setdefault(name, len(self.failures) + 1)
+
+
+def factor_size(kind: str, n: int) -> int:
+    """Doubles that the factors of an n × n matrix take (runtime/linear_algebra.h)."""
+    return n * (n + 1) // 2 if kind == "ldlt_factor" else n * (n + 1)
+
+
+def print_function(
+    graph: Graph,
+    signature: Signature,
+    outputs: Sequence[tuple[str, int]],
+    names: Names,
+    *,
+    given: npt.NDArray[np.bool_] | None = None,
+    part: int = PART,
+) -> str:
+    """A function that stores nodes.
+
+    Args:
+        graph: Of the program.
+        signature: Of the function; it returns 0 or the number of the linear solve that failed.
+        outputs: (lvalue, node) of each value to store.
+        names: Shared by all functions of a unit; takes what is new.
+        given: Mask of nodes that are read from ``names.prepared``; None: none.
+        part: Largest number of values that one part computes.
+
+    Returns:
+        Text that ends with a line break.
+    """
+    known = np.zeros(len(graph.op), dtype=bool) if given is None else given
+    statements = graph.schedule([node for _, node in outputs], known)
+    parts = _cut(statements, part)
+    if len(parts) <= 1:
+        return _whole(graph, signature, statements, outputs, names)
+    return _Parts(graph, signature, parts, outputs, names).text()
+
+
+def _cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
+    parts: list[list[Statement]] = [[]]
+    weight = 0
+    for statement in statements:
+        added = max(1, len(statement.defines))
+        if parts[-1] and weight + added > size:
+            parts.append([])
+            weight = 0
+        parts[-1].append(statement)
+        weight += added
+    return parts
+
+
+def _whole(
+    graph: Graph,
+    signature: Signature,
+    statements: Sequence[Statement],
+    outputs: Sequence[tuple[str, int]],
+    names: Names,
+) -> str:
+    body = Body(graph, signature, names)
+    for statement in statements:
+        body.add(statement)
+    for target, node in outputs:
+        body.store(target, node)
+    body.clear(signature.zeros)
+    return _definition(signature.name, signature.parameters, body)
+
+
+def _definition(name: str, parameters: Sequence[str], body: Body, *, prefix: str = "static int") -> str:
+    silenced = [f"    (void){argument};" for argument in body.unused()]
+    return "\n".join([_head(prefix, name, parameters), "{", *body.lines, *silenced, "    return 0;", "}", ""])
+
+
+def _head(prefix: str, name: str, parameters: Sequence[str]) -> str:
+    lines, line = [], f"{prefix} {name}("
+    indent = " " * len(line)
+    for i, parameter in enumerate(parameters):
+        piece = f"{parameter}{',' if i < len(parameters) - 1 else ')'}"
+        if len(line) + len(piece) > 118 and line.strip():
+            lines.append(line.rstrip())
+            line = indent
+        line += f"{piece} "
+    return "\n".join([*lines, line.rstrip()])
+
+
+class Body:
+    """The lines of one function.
+
+    Args:
+        graph: Of the program.
+        signature: What leaves are called.
+        names: Of the unit.
+        places: Values that are read from ``work``, and factors that live there: place by node, and by ~block.
+    """
+
+    def __init__(
+        self, graph: Graph, signature: Signature, names: Names, places: dict[int, int] | None = None
+    ) -> None:
+        self.lines: list[str] = []
+        self._graph = graph
+        self._program = graph.program
+        self._signature = signature
+        self._names = names
+        self._places = places if places is not None else {}
+        self._local: dict[int, str] = {}
+        self._factors: dict[int, str] = {}
+        self._count = 0
+        self._solves = 0
+        self._angles = 0
+        self._used: set[str] = set()
+
+    def unused(self) -> list[str]:
+        """Arguments that nothing read or wrote."""
+        return [argument for argument in self._signature.arguments if argument not in self._used]
+
+    def add(self, statement: Statement) -> None:
+        """Prints a statement, after what it reads."""
+        match statement:
+            case Operation():
+                self._define(statement.node, self._expression(statement.node, statement.reads))
+            case Angles():
+                self._add_angles(statement)
+            case Factor():
+                self._add_factor(statement)
+            case Solve():
+                self._add_solve(statement)
+
+    def store(self, target: str, node: int) -> None:
+        """``target = value of node;``."""
+        self._used.add(target.split("[")[0])
+        self.lines.append(f"    {target} = {self._operand(node)};")
+
+    def clear(self, targets: Sequence[str]) -> None:
+        """``target = 0.0;`` for each."""
+        self._used.update(target.split("[")[0] for target in targets)
+        self.lines += [f"    {target} = 0.0;" for target in targets]
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _new(self, node: int) -> str:
+        name = self._local[node] = f"v{self._count}"
+        self._count += 1
+        return name
+
+    def _define(self, node: int, text: str, remark: str = "") -> None:
+        self.lines.append(f"    const double {self._new(node)} = {text};{remark}")
+
+    def _operand(self, node: int) -> str:
+        name = self._local.get(node)
+        if name is not None:
+            return name
+        program = self._program
+        if self._graph.op[node] == Op.CONSTANT:
+            return number(float(program.constants[program.a[node]]))
+        if node in self._places:
+            self._used.add("work")
+            self._define(node, f"work[{self._places[node]}]")
+        elif node in self._names.prepared:
+            self._used.add("w")
+            self._define(node, f"w[{self._names.prepared[node]}]")
+        else:
+            self._load(node)
+        return self._local[node]
+
+    def _load(self, node: int) -> None:
+        op, index = Op(self._graph.op[node]), int(self._program.a[node])
+        array = self._signature.leaves[op]
+        self._used.add(array)
+        layout = self._program.layout
+        known = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}
+        remark = f" {comment(known[op][index])}" if op in known else ""
+        self._define(node, array if op is Op.TIME else f"{array}[{index}]", remark)
+
+    def _expression(self, node: int, reads: Sequence[int]) -> str:
+        op = Op(self._graph.op[node])
+        operands = [self._operand(read) for read in reads]
+        if op in _INFIX:
+            return f"{operands[0]} {_INFIX[op]} {operands[1]}"
+        if op in _CALL:
+            return f"{_CALL[op]}({', '.join(operands)})"
+        if op in _COMPARISON:
+            return f"({operands[0]} {_COMPARISON[op]} {operands[1]}) ? 1.0 : 0.0"
+        if op is Op.TABLE:
+            stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
+            return f"mb2fmu_lookup(&{stem}, {operands[0]})"
+        special = {
+            Op.NEG: "-{0}",
+            Op.NOT: "1.0 - {0}",
+            Op.AND: "{0} * {1}",
+            Op.SELECT: "({0} != 0.0) ? {1} : {2}",
+        }
+        return special[op].format(*operands)
+
+    def _add_angles(self, statement: Angles) -> None:
+        angles = [self._operand(angle) for angle in statement.reads]
+        if len(angles) == 1:
+            self._add_angle(angles[0], statement.sines[0], statement.cosines[0])
+            return
+        n, k = len(angles), self._angles
+        self._angles += 1
+        self.lines.append(f"    const double a{k}[{n}] = {{{', '.join(angles)}}};")
+        self.lines.append(f"    double sin{k}[{n}], cos{k}[{n}];")
+        self.lines.append(f"    mb2fmu_sincos_each({n}, a{k}, sin{k}, cos{k});")
+        for i in range(n):
+            for function, nodes in (("sin", statement.sines), ("cos", statement.cosines)):
+                if nodes[i] >= 0:
+                    self._define(nodes[i], f"{function}{k}[{i}]")
+
+    def _add_angle(self, angle: str, sine: int, cosine: int) -> None:
+        if cosine < 0:
+            self._define(sine, f"mb2fmu_sin({angle})")
+        elif sine < 0:
+            self._define(cosine, f"mb2fmu_cos({angle})")
+        else:
+            names = self._new(sine), self._new(cosine)
+            self.lines.append(f"    double {names[0]}, {names[1]};")
+            self.lines.append(f"    mb2fmu_sincos({angle}, &{names[0]}, &{names[1]});")
+
+    # --- linear solves -----------------------------------------------------------------------------------------------
+
+    def _factor(self, index: int) -> str:
+        if index not in self._factors:
+            self._used.add("work")
+            name = self._factors[index] = f"f{len(self._factors)}"
+            self.lines.append(f"    double *const {name} = work + {self._places[~index]};")
+        return self._factors[index]
+
+    def _add_factor(self, statement: Factor) -> None:
+        block = self._program.blocks[statement.block]
+        entries = [self._operand(node) for node in statement.reads]
+        if ~statement.block in self._places:
+            name = self._factor(statement.block)
+        else:
+            name = self._factors[statement.block] = f"f{len(self._factors)}"
+            self.lines.append(f"    double {name}[{factor_size(block.kind, block.size)}];")
+        self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
+        number_of_failure = self._names.failure(block.name)
+        self.lines.append(f"    if (mb2fmu_{block.kind}({block.size}, {name}) != 0) {{")
+        self.lines.append(f"        return {number_of_failure}; {comment(block.name)}")
+        self.lines.append("    }")
+
+    def _add_solve(self, statement: Solve) -> None:
+        block = self._program.blocks[statement.block]
+        kind = self._program.blocks[block.factor].kind.replace("factor", "solve")
+        right = [self._operand(node) for node in statement.reads]
+        factor = self._factor(block.factor)
+        name = f"s{self._solves}"
+        self._solves += 1
+        self.lines.append(f"    double {name}[{block.size}] = {{{', '.join(right)}}};")
+        self.lines.append(f"    mb2fmu_{kind}({block.size}, {factor}, {name});")
+        for node, result in zip(statement.nodes, statement.results, strict=True):
+            self._define(node, f"{name}[{result}]")
+
+
+class _Parts:
+    """A function as several, which hand values over in ``work``."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        parts: Sequence[Sequence[Statement]],
+        outputs: Sequence[tuple[str, int]],
+        names: Names,
+    ) -> None:
+        self._graph = graph
+        self._signature = signature
+        self._parts = parts
+        self._outputs = outputs
+        self._names = names
+        self._home = {node: i for i, part in enumerate(parts) for s in part for node in s.defines}
+        self._size = 0
+        self._free: list[int] = []
+
+    def text(self) -> str:
+        """The parts, then the function that calls them one after the other."""
+        last = self._last_reads()
+        factors = self._place_factors()
+        outputs: list[list[tuple[str, int]]] = [[] for _ in self._parts]
+        for target, node in self._outputs:
+            outputs[self._home.get(node, 0)].append((target, node))
+        ending: list[list[int]] = [[] for _ in self._parts]
+        for node, end in last.items():
+            ending[end].append(node)
+        places = dict(factors)
+        texts = []
+        work = self._signature.parameters + ("double work[]",)
+        signature = Signature(self._signature.name, work, self._signature.leaves)
+        for i, part in enumerate(self._parts):
+            body = Body(self._graph, signature, self._names, places)
+            body.clear(self._signature.zeros if i == 0 else ())
+            for statement in part:
+                body.add(statement)
+            for target, node in outputs[i]:
+                body.store(target, node)
+            for node in ending[i]:
+                self._free.append(places.pop(node))
+            for statement in part:
+                for node in statement.defines:
+                    if last.get(node, i) > i:
+                        places[node] = self._place()
+                        body.store(f"work[{places[node]}]", node)
+            texts.append(_definition(self._part(i), work, body, prefix="MB2FMU_NOINLINE static int"))
+        return "\n".join([*texts, self._calls()])
+
+    def _last_reads(self) -> dict[int, int]:
+        """The last part that reads a value of an earlier one."""
+        last: dict[int, int] = {}
+        for i, part in enumerate(self._parts):
+            for statement in part:
+                for node in statement.reads:
+                    if self._home.get(node, i) < i:
+                        last[node] = i
+        return last
+
+    def _place_factors(self) -> dict[int, int]:
+        places = {}
+        for part in self._parts:
+            for statement in part:
+                if isinstance(statement, Factor):
+                    block = self._graph.program.blocks[statement.block]
+                    places[~statement.block] = self._size
+                    self._size += factor_size(block.kind, block.size)
+        return places
+
+    def _place(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self._size += 1
+        return self._size - 1
+
+    def _part(self, i: int) -> str:
+        return f"MB2FMU_MODEL_FN({self._signature.name.removeprefix('model_')}_{i})"
+
+    def _calls(self) -> str:
+        arguments = ", ".join((*self._signature.arguments, "work"))
+        lines = [
+            _head("static int", self._signature.name, self._signature.parameters),
+            "{",
+            f"    double work[{max(1, self._size)}];",
+            f"    int failed = {self._part(0)}({arguments});",
+        ]
+        for i in range(1, len(self._parts)):
+            lines += ["    if (failed == 0) {", f"        failed = {self._part(i)}({arguments});", "    }"]
+        return "\n".join([*lines, "    return failed;", "}", ""])

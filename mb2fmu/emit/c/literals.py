@@ -1,0 +1,30 @@
+"""C spellings of Python values: numbers that read back to the same bits, strings, comments."""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float) -> str:
+    """A double as a C expression of type double; negative ones stand in parentheses."""
+    if math.isfinite(value):
+        return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
+    return {math.inf: "MB2FMU_INFINITY", -math.inf: "(-MB2FMU_INFINITY)"}.get(value, "MB2FMU_NAN")
+
+
+def string(text: str) -> str:
+    """A string literal, UTF-8.
+
+    Everything but plain ASCII is an octal escape, which ends after three digits whatever follows; so is ``?``, because
+    C99 reads two of them as the beginning of a trigraph.
+    """
+    plain = {ord(c) for c in " !#$%&'()*+,-./:;<=>@[]^_`{|}~"} | {
+        i for i in range(128) if chr(i).isascii() and chr(i).isalnum()
+    }
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def comment(text: str) -> str:
+    """Text as a comment that nothing in it can end."""
+    shown = "".join(c if c.isprintable() and c != "\\" else " " for c in text)
+    return f"/* {shown.replace('*/', '* /').replace('/*', '/ *')} */"

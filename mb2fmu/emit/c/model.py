@@ -1,0 +1,185 @@
+"""Prints the generated model: every function and table that ``runtime/model.h`` declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mb2fmu.emit.c.functions import PART, Names, Signature, print_function
+from mb2fmu.emit.c.literals import number
+from mb2fmu.emit.c.schedule import Graph
+from mb2fmu.lowering.native import NativeProgram
+from mb2fmu.lowering.program import Op, Program
+from mb2fmu.lowering.python_code import parameter_only
+
+_ARGUMENTS = (
+    "double t",
+    "const double x[]",
+    "const double r[]",
+    "const double p[]",
+    "const double w[]",
+)
+_LEAVES = {Op.TIME: "t", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
+_PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """An entry point or several as a C function."""
+
+    signature: Signature
+    outputs: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """A lookup table, a derivative of one, as C arrays.
+
+    Attributes:
+        name: Stem of the arrays' names.
+        pieces: Number of pieces.
+        terms: Coefficients of each piece.
+        breaks: Literals.
+        coefficients: Literals, piece by piece, from the highest power down.
+    """
+
+    name: str
+    pieces: int
+    terms: int
+    breaks: tuple[str, ...]
+    coefficients: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedModel:
+    """Everything generated, for the templates.
+
+    Attributes:
+        program: What was printed.
+        functions: Text of each function.
+        tables: Lookup tables the functions read.
+        failures: Names of the linear solves, in the order of their numbers.
+        prepared: Number of values in w.
+        rows: Of the Jacobian's nonzeros.
+        columns: Of the Jacobian's nonzeros.
+    """
+
+    program: Program
+    functions: tuple[str, ...]
+    tables: tuple[PrintedTable, ...]
+    failures: tuple[str, ...]
+    prepared: int
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def size(self, entry: str) -> int:
+        """Number of results of an entry point."""
+        return len(self.program.entries[entry].results)
+
+
+def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
+    """Prints all functions.
+
+    Args:
+        native: The program with its derivatives.
+        part: Largest number of values that one C function computes.
+    """
+    program = native.program
+    graph = Graph(program)
+    functions = _functions(native)
+    constant = parameter_only(program)
+    hoisted = constant & ~graph.is_leaf
+    calculated = program.entries["prepare"].results
+    names = Names(prepared=_places(graph, functions, hoisted, calculated))
+    prepare = _prepare(calculated, names)
+    texts = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
+    texts += [print_function(graph, f.signature, f.outputs, names, given=hoisted, part=part) for f in functions]
+    return PrintedModel(
+        program=program,
+        functions=tuple(texts),
+        tables=tuple(_table(program, key, name) for key, name in names.tables.items()),
+        failures=tuple(names.failures),
+        prepared=len(prepare.outputs),
+        rows=tuple(native.rows.tolist()),
+        columns=tuple(native.columns.tolist()),
+    )
+
+
+def _functions(native: NativeProgram) -> list[_Function]:
+    """All but ``model_prepare``, in the order of ``runtime/model.h``."""
+    entries = native.program.entries
+    functions = []
+    for name in _PLAIN:
+        array = "dx" if name == "rhs" else "y"
+        functions.append(_function(name, (f"double {array}[]",), _LEAVES, _stores(array, entries[name].results)))
+    for name, seeds, array in (("tangent", "s", "out"), ("adjoint", "bar", "sbar")):
+        parameters = (f"const double {seeds}[]", f"double {array}[]")
+        outputs = _stores(array, entries[name].results)
+        functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs))
+    functions.append(_jacobian(native))
+    return functions
+
+
+def _jacobian(native: NativeProgram) -> _Function:
+    entries = native.program.entries
+    by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
+    outputs = _stores("values", entries["jacobian"].results)
+    outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
+    zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
+    return _function(
+        "jacobian", ("double values[]", "double dfdt[]"), _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros]
+    )
+
+
+def _function(
+    name: str,
+    more: tuple[str, ...],
+    leaves: dict[Op, str],
+    outputs: tuple[tuple[str, int], ...],
+    zeros: Iterable[str] = (),
+) -> _Function:
+    signature = Signature(f"model_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros))
+    return _Function(signature, outputs)
+
+
+def _stores(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    return tuple((f"{array}[{i}]", node) for i, node in enumerate(nodes))
+
+
+def _places(
+    graph: Graph, functions: Sequence[_Function], hoisted: np.ndarray, calculated: Sequence[int]
+) -> dict[int, int]:
+    """Places in w: those of the calculated parameters, then one for each hoisted node that a function reads."""
+    wanted: set[int] = set()
+    for function in functions:
+        wanted |= graph.boundary([node for _, node in function.outputs], hoisted)
+    places: dict[int, int] = {}
+    for i, node in enumerate(calculated):
+        if hoisted[node]:
+            places.setdefault(node, i)
+    for node in sorted(wanted - places.keys()):
+        places[node] = len(calculated) + sum(place >= len(calculated) for place in places.values())
+    return places
+
+
+def _prepare(calculated: Sequence[int], names: Names) -> _Function:
+    outputs = [(f"w[{i}]", node) for i, node in enumerate(calculated)]
+    outputs += [(f"w[{place}]", node) for node, place in names.prepared.items() if place >= len(calculated)]
+    signature = Signature("model_prepare", ("const double p[]", "double w[]"), {Op.PARAMETER: "p"})
+    return _Function(signature, tuple(outputs))
+
+
+def _table(program: Program, key: tuple[int, int], name: str) -> PrintedTable:
+    index, order = key
+    table = program.tables[index].derivative(order)
+    pieces = len(table.breaks) - 1
+    columns = [row[i] for i in range(pieces) for row in reversed(table.coefficients)]
+    return PrintedTable(
+        name=name,
+        pieces=pieces,
+        terms=len(table.coefficients),
+        breaks=tuple(number(value) for value in table.breaks),
+        coefficients=tuple(number(value) for value in columns),
+    )

@@ -1,0 +1,151 @@
+"""``emit``: puts the printed model, the fixed runtime and the FMI headers of a unit together."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+import jinja2
+
+from mb2fmu.emit.c.functions import PART
+from mb2fmu.emit.c.literals import comment, number, string
+from mb2fmu.emit.c.model import PrintedModel, print_model
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable
+from mb2fmu.lowering.native import RESULTS, with_derivatives
+from mb2fmu.lowering.program import Program
+
+_SOURCE = {
+    "time": "TIME",
+    "state": "STATE",
+    "input": "INPUT",
+    "parameter": "PARAMETER",
+    "prepare": "CALCULATED",
+    "dependent_speeds": "DEPENDENT_SPEED",
+    "rhs": "DERIVATIVE",
+    "accelerations": "SPEED_DERIVATIVE",
+    "position": "POSITION",
+    "velocity": "VELOCITY",
+    "acceleration": "ACCELERATION",
+    "solver": "SOLVER",
+}
+_MODEL_RUNTIME = ("elementary.c", "linear_algebra.c", "lookup.c")
+"""What the printed functions call."""
+
+_CAUSALITY = {
+    "independent": "INDEPENDENT",
+    "parameter": "PARAMETER",
+    "calculatedParameter": "CALCULATED_PARAMETER",
+    "input": "INPUT",
+    "output": "OUTPUT",
+    "local": "LOCAL",
+}
+
+
+def emit(program: Program, interface: FmuInterface, *, part: int = PART) -> FileTree:
+    """Prints the code of a unit.
+
+    Args:
+        program: As lowered.
+        interface: Of that program.
+        part: Largest number of values that one C function computes.
+
+    Returns:
+        ``sources/…``.
+
+    Raises:
+        EmitError: If an entry point is missing, or value references have gaps.
+    """
+    faults = [Fault("the program has no such entry point", name) for name in RESULTS if name not in program.entries]
+    references = [variable.value_reference for variable in interface.variables]
+    if sorted(references) != list(range(len(references))):
+        faults.append(Fault(f"they do not count from 0 to {len(references) - 1}", "value references"))
+    if faults:
+        raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
+    model = print_model(with_derivatives(program), part)
+    return FileTree({**_printed(model, interface), **_runtime(), **_headers(interface.target.fmi)}).under("sources")
+
+
+def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
+    by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
+    facts: dict[str, object] = {
+        "interface": interface,
+        "model": model,
+        "coordinates": coordinates(model.program),
+        "solver": _solver(interface),
+        "included": [*_MODEL_RUNTIME, "model.c"],
+    }
+    return {
+        "model_config.h": _render("model_config.h.jinja", **facts),
+        "model.c": _render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
+        "unit.c": _render("unit.c.jinja", **facts),
+        "CMakeLists.txt": _render("CMakeLists.txt.jinja", **facts),
+    }
+
+
+def coordinates(program: Program) -> int:
+    """How many of the states are coordinates: those before the first speed; without speeds there are none."""
+    speeds = set(program.entries["accelerations"].labels)
+    first = [i for i, name in enumerate(program.layout.states) if name in speeds]
+    return first[0] if first else 0
+
+
+def _solver(interface: FmuInterface) -> int:
+    """The solver that the unit begins with: the start value of the parameter that chooses it."""
+    for variable in interface.of("solver"):
+        assert variable.start is not None
+        return int(variable.start)
+    return {"explicit": 1, "fixed": 2, "implicit": 4}[interface.solver.kind]
+
+
+def _row(variable: FmuVariable) -> str:
+    """Initializer of ``mb2fmu_variable``."""
+    initial = "NONE" if variable.initial is None else variable.initial.upper()
+    return ", ".join(
+        (
+            f"MB2FMU_SOURCE_{_SOURCE[variable.source]}",
+            f"MB2FMU_CAUSALITY_{_CAUSALITY[variable.causality]}",
+            f"MB2FMU_VARIABILITY_{variable.variability.upper()}",
+            f"MB2FMU_INITIAL_{initial}",
+            str(variable.index),
+            "MB2FMU_NAN" if variable.start is None else number(float(variable.start)),
+            "-MB2FMU_INFINITY" if variable.minimum is None else number(float(variable.minimum)),
+            "MB2FMU_INFINITY" if variable.maximum is None else number(float(variable.maximum)),
+            "1.0" if variable.nominal is None else number(float(variable.nominal)),
+            string(variable.name),
+        )
+    )
+
+
+def _runtime() -> dict[str, bytes]:
+    folder = resources.files("mb2fmu.emit.c").joinpath("runtime")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith((".c", ".h"))), key=lambda file: file.name)
+    return {file.name: file.read_bytes().replace(b"\r\n", b"\n") for file in files}
+
+
+def _headers(version: Fmi) -> dict[str, bytes]:
+    names = {
+        "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
+        "3": ("fmi3FunctionTypes.h", "fmi3Functions.h", "fmi3PlatformTypes.h"),
+    }[version]
+    folder = resources.files("fmpy").joinpath("c-code")
+    return {name: folder.joinpath(name).read_bytes().replace(b"\r\n", b"\n") for name in names}
+
+
+def _render(template: str, **facts: object) -> bytes:
+    return _environment().get_template(template).render(**facts).encode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mb2fmu.emit.c"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 (C code is not HTML)
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"number": number, "string": string, "comment": comment}
+    return environment
