@@ -12,6 +12,7 @@ Variables, in this order:
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
+- In native units two fixed parameters of the Co-Simulation's solver; they have no effect in Model Exchange.
 
 A start value declared as ``guess`` stands where nothing solves for it, so it is as exact as a fixed one. Nothing is
 constant that a user might want to change: numbers in the model's expressions are no variables.
@@ -30,7 +31,6 @@ from mb2fmu import __version__
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.interface.description import (
-    Capabilities,
     DefaultExperiment,
     Dependency,
     DisplayUnit,
@@ -43,6 +43,10 @@ from mb2fmu.interface.description import (
     Target,
     UnitDefinition,
 )
+from mb2fmu.interface.grouping import TypeDefinition
+from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
+from mb2fmu.interface.quantities import quantity_types
+from mb2fmu.interface.terminals import terminals
 from mb2fmu.lowering.dependencies import Kind as ReadKind
 from mb2fmu.lowering.dependencies import dependencies
 from mb2fmu.lowering.program import Program
@@ -87,7 +91,12 @@ def describe(
     faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment)]
     if faults:
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
+    native = target.backend == "native"
+    solver = _solver(definition.experiment)
     variables = tuple(_Describer(definition, equations, program).variables())
+    types: tuple[TypeDefinition, ...] = ()
+    if native:
+        variables, types = _with_types((*variables, *solver_parameters(variables, solver)))
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,
@@ -97,9 +106,11 @@ def describe(
         variables=variables,
         units=_units(variables, definition.name),
         experiment=_default_experiment(definition.experiment),
-        solver=_solver(definition.experiment),
+        solver=solver,
         log_categories=LOG_CATEGORIES,
-        capabilities=Capabilities(needs_execution_tool=True, state=True),
+        types=types,
+        terminals=terminals(definition, equations, program) if native else (),
+        capabilities=capabilities(target),
         generation_tool=GENERATION_TOOL,
     )
     return dataclasses.replace(interface, token=token(interface, program))
@@ -270,6 +281,24 @@ def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariabl
     )
 
 
+def _with_types(
+    variables: tuple[FmuVariable, ...],
+) -> tuple[tuple[FmuVariable, ...], tuple[TypeDefinition, ...]]:
+    """The variables with their types declared, and the types."""
+    types = quantity_types(variables)
+    enumerated = solver_type([*(variable.name for variable in variables), *(item.name for item in types.values())])
+    typed = tuple(
+        dataclasses.replace(
+            variable,
+            declared_type=enumerated.name
+            if variable.kind == "enumeration"
+            else (types[variable.unit].name if variable.unit in types else None),
+        )
+        for variable in variables
+    )
+    return typed, (*types.values(), enumerated)
+
+
 def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
@@ -279,6 +308,8 @@ def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
     for variable in variables:
+        if variable.kind == "enumeration":
+            continue
         try:
             parse_unit(variable.unit)
             entry = shown.setdefault(variable.unit, {})

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu.interface.grouping import Terminal, TypeDefinition
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -37,10 +38,12 @@ Source = Literal[
     "solver",
 ]
 SolverKind = Literal["explicit", "implicit", "fixed"]
+ValueKind = Literal["real", "enumeration"]
+InterfaceKind = Literal["ModelExchange", "CoSimulation"]
 Fmi = Literal["2", "3"]
 Backend = Literal["native", "python"]
 
-MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter")
+MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter", "solver")
 """Sources that the unit stores; the others are entry points of the Program, evaluated on demand."""
 
 _LEGAL = {
@@ -131,7 +134,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FmuVariable:
-    """One variable of the unit; all are real numbers.
+    """One variable of the unit.
 
     Attributes:
         name: FMI structured naming.
@@ -151,6 +154,8 @@ class FmuVariable:
         index: Which element of ``source``: of t, x, r or p, or of the entry point's results.
         dependencies: On time, states, inputs and free parameters, directly or through other variables; in the order of
             the variables. What a standard does not want to see is left out when it is printed.
+        kind: Real number, or a value of the enumeration type ``declared_type`` (its ``unit`` is then of no meaning).
+        declared_type: Name of a type definition.
     """
 
     name: str
@@ -169,6 +174,8 @@ class FmuVariable:
     source: Source
     index: int = 0
     dependencies: tuple[Dependency, ...] = ()
+    kind: ValueKind = "real"
+    declared_type: str | None = None
 
     def faults(self) -> Iterator[str]:
         """What breaks the standards' laws for a single variable."""
@@ -227,6 +234,11 @@ class SolverSettings:
     tolerance: float
     internal_step: float | None = None
 
+    @property
+    def choice(self) -> int:
+        """The value of the enumeration parameter that chooses the solver of a native unit."""
+        return {"explicit": 1, "fixed": 2, "implicit": 4}[self.kind]
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -235,10 +247,24 @@ class Capabilities:
     Attributes:
         needs_execution_tool: Something must be installed on the importer's machine (a Python host).
         state: The whole state can be read, set and serialized.
+        model_exchange: Model Exchange besides Co-Simulation.
+        directional_derivatives: Of everything computed, by everything settable.
+        adjoint_derivatives: The same, transposed; FMI 3.0 only.
+        input_derivatives: Inputs may be linear over a communication step; FMI 2.0 only.
+        output_derivative_order: Highest time derivative of outputs at communication points.
+        intermediate_update: Inputs and outputs can be accessed within a communication step; FMI 3.0 only.
+        early_return: A step ends after an intermediate update if the importer wants; FMI 3.0 only.
     """
 
     needs_execution_tool: bool
     state: bool
+    model_exchange: bool = False
+    directional_derivatives: bool = False
+    adjoint_derivatives: bool = False
+    input_derivatives: bool = False
+    output_derivative_order: int = 0
+    intermediate_update: bool = False
+    early_return: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,6 +284,8 @@ class FmuInterface:
         capabilities: Beyond the least.
         generation_tool: Name and version of the exporter.
         target: Standard and backend.
+        types: In the order of their first use.
+        terminals: Where other units may be connected with all that belongs together.
     """
 
     model_name: str
@@ -272,6 +300,8 @@ class FmuInterface:
     capabilities: Capabilities
     generation_tool: str
     target: Target = Target()
+    types: tuple[TypeDefinition, ...] = ()
+    terminals: tuple[Terminal, ...] = ()
 
     def __post_init__(self) -> None:
         faults = [
@@ -280,9 +310,16 @@ class FmuInterface:
             *self._uniqueness_faults(),
             *self._unit_faults(),
             *self._link_faults(),
+            *self._type_faults(),
+            *self._terminal_faults(),
         ]
         if faults:
             raise InterfaceError(f"{self.model_name} cannot be described as an FMU:", faults)
+
+    @property
+    def kinds(self) -> tuple[InterfaceKind, ...]:
+        """The interface types of the unit."""
+        return ("ModelExchange", "CoSimulation") if self.capabilities.model_exchange else ("CoSimulation",)
 
     def of(self, *sources: Source) -> tuple[FmuVariable, ...]:
         """The variables that live in, or are computed by, ``sources``, in their order."""
@@ -339,6 +376,8 @@ class FmuInterface:
         if len(declared) != len(self.units):
             yield Fault("a unit is declared twice", "units")
         for variable in self.variables:
+            if variable.kind == "enumeration":
+                continue
             if variable.unit not in declared:
                 yield Fault(f"its unit {variable.unit!r} is not declared", variable.name)
             elif variable.display_unit is not None and variable.display_unit not in declared[variable.unit]:
@@ -357,3 +396,37 @@ class FmuInterface:
             unknown = [dependency.on for dependency in variable.dependencies if dependency.on not in known]
             if unknown:
                 yield Fault(f"depends on {', '.join(unknown)}, not known to the unit", variable.name)
+
+    def _type_faults(self) -> Iterator[Fault]:
+        names = [*(variable.name for variable in self.variables), *(item.name for item in self.types)]
+        count = Counter(names)
+        units = {unit.name for unit in self.units}
+        for item in self.types:
+            if count[item.name] > 1:
+                yield Fault("a type has the name of another type or of a variable", item.name)
+            if item.unit is not None and item.unit not in units:
+                yield Fault(f"its unit {item.unit!r} is not declared", item.name)
+        types = {item.name: item for item in self.types}
+        for variable in self.variables:
+            declared = types.get(variable.declared_type or "")
+            if declared is None:
+                if variable.kind == "enumeration" or variable.declared_type is not None:
+                    yield Fault(f"its type {variable.declared_type!r} is not declared", variable.name)
+            elif variable.kind == "enumeration":
+                if variable.start not in {item.value for item in declared.items}:
+                    yield Fault(f"its start {variable.start!r} is no value of {declared.name}", variable.name)
+            elif declared.unit != variable.unit:
+                yield Fault(f"its unit {variable.unit!r} is not that of its type {declared.name}", variable.name)
+
+    def _terminal_faults(self) -> Iterator[Fault]:
+        causality = {variable.name: variable.causality for variable in self.variables}
+        for name, count in Counter(terminal.name for terminal in self.terminals).items():
+            if count > 1:
+                yield Fault(f"{count} terminals have this name", name)
+        for terminal in self.terminals:
+            members = [member.name for member in terminal.members]
+            if len(set(members)) != len(members):
+                yield Fault("two members have one name", terminal.name)
+            for member in terminal.members:
+                if causality.get(member.variable) not in ("input", "output", "parameter", "calculatedParameter"):
+                    yield Fault(f"its member {member.variable!r} is no variable that can be connected", terminal.name)

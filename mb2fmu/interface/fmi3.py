@@ -1,0 +1,19 @@
+"""FMI 3.0's view of the interface: variables are named by their value references, parameters are knowns too.
+
+Knowns of outputs and derivatives are, by 3.0.2 (section 2.4.8), inputs, states, parameters and the independent variable.
+"""
+
+from __future__ import annotations
+
+from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.structure import ModelStructure, structure
+
+
+def references(interface: FmuInterface) -> dict[str, int]:
+    """Value reference of each variable by name."""
+    return {variable.name: variable.value_reference for variable in interface.variables}
+
+
+def model_structure(interface: FmuInterface) -> ModelStructure:
+    """The structure; numbers are value references."""
+    return structure(interface, references(interface), ("time", "input", "state", "parameter"))

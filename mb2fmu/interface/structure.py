@@ -1,0 +1,87 @@
+"""The model structure: which unknowns there are, and on which of the knowns each depends.
+
+Both standards have the same three lists and differ in what is known, and in how variables are numbered.
+
+- Outputs: every output. One that is a state depends on itself, where states are known.
+- Derivatives: those of the states, in the order of the states.
+- Initial unknowns: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and on
+  everything whose ``initial`` is ``exact``: start values of states and parameters. Kinds: ``constant`` or ``dependent``.
+
+A list of dependencies is always written, empty where nothing is needed: a missing one means "depends on everything".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mb2fmu.interface.description import Dependency, FmuInterface, FmuVariable, Kind, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """One element of the model structure.
+
+    Attributes:
+        index: Of the unknown, as the standard numbers variables.
+        dependencies: Numbers of what it depends on, ascending.
+        kinds: One per dependency.
+    """
+
+    index: int
+    dependencies: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStructure:
+    """``ModelStructure`` of the description file."""
+
+    outputs: tuple[Unknown, ...]
+    derivatives: tuple[Unknown, ...]
+    initial_unknowns: tuple[Unknown, ...]
+
+
+def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[Source, ...]) -> ModelStructure:
+    """The lists, for a way to number variables.
+
+    Args:
+        interface: Whose.
+        numbers: By name of the variable.
+        known: Where the knowns live, outside of initialization.
+    """
+    direct = {variable.name for variable in interface.of(*known)}
+
+    def later(variable: FmuVariable) -> Unknown:
+        itself = [Dependency(variable.name, "constant")] if variable.name in direct else []
+        seen = [*itself, *(dependency for dependency in variable.dependencies if dependency.on in direct)]
+        return _unknown(numbers[variable.name], [(numbers[item.on], item.kind) for item in seen])
+
+    def at_start(variable: FmuVariable) -> Unknown:
+        return _unknown(
+            numbers[variable.name], [(numbers[item.on], _at_start(item.kind)) for item in variable.dependencies]
+        )
+
+    derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
+    derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
+    starting = [
+        variable
+        for variable in interface.variables
+        if variable.initial == "calculated"
+        and (variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None)
+    ]
+    return ModelStructure(
+        outputs=tuple(later(variable) for variable in interface.variables if variable.causality == "output"),
+        derivatives=tuple(later(variable) for variable in derivatives),
+        initial_unknowns=tuple(at_start(variable) for variable in starting),
+    )
+
+
+def _unknown(index: int, on: list[tuple[int, Kind]]) -> Unknown:
+    on.sort()
+    return Unknown(index, tuple(number for number, _ in on), tuple(kind for _, kind in on))
+
+
+def _at_start(kind: Kind) -> Kind:
+    """Before initialization no parameter has its value yet: nothing is ``fixed`` or ``tunable``."""
+    return "constant" if kind == "constant" else "dependent"

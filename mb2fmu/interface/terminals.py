@@ -1,0 +1,123 @@
+"""Terminals: an input that does work on one coordinate, together with that coordinate and its speed.
+
+A terminal is made only where it cannot be mistaken: the generalized force of one speed is the input itself (or minus
+the input), no other equation of motion contains the input, and input times speed is a power by its units. Then the
+power that flows in is the product of the two, as at a flange: the input is an ``inflow`` (``outflow`` if it enters with
+a minus sign), the speed and, where its derivative is that speed, the coordinate are ``signal``. Members have the names
+of Modelica's flanges (``tau``, ``phi``, ``w``; ``f``, ``s``, ``v``), the terminal that of the input. Inputs that act in
+any other way (a force at a point, a torque at an inclined axis) belong to no terminal: which variables describe the
+motion of their point is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.interface.grouping import MemberKind, Terminal, TerminalMember
+from mb2fmu.lowering import evaluator
+from mb2fmu.lowering.dependencies import Kind, dependencies
+from mb2fmu.lowering.program import Op, Program
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.units import parse_unit
+from mb2fmu.variables import Coordinate, Input, Speed
+
+_EXACT = 1e-9
+_ROTATION = ("tau", "phi", "w")
+_TRANSLATION = ("f", "s", "v")
+
+
+def terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
+    """The terminals of a unit, in the order of the inputs.
+
+    Args:
+        definition: Names, units, start values.
+        equations: How many equations of motion there are, and for which speeds.
+        program: With the entry point ``equations``.
+    """
+    return tuple(_terminals(definition, equations, program))
+
+
+def _terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> Iterator[Terminal]:
+    entry = program.entries.get("equations")
+    rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
+    if not definition.inputs or not rows:
+        return
+    speeds = _speeds(definition, equations, len(rows))
+    found = dependencies(program, "equations")
+    for index, item in enumerate(definition.inputs):
+        acting = {
+            row: dependency.kind
+            for row, results in enumerate(found)
+            for dependency in results
+            if dependency.group == "inputs" and dependency.index == index
+        }
+        if len(acting) != 1 or set(acting.values()) != {Kind.CONSTANT} or not set(acting) <= set(rows):
+            continue
+        (row,) = acting
+        speed = speeds[rows.index(row)]
+        sign = _sign(definition, equations, program, row, index)
+        if sign is not None and _is_power(item.unit, speed.unit):
+            yield _terminal(item, speed, _coordinate(definition, equations, program, speed), sign)
+
+
+def _speeds(definition: ModelDefinition, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
+    """The speed that each equation of motion belongs to: all of them, or the independent ones."""
+    if rows == len(definition.speeds):
+        return definition.speeds
+    return [definition.speeds[i] for i in equations.u_independent]
+
+
+def _sign(
+    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, row: int, index: int
+) -> MemberKind | None:
+    """By the input's factor in its equation of motion: 1 is an inflow, -1 an outflow, all else is nothing known."""
+    x = [
+        *(float(item.start) for item in definition.coordinates),
+        *(float(definition.speeds[i].start) for i in equations.u_independent),
+        *(float(item.start) for item in definition.auxiliary_states),
+    ]
+    p = [float(parameter.value) for parameter in definition.parameters if not parameter.calculated]
+    force = evaluator(program, "equations", [row])
+    r = np.zeros(len(definition.inputs))
+    without = float(force(0.0, x, r, p)[0])
+    r[index] = 1.0
+    factor = float(force(0.0, x, r, p)[0]) - without
+    if abs(factor - 1.0) <= _EXACT * (1.0 + abs(without)):
+        return "inflow"
+    return "outflow" if abs(factor + 1.0) <= _EXACT * (1.0 + abs(without)) else None
+
+
+def _is_power(force: str, speed: str) -> bool:
+    """Whether the product of the two units is a power, radians aside."""
+    product = [a + b for a, b in zip(parse_unit(force).exponents, parse_unit(speed).exponents, strict=True)]
+    return product[:-1] == list(parse_unit("W").exponents[:-1])
+
+
+def _coordinate(
+    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, speed: Speed
+) -> Coordinate | None:
+    """The coordinate whose derivative is ``speed`` itself."""
+    rates = program.entries["rhs"].results[: len(definition.coordinates)]
+    independent = [definition.speeds[i] for i in equations.u_independent]
+    if speed not in independent:
+        return None
+    state = len(definition.coordinates) + independent.index(speed)
+    for coordinate, rate in zip(definition.coordinates, rates, strict=True):
+        if program.op[rate] == Op.STATE and program.a[rate] == state:
+            return coordinate
+    return None
+
+
+def _terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
+    flow, position, rate = _ROTATION if parse_unit(speed.unit).exponents[-1] else _TRANSLATION
+    members = [TerminalMember(flow, item.name, kind)]
+    if coordinate is not None:
+        members.append(TerminalMember(position, coordinate.name))
+    members.append(TerminalMember(rate, speed.name))
+    description = (
+        f"{item.name} does work on {speed.name}: power = {'' if kind == 'inflow' else '-'}{item.name} {speed.name}"
+    )
+    return Terminal(item.name, tuple(members), description)
