@@ -84,3 +84,9 @@ class ToolError(Mb2FmuError):
     """A tool outside of mb2fmu (compiler, importer) failed: shows its command, exit code and output."""
 
     exit_code = 3
+
+
+class PlatformError(ToolError):
+    """A platform was asked for that no unit can be built for."""
+
+    exit_code = 2

@@ -1,9 +1,24 @@
 """Toolchain: tools outside of mb2fmu, run as subprocesses with a time limit.
 
-Input: files. Output: what the tool made, as bytes. Raises ``ToolError`` with command, exit code and output when a
-tool fails. Must not know models, equations or FMI.
+Input: files. Output: what the tool made, as bytes. Promises: equal input gives equal bytes; nothing is left behind but
+the user's cache folder, which may be deleted. Raises ``ToolError`` with command, exit code and output when a tool
+fails. Must not know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
+from mb2fmu.toolchain.building import CompileObserver, compile_unit
+from mb2fmu.toolchain.compilers import Compiler
+from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 
-__all__ = ["licence", "run_builder", "version"]
+__all__ = [
+    "PLATFORMS",
+    "CompileObserver",
+    "Compiler",
+    "Platform",
+    "compile_unit",
+    "host",
+    "licence",
+    "parse",
+    "run_builder",
+    "version",
+]

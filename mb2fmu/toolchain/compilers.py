@@ -1,0 +1,148 @@
+"""The two compilers, and what they are told.
+
+``zig`` comes with the package ziglang: clang with the headers and libraries of all platforms, so that one machine
+builds for all of them and none needs a compiler of its own. ``cc`` is the system's compiler, for its own platform.
+
+The flags promise that a unit moves alike everywhere: C99 arithmetic as written, no fast-math, and
+``-ffp-contract=off``: a fused multiply-add rounds once where two operations round twice, and zig fuses by default on
+Arm. ``-fno-math-errno`` only spares writing ``errno``, which nobody reads, and makes ``sqrt`` one instruction. Nothing
+but FMI's functions is visible; calls inside of a unit never go through the dynamic linker (``-Bsymbolic``), or the unit
+loaded first would answer for the second. Libraries are stripped, because symbol tables hold paths.
+
+``fast`` allows contraction and nothing else: fewer roundings, but infinities, NaN checks and the order of sums hold.
+Results differ between processors then.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.toolchain.platforms import Platform, host
+
+Compiler = Literal["zig", "cc"]
+
+_LANGUAGE = ("-std=c99", "-O2", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
+_OVERRIDES = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
+"""Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
+
+_INFLUENCES = (
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "CCC_OVERRIDE_OPTIONS",
+    "SDKROOT",
+    "MACOSX_DEPLOYMENT_TARGET",
+    "SOURCE_DATE_EPOCH",
+)
+"""Variables by which a compiler's result would depend on who calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A compiler as it is installed.
+
+    Attributes:
+        compiler: Which of the two.
+        command: How it is called.
+        version: What it calls itself; another version may make other bytes.
+    """
+
+    compiler: Compiler
+    command: tuple[str, ...]
+    version: str
+
+
+@cache
+def find(compiler: Compiler) -> Tool:
+    """Looks for an installed compiler.
+
+    Raises:
+        ToolError: If there is none.
+    """
+    return _zig() if compiler == "zig" else _cc()
+
+
+def _zig() -> Tool:
+    if importlib.util.find_spec("ziglang") is None:
+        raise _missing("the package ziglang is not installed", "pip install ziglang")
+    # -I: the caller's folder and environment have no influence on which package this is.
+    return Tool("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), f"zig {importlib.metadata.version('ziglang')}")
+
+
+def _cc() -> Tool:
+    path = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if path is None:
+        raise _missing("neither cc nor gcc nor clang is on the PATH", "install one, or use the compiler zig")
+    done = subprocess.run(  # noqa: S603 (the system's compiler, no input)
+        [path, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+    )
+    return Tool("cc", (path,), f"{Path(path).resolve().name}: {done.stdout.strip()}")
+
+
+def _missing(what: str, remedy: str) -> ToolError:
+    return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
+
+
+def arguments(compiler: Compiler, platform: Platform, identifier: str, *, fast: bool) -> tuple[str, ...]:
+    """What the compiler is told besides source and destination; contains no path.
+
+    Args:
+        compiler: Which of the two.
+        platform: What to build for.
+        identifier: Of the model; macOS wants libraries to know their names.
+        fast: Allows fused multiply-adds.
+
+    Raises:
+        ToolError: If the system's compiler is asked for another platform than its own.
+    """
+    if compiler == "cc" and platform is not host():
+        raise ToolError(
+            f"the system's compiler cannot build for {platform}:",
+            [Fault(f"it builds for {host()} only", "compiler cc", "use the compiler zig")],
+        )
+    target = ("-target", platform.target) if compiler == "zig" else ()
+    contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
+    return (*target, *_LANGUAGE, contraction, *_OVERRIDES, *_linking(compiler, platform, identifier))
+
+
+def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+    if platform.system == "darwin":
+        # Libraries are bound by name and symbol there (two-level namespace): there is nothing to bind symbolically.
+        strip = ("-s",) if compiler == "zig" else ("-Wl,-x",)
+        return ("-shared", *strip, f"-Wl,-install_name,@rpath/{identifier}.dylib")
+    if platform.system == "windows":
+        return ("-shared", "-s")
+    build_id = () if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
+    return ("-shared", "-s", "-Wl,-Bsymbolic", *build_id)
+
+
+def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
+    """Environment of the compiler: the caller's without what would change the result.
+
+    Args:
+        zig_cache: Where zig keeps the C libraries that it builds once for each platform.
+        scratch: For everything else that it writes.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _INFLUENCES and not name.startswith(("ZIG_", "PYTHON"))
+    }
+    return kept | {
+        "LC_ALL": "C",
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch)),
+        "ZIG_GLOBAL_CACHE_DIR": str(zig_cache),
+        "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"),
+    }

@@ -1,0 +1,104 @@
+"""What was compiled before, in the user's cache folder.
+
+The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
+time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from) and ``zig/`` (zig's
+own: C libraries, built once for each platform).
+
+Any number of processes may use it at once: files are written beside their place and renamed. Each begins with the hash
+of its content, so that a damaged one counts as missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from mb2fmu.errors import Fault, ToolError
+
+VARIABLE = "MB2FMU_CACHE_DIR"
+KEPT = 400
+"""Binaries kept; the ones not used for longest go first."""
+
+
+def folder() -> Path:
+    """The cache folder, which exists afterwards.
+
+    Raises:
+        ToolError: If it cannot be made or written to.
+    """
+    named = os.environ.get(VARIABLE)
+    path = Path(named).absolute() if named else platformdirs.user_cache_path("mb2fmu", appauthor=False)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(path, str(error)) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise _unusable(path, "it cannot be written to")
+    return path
+
+
+def _unusable(path: Path, what: str) -> ToolError:
+    remedy = f"name another folder by the environment variable {VARIABLE}"
+    return ToolError("there is no folder to compile in:", [Fault(what, str(path), remedy)])
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Contents by key.
+
+    Args:
+        path: Folder; made when something is stored.
+        kept: How many are kept.
+    """
+
+    path: Path
+    kept: int = KEPT
+
+    def __post_init__(self) -> None:
+        if self.kept < 1:
+            raise ValueError(f"{self.kept} contents cannot be kept")
+
+    def get(self, key: str) -> bytes | None:
+        """What was stored, or None if there is nothing or it is damaged.
+
+        Args:
+            key: Hexadecimal digits.
+        """
+        file = self.path / key
+        try:
+            stored = file.read_bytes()
+        except OSError:
+            return None
+        digest, content = stored[:32], stored[32:]
+        if hashlib.sha256(content).digest() != digest:
+            return None
+        with suppress(OSError):  # another process may have removed it since
+            os.utime(file)
+        return content
+
+    def put(self, key: str, content: bytes) -> None:
+        """Stores it; where that fails (disk full, no rights) it is just not stored."""
+        with suppress(OSError):
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix="new-", dir=self.path)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(content).digest() + content)
+                Path(name).replace(self.path / key)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+            self._forget()
+
+    def _forget(self) -> None:
+        """Removes what was not used for longest."""
+        files = [each for each in self.path.iterdir() if not each.name.startswith("new-")]
+        if len(files) > self.kept:
+            for file in sorted(files, key=lambda each: each.stat().st_mtime)[: len(files) - self.kept]:
+                file.unlink(missing_ok=True)

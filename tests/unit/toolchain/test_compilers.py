@@ -1,0 +1,52 @@
+"""What compilers are told, and which are found."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import shutil
+
+import pytest
+
+from mb2fmu.errors import ToolError
+from mb2fmu.toolchain import PLATFORMS, compilers, host
+
+
+@pytest.mark.parametrize(("platform", "fast"), list(itertools.product(PLATFORMS, (False, True))), ids=str)
+def test_arithmetic_is_as_written(platform, fast: bool) -> None:
+    told = compilers.arguments("zig", platform, "demo", fast=fast)
+    assert ("-ffp-contract=fast" if fast else "-ffp-contract=off") in told
+    assert sum(word.startswith("-ffp-contract") for word in told) == 1
+    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-march=native"} & set(told)
+    assert told[:2] == ("-target", platform.target)
+
+
+def test_the_systems_compiler_builds_for_the_host_only() -> None:
+    assert "-target" not in compilers.arguments("cc", host(), "demo", fast=False)
+    other = next(each for each in PLATFORMS if each is not host())
+    with pytest.raises(ToolError, match=other.name):
+        compilers.arguments("cc", other, "demo", fast=False)
+
+
+def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    compilers.find.cache_clear()
+    try:
+        with pytest.raises(ToolError, match="pip install ziglang"):
+            compilers.find("zig")
+        with pytest.raises(ToolError, match="neither cc nor gcc nor clang"):
+            compilers.find("cc")
+    finally:
+        compilers.find.cache_clear()
+
+
+def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CPATH", "C_INCLUDE_PATH", "ZIG_LIB_DIR", "PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.setenv(name, "elsewhere")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    told = compilers.environment(tmp_path / "zig", tmp_path / "scratch")
+    assert "elsewhere" not in told.values()
+    assert told["LC_ALL"] == "C"
+    assert told["ZIG_GLOBAL_CACHE_DIR"] == str(tmp_path / "zig")
+    assert told["ZIG_LOCAL_CACHE_DIR"].startswith(str(tmp_path / "scratch"))
