@@ -1,6 +1,6 @@
 """FMI 3.0's view of the interface: variables are named by their value references, parameters are knowns too.
 
-Knowns of outputs and derivatives are, by 3.0.2 (section 2.4.8), inputs, states, parameters and the independent variable.
+Knowns of outputs and derivatives are, by 3.0.2 (section 2.4.8), inputs, states, parameters and time.
 """
 
 from __future__ import annotations

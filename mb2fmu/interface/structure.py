@@ -4,8 +4,8 @@ Both standards have the same three lists and differ in what is known, and in how
 
 - Outputs: every output. One that is a state depends on itself, where states are known.
 - Derivatives: those of the states, in the order of the states.
-- Initial unknowns: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and on
-  everything whose ``initial`` is ``exact``: start values of states and parameters. Kinds: ``constant`` or ``dependent``.
+- Initial unknowns: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and
+  on all that is ``exact``: start values of states and parameters. Kinds: ``constant`` or ``dependent``.
 
 A list of dependencies is always written, empty where nothing is needed: a missing one means "depends on everything".
 """

@@ -1,0 +1,65 @@
+"""Prints what an importer reads before it loads a unit: description, terminals and icons, how to build the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import jinja2
+
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface import fmi2, fmi3
+from mb2fmu.interface.description import FmuInterface
+
+BUILD = "sources/buildDescription.xml"
+DESCRIPTION = "modelDescription.xml"
+TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+
+
+def emit(interface: FmuInterface, sources: Sequence[str] = ()) -> FileTree:
+    """Prints the description files.
+
+    Native units of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
+
+    Args:
+        interface: What to describe.
+        sources: Names of the files to compile, from the folder ``sources``; none: the unit has no sources.
+
+    Returns:
+        ``modelDescription.xml``; for native units ``terminalsAndIcons/terminalsAndIcons.xml`` too, and
+        ``sources/buildDescription.xml`` if there are sources.
+    """
+    view = fmi2 if interface.target.fmi == "2" else fmi3
+    index = fmi2.indices(interface) if interface.target.fmi == "2" else fmi3.references(interface)
+    files = {
+        DESCRIPTION: _printed(
+            f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
+            interface=interface,
+            structure=view.model_structure(interface),
+            index=index,
+            sources=tuple(sources),
+        )
+    }
+    if interface.target.backend == "native":
+        files[TERMINALS] = _printed("terminalsAndIcons.xml.jinja", interface=interface)
+        if sources:
+            files[BUILD] = _printed("buildDescription.xml.jinja", interface=interface, sources=tuple(sources))
+    return FileTree(files)
+
+
+def _printed(template: str, **names: object) -> bytes:
+    return _environment().get_template(template).render(**names).encode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mb2fmu.emit.xml"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["number"] = repr
+    return environment
