@@ -1,0 +1,133 @@
+/* instance.c: an instance's life, and the calls that change what everything depends on; see instance.h. */
+#include "instance.h"
+
+static int mb2fmu_missing(mb2fmu_instance *instance, const void *argument, size_t n, const char *name)
+{
+    if (n == 0 || argument != NULL) {
+        return 0;
+    }
+    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "the argument %s is a null pointer", name);
+    return 1;
+}
+
+static void mb2fmu_changed(mb2fmu_instance *instance, enum mb2fmu_source source)
+{
+    instance->levels &= source == MB2FMU_SOURCE_PARAMETER ? 0u : (unsigned)MB2FMU_LEVEL_PREPARED;
+    if (instance->now.mode == MB2FMU_INTERMEDIATE) {
+        instance->inputs_changed = 1; /* the integrator is at work: it is told when the host has finished */
+    } else {
+        mb2fmu_integrator_invalidate(&instance->integrator);
+    }
+}
+
+/* The same time again leaves what has been computed valid. */
+static void mb2fmu_set_time(mb2fmu_instance *instance, double t)
+{
+    if (memcmp(&t, &instance->now.clock.time, sizeof t) != 0) {
+        mb2fmu_clock_start(&instance->now.clock, t);
+        mb2fmu_changed(instance, MB2FMU_SOURCE_TIME);
+    }
+}
+
+static enum mb2fmu_status mb2fmu_import_time(mb2fmu_instance *instance, double t)
+{
+    if (!isfinite(t)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would be %g, not a finite number",
+                           mb2fmu_name_of(MB2FMU_SOURCE_TIME, 0), t);
+    }
+    mb2fmu_set_time(instance, t);
+    return MB2FMU_OK;
+}
+
+static void mb2fmu_set_start_values(mb2fmu_snapshot *now)
+{
+    int i;
+    for (i = 0; i < MB2FMU_N_VARIABLES; ++i) {
+        const mb2fmu_variable *const variable = &model_variables[i];
+        if (isnan(variable->start)) {
+            continue;
+        }
+        switch (variable->source) {
+        case MB2FMU_SOURCE_STATE:
+            now->x[variable->index] = variable->start;
+            break;
+        case MB2FMU_SOURCE_INPUT:
+            now->r[variable->index] = variable->start;
+            break;
+        case MB2FMU_SOURCE_PARAMETER:
+            now->p[variable->index] = variable->start;
+            break;
+        case MB2FMU_SOURCE_SOLVER:
+            now->solver = (int)variable->start;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* All bytes first: equal states are equal bytes, those between the members too. */
+static void mb2fmu_instance_reset(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    memset(now, 0, sizeof *now);
+    now->mode = MB2FMU_INSTANTIATED;
+    now->solver = MB2FMU_DEFAULT_SOLVER;
+    now->start = MB2FMU_DEFAULT_START;
+    mb2fmu_clock_start(&now->clock, now->start);
+    now->tolerance = MB2FMU_DEFAULT_TOLERANCE;
+    mb2fmu_set_start_values(now);
+    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, MB2FMU_DEFAULT_INTERNAL_STEP);
+    instance->levels = 0;
+    instance->intermediate_set = 0;
+}
+
+static mb2fmu_instance *mb2fmu_instance_create(enum mb2fmu_kind kind, const char *name)
+{
+    const size_t length = strlen(name) + 1;
+    mb2fmu_instance *const instance = (mb2fmu_instance *)MB2FMU_CALLOC(1, sizeof *instance + length);
+    if (instance == NULL) {
+        return NULL;
+    }
+    instance->kind = kind;
+    instance->function = "";
+    instance->name = (char *)(instance + 1);
+    memcpy(instance->name, name, length);
+    mb2fmu_instance_reset(instance);
+    return instance;
+}
+
+static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int tolerance_defined, double tolerance,
+                                                double start, int stop_defined, double stop)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    if (!isfinite(start)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the start time is %g, not a finite number", start);
+    }
+    if (stop_defined && !(stop >= start)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the stop time %g is not after the start time %g", stop, start);
+    }
+    if (tolerance_defined && !(isfinite(tolerance) && tolerance > 0.0)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the tolerance is %g, not a positive finite number", tolerance);
+    }
+    mb2fmu_set_time(instance, start);
+    now->start = start;
+    now->stop_defined = stop_defined && isfinite(stop);
+    now->stop = now->stop_defined ? stop : 0.0;
+    now->tolerance = tolerance_defined ? tolerance : MB2FMU_DEFAULT_TOLERANCE;
+    now->experiment_defined = 1;
+    return MB2FMU_OK;
+}
+
+/* Calculated parameters are found out here, so that a start that makes no sense does not get further. */
+static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
+    }
+    mb2fmu_clock_start(&now->clock, now->start);
+    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, MB2FMU_DEFAULT_INTERNAL_STEP);
+    now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT : MB2FMU_STEP;
+    return MB2FMU_OK;
+}

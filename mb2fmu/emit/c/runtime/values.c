@@ -1,0 +1,385 @@
+/* values.c: reading and setting variables, and computing what reading needs.
+ *
+ * What is computed once stays until time, a state, an input or a parameter changes; each level (FMI calls it caching,
+ * 2.0.5 section 3.2.1) is computed only when a variable of it is asked for: a position costs no linear solve.
+ *
+ * A call that is refused changes nothing: all values are checked before the first is set.
+ */
+#include "instance.h"
+
+static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance)
+{
+    /* FMI 2.0.5 section 2.1.3 lists who may answer Discard: in Co-Simulation no reading function. FMI 3 has no list. */
+    return MB2FMU_FMI == 2 && instance->kind == MB2FMU_CO_SIMULATION ? MB2FMU_ERROR : MB2FMU_DISCARD;
+}
+
+static unsigned mb2fmu_level_of(enum mb2fmu_source source)
+{
+    switch (source) {
+    case MB2FMU_SOURCE_CALCULATED:
+        return MB2FMU_LEVEL_PREPARED;
+    case MB2FMU_SOURCE_DERIVATIVE:
+        return MB2FMU_LEVEL_DERIVATIVES;
+    case MB2FMU_SOURCE_POSITION:
+        return MB2FMU_LEVEL_POSITION;
+    case MB2FMU_SOURCE_VELOCITY:
+        return MB2FMU_LEVEL_VELOCITY;
+    case MB2FMU_SOURCE_ACCELERATION:
+        return MB2FMU_LEVEL_ACCELERATION;
+    case MB2FMU_SOURCE_DEPENDENT_SPEED:
+        return MB2FMU_LEVEL_DEPENDENT_SPEEDS;
+    case MB2FMU_SOURCE_SPEED_DERIVATIVE:
+        return MB2FMU_LEVEL_ACCELERATIONS;
+    default:
+        return 0;
+    }
+}
+
+/* 0 or the number of the solve that failed. */
+static int mb2fmu_compute(mb2fmu_instance *instance, unsigned level)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    switch (level) {
+    case MB2FMU_LEVEL_PREPARED:
+        return model_prepare(now->p, instance->w);
+    case MB2FMU_LEVEL_DERIVATIVES:
+        return model_rhs(now->clock.time, now->x, now->r, now->p, instance->w, instance->dx);
+    case MB2FMU_LEVEL_POSITION:
+        return model_position(now->clock.time, now->x, now->r, now->p, instance->w, instance->position);
+    case MB2FMU_LEVEL_VELOCITY:
+        return model_velocity(now->clock.time, now->x, now->r, now->p, instance->w, instance->velocity);
+    case MB2FMU_LEVEL_ACCELERATION:
+        return model_acceleration(now->clock.time, now->x, now->r, now->p, instance->w, instance->acceleration);
+    case MB2FMU_LEVEL_DEPENDENT_SPEEDS:
+        return model_dependent_speeds(now->clock.time, now->x, now->r, now->p, instance->w, instance->dependent_speeds);
+    default:
+        return model_accelerations(now->clock.time, now->x, now->r, now->p, instance->w, instance->accelerations);
+    }
+}
+
+static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source)
+{
+    const unsigned wanted = mb2fmu_level_of(source);
+    unsigned level = MB2FMU_LEVEL_PREPARED;
+    if (wanted == 0 || (instance->levels & wanted) != 0) {
+        return MB2FMU_OK;
+    }
+    for (;;) {
+        if ((instance->levels & level) == 0) {
+            const int failed = mb2fmu_compute(instance, level);
+            if (failed != 0) {
+                return mb2fmu_singular(instance, failed);
+            }
+            instance->levels |= level;
+        }
+        if (level == wanted) {
+            return MB2FMU_OK;
+        }
+        level = wanted;
+    }
+}
+
+/* Of a variable whose level is valid. */
+static double mb2fmu_value(const mb2fmu_instance *instance, const mb2fmu_variable *variable)
+{
+    const int i = variable->index;
+    switch (variable->source) {
+    case MB2FMU_SOURCE_TIME:
+        return instance->now.clock.time;
+    case MB2FMU_SOURCE_STATE:
+        return instance->now.x[i];
+    case MB2FMU_SOURCE_INPUT:
+        return instance->now.r[i];
+    case MB2FMU_SOURCE_PARAMETER:
+        return instance->now.p[i];
+    case MB2FMU_SOURCE_CALCULATED:
+        return instance->w[i];
+    case MB2FMU_SOURCE_DEPENDENT_SPEED:
+        return instance->dependent_speeds[i];
+    case MB2FMU_SOURCE_DERIVATIVE:
+        return instance->dx[i];
+    case MB2FMU_SOURCE_SPEED_DERIVATIVE:
+        return instance->accelerations[i];
+    case MB2FMU_SOURCE_POSITION:
+        return instance->position[i];
+    case MB2FMU_SOURCE_VELOCITY:
+        return instance->velocity[i];
+    default:
+        return instance->acceleration[i];
+    }
+}
+
+static const mb2fmu_variable *mb2fmu_real(mb2fmu_instance *instance, unsigned reference)
+{
+    if (reference >= (unsigned)MB2FMU_N_VARIABLES || model_variables[reference].source == MB2FMU_SOURCE_SOLVER) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "no real variable has the value reference %u", reference);
+        return NULL;
+    }
+    return &model_variables[reference];
+}
+
+/* In intermediate updates only the variables that were announced, and reading comes first (FMI 3.0.2 section 2.3.8).
+ * Before initialization only start values can be read (FMI 3.0.2 section 2.3.2; FMI 2 does not come here). */
+static int mb2fmu_readable(mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
+{
+    if (instance->now.mode == MB2FMU_INTERMEDIATE && (!instance->required[reference] || instance->intermediate_set)) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s cannot be read %s", variable->name,
+                          instance->intermediate_set ? "after something was set in this intermediate update"
+                                                     : "in intermediate updates: it was not announced");
+        return 0;
+    }
+    if (instance->now.mode == MB2FMU_INSTANTIATED && variable->initial == MB2FMU_INITIAL_CALCULATED) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s has no value before Initialization Mode", variable->name);
+        return 0;
+    }
+    return 1;
+}
+
+static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
+                                           double values[])
+{
+    size_t i;
+    if (mb2fmu_missing(instance, references, n, "value references") || mb2fmu_missing(instance, values, n, "values")) {
+        return MB2FMU_ERROR;
+    }
+    for (i = 0; i < n; ++i) {
+        const mb2fmu_variable *const variable = mb2fmu_real(instance, references[i]);
+        enum mb2fmu_status status;
+        double value;
+        if (variable == NULL || !mb2fmu_readable(instance, references[i], variable)) {
+            return MB2FMU_ERROR;
+        }
+        status = mb2fmu_need(instance, (enum mb2fmu_source)variable->source);
+        if (status != MB2FMU_OK) {
+            return status;
+        }
+        value = mb2fmu_value(instance, variable);
+        if (!isfinite(value)) {
+            return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s is %g, not a finite number",
+                               instance->now.clock.time, variable->name, value);
+        }
+        values[i] = value;
+    }
+    return MB2FMU_OK;
+}
+
+/* Who may be set when: FMI 2.0.5 sections 3.2.3 (conditions 1, 3, 4, 5) and 4.2.4 (1, 3, 6), FMI 3.0.2 sections 2.3.2,
+ * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. States may also be set in Event Mode, which the standards leave to Continuous-Time
+ * Mode: casadi evaluates units there. */
+static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
+{
+    const int input = variable->source == MB2FMU_SOURCE_INPUT;
+    const int state = variable->source == MB2FMU_SOURCE_STATE;
+    const int tunable = variable->source == MB2FMU_SOURCE_PARAMETER &&
+                        variable->variability == MB2FMU_VARIABILITY_TUNABLE;
+    const int held = input || state || variable->source == MB2FMU_SOURCE_PARAMETER ||
+                     variable->source == MB2FMU_SOURCE_SOLVER;
+    switch (instance->now.mode) {
+    case MB2FMU_INSTANTIATED:
+        return held && variable->initial != MB2FMU_INITIAL_CALCULATED;
+    case MB2FMU_INITIALIZATION:
+        return held && (variable->initial == MB2FMU_INITIAL_EXACT || input);
+    case MB2FMU_EVENT:
+        return input || tunable || state;
+    case MB2FMU_CONTINUOUS:
+        return input || state;
+    case MB2FMU_STEP:
+    case MB2FMU_STEP_FAILED:
+        return input || tunable;
+    case MB2FMU_INTERMEDIATE:
+        return input && instance->required[reference];
+    default:
+        return 0;
+    }
+}
+
+/* Where a settable variable's value lies. */
+static double *mb2fmu_place(mb2fmu_snapshot *now, const mb2fmu_variable *variable)
+{
+    switch (variable->source) {
+    case MB2FMU_SOURCE_STATE:
+        return &now->x[variable->index];
+    case MB2FMU_SOURCE_INPUT:
+        return &now->r[variable->index];
+    default:
+        return &now->p[variable->index];
+    }
+}
+
+static enum mb2fmu_status mb2fmu_check_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
+                                             const double values[])
+{
+    size_t i;
+    if (mb2fmu_missing(instance, references, n, "value references") || mb2fmu_missing(instance, values, n, "values")) {
+        return MB2FMU_ERROR;
+    }
+    for (i = 0; i < n; ++i) {
+        const mb2fmu_variable *const variable = mb2fmu_real(instance, references[i]);
+        if (variable == NULL) {
+            return MB2FMU_ERROR;
+        }
+        if (!mb2fmu_settable(instance, references[i], variable)) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "%s cannot be set %s", variable->name,
+                               mb2fmu_mode_name(instance->now.mode));
+        }
+        if (!isfinite(values[i])) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would be %g, not a finite number", variable->name,
+                               values[i]);
+        }
+    }
+    return MB2FMU_OK;
+}
+
+static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
+                                           const double values[])
+{
+    const enum mb2fmu_status status = mb2fmu_check_reals(instance, references, n, values);
+    size_t i;
+    for (i = 0; status == MB2FMU_OK && i < n; ++i) {
+        const mb2fmu_variable *const variable = &model_variables[references[i]];
+        double *const place = mb2fmu_place(&instance->now, variable);
+        if (memcmp(place, &values[i], sizeof values[i]) != 0) {
+            *place = values[i];
+            mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
+        }
+    }
+    if (status == MB2FMU_OK && n > 0 && instance->now.mode == MB2FMU_INTERMEDIATE) {
+        instance->intermediate_set = 1;
+    }
+    return status;
+}
+
+static const mb2fmu_variable *mb2fmu_choice(mb2fmu_instance *instance, unsigned reference)
+{
+    if (reference >= (unsigned)MB2FMU_N_VARIABLES || model_variables[reference].source != MB2FMU_SOURCE_SOLVER) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "no enumeration variable has the value reference %u", reference);
+        return NULL;
+    }
+    return &model_variables[reference];
+}
+
+static enum mb2fmu_status mb2fmu_get_choice(mb2fmu_instance *instance, unsigned reference, int *value)
+{
+    if (mb2fmu_choice(instance, reference) == NULL) {
+        return MB2FMU_ERROR;
+    }
+    *value = instance->now.solver;
+    return MB2FMU_OK;
+}
+
+static enum mb2fmu_status mb2fmu_set_choice(mb2fmu_instance *instance, unsigned reference, long long value)
+{
+    const mb2fmu_variable *const variable = mb2fmu_choice(instance, reference);
+    if (variable == NULL) {
+        return MB2FMU_ERROR;
+    }
+    if (!mb2fmu_settable(instance, reference, variable)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s cannot be set %s", variable->name,
+                           mb2fmu_mode_name(instance->now.mode));
+    }
+    if (value < 1 || value > MB2FMU_SOLVER_ROSENBROCK) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s must be one of 1 to %d", variable->name, MB2FMU_SOLVER_ROSENBROCK);
+    }
+    instance->now.solver = (int)value;
+    return MB2FMU_OK;
+}
+
+/* The importer says how many there are; it must be right. */
+static int mb2fmu_wrong_size(mb2fmu_instance *instance, const void *values, size_t n, int expected)
+{
+    if (n != (size_t)expected) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu values were given, the unit has %d", n, expected);
+        return 1;
+    }
+    return mb2fmu_missing(instance, values, n, "values");
+}
+
+/* Name of a variable that lives there, for messages. */
+static const char *mb2fmu_name_of(enum mb2fmu_source source, int index)
+{
+    int i;
+    for (i = 0; i < MB2FMU_N_VARIABLES; ++i) {
+        if (model_variables[i].source == source && model_variables[i].index == index) {
+            return model_variables[i].name;
+        }
+    }
+    return "?";
+}
+
+static enum mb2fmu_status mb2fmu_get_derivatives(mb2fmu_instance *instance, double values[], size_t n)
+{
+    enum mb2fmu_status status;
+    int i;
+    if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_STATES)) {
+        return MB2FMU_ERROR;
+    }
+    status = mb2fmu_need(instance, MB2FMU_SOURCE_DERIVATIVE);
+    if (status != MB2FMU_OK) {
+        return status;
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        if (!isfinite(instance->dx[i])) {
+            return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s is %g, not a finite number",
+                               instance->now.clock.time, mb2fmu_name_of(MB2FMU_SOURCE_DERIVATIVE, i), instance->dx[i]);
+        }
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        values[i] = instance->dx[i];
+    }
+    return MB2FMU_OK;
+}
+
+static enum mb2fmu_status mb2fmu_get_states(mb2fmu_instance *instance, double values[], size_t n)
+{
+    int i;
+    if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_STATES)) {
+        return MB2FMU_ERROR;
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        values[i] = instance->now.x[i];
+    }
+    return MB2FMU_OK;
+}
+
+static enum mb2fmu_status mb2fmu_set_states(mb2fmu_instance *instance, const double values[], size_t n)
+{
+    int i;
+    if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_STATES)) {
+        return MB2FMU_ERROR;
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        if (!isfinite(values[i])) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would be %g, not a finite number",
+                               mb2fmu_name_of(MB2FMU_SOURCE_STATE, i), values[i]);
+        }
+    }
+    if (n > 0 && memcmp(instance->now.x, values, n * sizeof values[0]) != 0) {
+        memcpy(instance->now.x, values, n * sizeof values[0]);
+        mb2fmu_changed(instance, MB2FMU_SOURCE_STATE);
+    }
+    return MB2FMU_OK;
+}
+
+/* Where several variables are one state, the first that says something. */
+static enum mb2fmu_status mb2fmu_get_nominals(mb2fmu_instance *instance, double values[], size_t n)
+{
+    int i;
+    if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_STATES)) {
+        return MB2FMU_ERROR;
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        values[i] = 1.0;
+    }
+    for (i = MB2FMU_N_VARIABLES - 1; i >= 0; --i) {
+        if (model_variables[i].source == MB2FMU_SOURCE_STATE && model_variables[i].nominal > 0.0) {
+            values[model_variables[i].index] = model_variables[i].nominal;
+        }
+    }
+    return MB2FMU_OK;
+}
+
+/* No events yet, so no indicators. */
+static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, const double values[], size_t n)
+{
+    return mb2fmu_wrong_size(instance, values, n, 0) ? MB2FMU_ERROR : MB2FMU_OK;
+}

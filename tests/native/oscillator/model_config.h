@@ -1,0 +1,36 @@
+/* model_config.h: sizes of the oscillator, written by hand as the printer writes them. */
+#ifndef MB2FMU_MODEL_CONFIG_H
+#define MB2FMU_MODEL_CONFIG_H
+
+#ifndef MB2FMU_FMI
+#define MB2FMU_FMI 2
+#endif
+#ifndef MB2FMU_TOKEN
+#define MB2FMU_TOKEN "0b5b1a56-6b0e-5d5c-8e52-6ad1d0c7a001"
+#endif
+#define MB2FMU_MODEL_IDENTIFIER "oscillator"
+#define MB2FMU_MODEL_NAME "oscillator"
+
+#define MB2FMU_N_STATES 2
+#define MB2FMU_N_COORDINATES 1
+#define MB2FMU_N_INPUTS 1
+#define MB2FMU_N_PARAMETERS 4
+#define MB2FMU_N_CALCULATED 1
+#define MB2FMU_N_PREPARED 2
+#define MB2FMU_N_POSITION 1
+#define MB2FMU_N_VELOCITY 1
+#define MB2FMU_N_ACCELERATION 1
+#define MB2FMU_N_DEPENDENT_SPEEDS 1
+#define MB2FMU_N_ACCELERATIONS 1
+#define MB2FMU_N_VARIABLES 17
+#define MB2FMU_N_JACOBIAN 3
+#define MB2FMU_N_FAILURES 1
+
+#define MB2FMU_DEFAULT_SOLVER 1
+#define MB2FMU_DEFAULT_TOLERANCE 1e-8
+#define MB2FMU_DEFAULT_INTERNAL_STEP 0.0
+#define MB2FMU_DEFAULT_START 0.0
+#define MB2FMU_DEFAULT_STOP 10.0
+#define MB2FMU_DEFAULT_STEP 0.01
+
+#endif
