@@ -1,0 +1,173 @@
+"""Compiles printed models and the unit's arithmetic into shared libraries and calls them."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mb2fmu.emit.c import emit
+from mb2fmu.interface.description import (
+    Capabilities,
+    DefaultExperiment,
+    FmuInterface,
+    FmuVariable,
+    SolverSettings,
+    Target,
+    UnitDefinition,
+)
+from mb2fmu.lowering.native import with_derivatives
+from mb2fmu.lowering.program import Program
+
+RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "emit" / "c" / "runtime"
+WARNINGS = [
+    *("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"),
+    *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror"),
+]
+ARITHMETIC = ["-O2", "-ffp-contract=off", "-fno-math-errno"]
+COMPILERS = {"gcc": ["gcc"], "zig": [sys.executable, "-m", "ziglang", "cc"]}
+ARCHITECTURE = {"gcc": [], "zig": ["-mcpu=x86_64_v3"]}
+"""Deliberately different: the bits must not depend on it."""
+
+HARNESS = """
+#include "model_config.h"
+#include "elementary.c"
+#include "linear_algebra.c"
+#include "lookup.c"
+#include "model.c"
+#define PLAIN(name) int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
+double y[]); int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
+double y[]) { return model_##name(t, x, r, p, w, y); }
+#define MORE(name) int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
+AB); int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
+AB) { return model_##name(t, x, r, p, w, a, b); }
+PLAIN(rhs)
+PLAIN(position)
+PLAIN(velocity)
+PLAIN(acceleration)
+PLAIN(dependent_speeds)
+PLAIN(accelerations)
+#define AB const double a[], double b[]
+MORE(tangent)
+MORE(adjoint)
+#undef AB
+#define AB double a[], double b[]
+MORE(jacobian)
+int call_prepare(const double p[], double w[]);
+int call_prepare(const double p[], double w[]) { return model_prepare(p, w); }
+extern const int jacobian_rows[], jacobian_columns[], prepared, jacobian_size;
+const int prepared = MB2FMU_N_PREPARED, jacobian_size = MB2FMU_N_JACOBIAN;
+int place(int k, int column);
+int place(int k, int column) { return column ? model_jacobian_column[k] : model_jacobian_row[k]; }
+const char *failure(int k);
+const char *failure(int k) { return model_failures[k - 1]; }
+int tables(void);
+int tables(void) { return model_variables[0].index; }
+"""
+
+
+def missing(compiler: str) -> str | None:
+    """Why a compiler cannot be used; None if it can."""
+    if compiler == "zig":
+        return None if importlib.util.find_spec("ziglang") else "the package ziglang is not installed"
+    return None if shutil.which(compiler) else f"{compiler} is not installed"
+
+
+def compile_library(compiler: str, folder: Path, text: str, flags: list[str]) -> Path:
+    """Compiles C text into a shared library in ``folder``."""
+    (folder / "harness.c").write_text(text)
+    library = folder / f"{compiler}.so"
+    command = [*COMPILERS[compiler], *WARNINGS, *ARITHMETIC, *flags, "-shared", "-fPIC"]
+    command += [f"-I{folder}", f"-I{RUNTIME}", str(folder / "harness.c"), "-o", str(library), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+def bare_interface() -> FmuInterface:
+    """An interface that has the time only, for programs that no model stands behind."""
+    return FmuInterface(
+        model_name="Bare",
+        model_identifier="Bare",
+        description="",
+        token="01234567-89ab-5cde-8f01-23456789abcd",
+        variables=(
+            FmuVariable(name="time", value_reference=0, causality="independent", initial=None, unit="s", source="time"),
+        ),
+        units=(UnitDefinition("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
+        experiment=DefaultExperiment(0.0, 1.0, 0.01, 1e-6),
+        solver=SolverSettings("explicit", 1e-6),
+        log_categories=(),
+        capabilities=Capabilities(needs_execution_tool=False, state=True),
+        generation_tool="mb2fmu",
+        target=Target("2", "native"),
+    )
+
+
+class SingularError(Exception):
+    """A function answered that a solve failed."""
+
+
+@dataclass
+class CompiledModel:
+    """The functions of a printed model.
+
+    Attributes:
+        library: The shared library.
+        program: What was printed, derivatives included.
+    """
+
+    library: ctypes.CDLL
+    program: Program
+
+    def prepare(self, p: np.ndarray) -> np.ndarray:
+        w = np.full(max(1, ctypes.c_int.in_dll(self.library, "prepared").value), np.nan)
+        self._check(self.library.call_prepare(*map(_pointer, (p, w))))
+        return w
+
+    def call(self, name: str, t: float, x: np.ndarray, r: np.ndarray, p: np.ndarray, *more: np.ndarray) -> np.ndarray:
+        """A function by its name; ``more`` are seeds, and what is written besides the last array."""
+        size = len(self.program.entries[name].results)
+        y = np.full(max(1, size), np.nan)
+        arrays = (x, r, p, self.prepare(p), *more)
+        function = getattr(self.library, f"call_{name}")
+        self._check(function(ctypes.c_double(t), *map(_pointer, arrays), _pointer(y)))
+        return y[:size]
+
+    def jacobian(self, t: float, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂x'/∂x, dense, and ∂x'/∂t."""
+        n = len(self.program.layout.states)
+        size = ctypes.c_int.in_dll(self.library, "jacobian_size").value
+        values, slope = np.full(max(1, size), np.nan), np.full(max(1, n), np.nan)
+        arrays = (x, r, p, self.prepare(p), values, slope)
+        self._check(self.library.call_jacobian(ctypes.c_double(t), *map(_pointer, arrays)))
+        dense = np.zeros((n, n))
+        for k in range(size):
+            dense[self.library.place(k, 0), self.library.place(k, 1)] = values[k]
+        return dense, slope[:n]
+
+    def _check(self, failed: int) -> None:
+        if failed:
+            self.library.failure.restype = ctypes.c_char_p
+            raise SingularError(self.library.failure(failed).decode())
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    assert array.dtype == np.float64
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
+    """Prints and compiles a program in a folder."""
+    sources = emit(program, bare_interface(), part=part)
+    for name in ("model.c", "model_config.h"):
+        (folder / name).write_bytes(sources[f"sources/{name}"])
+    library = compile_library(compiler, folder, HARNESS, ARCHITECTURE[compiler])
+    return CompiledModel(ctypes.CDLL(str(library)), with_derivatives(program).program)
