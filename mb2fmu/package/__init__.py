@@ -7,6 +7,18 @@ not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
 from mb2fmu.package.archive import pack, unpack
+from mb2fmu.package.native import build_native, core_of, digest, with_proof
 from mb2fmu.package.pythonfmu import build_pythonfmu
+from mb2fmu.package.references import Table, reference_files
 
-__all__ = ["build_pythonfmu", "pack", "unpack"]
+__all__ = [
+    "Table",
+    "build_native",
+    "build_pythonfmu",
+    "core_of",
+    "digest",
+    "pack",
+    "reference_files",
+    "unpack",
+    "with_proof",
+]

@@ -1,0 +1,142 @@
+"""The native unit: description, sources, binaries, pictures and licences put together; report and reference afterwards.
+
+The report is made from the core unit and put into it in a second step. It can name the core by :func:`digest`, which
+depends on contents only: taking the two parts out again gives the core back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import Literal
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import FmuInterface
+from mb2fmu.package.archive import DESCRIPTION
+from mb2fmu.package.pictures import pictures
+from mb2fmu.package.references import FOLDER, REPORT
+
+_OURS = "mb2fmu-BSD-3-Clause.txt"
+_FMI = "fmi-BSD-2-Clause.txt"
+_ZIG = "zig-MIT.txt"
+_MINGW = "mingw-w64.txt"
+
+
+def build_native(
+    sources: FileTree,
+    binaries: FileTree,
+    description: FileTree,
+    interface: FmuInterface,
+    *,
+    diagram: str = "",
+    compiler: Literal["zig", "cc"] = "zig",
+) -> FileTree:
+    """Puts the core unit together: everything but report and reference.
+
+    Args:
+        sources: From ``emit.c``: ``sources/…``.
+        binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
+        description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
+        interface: Names the unit.
+        diagram: Of the model, for the pictures.
+        compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
+
+    Returns:
+        The unit. Equal arguments give equal bytes.
+
+    Raises:
+        PackageError: If something is missing, misnamed, or stands where it does not belong.
+    """
+    faults = list(_faults(sources, binaries, description, interface))
+    if faults:
+        raise PackageError(f"the unit {interface.model_name} cannot be put together:", faults)
+    return (
+        description.joined(sources)
+        .joined(binaries)
+        .joined(pictures(interface, diagram))
+        .joined(_licences(sources, binaries, compiler))
+    )
+
+
+def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
+    """The core unit with its report and its reference trajectory.
+
+    Args:
+        core: From :func:`build_native`.
+        page: The report: ``documentation/index.html``.
+        references: From ``reference_files``.
+
+    Raises:
+        PackageError: If the references stand outside of their folder.
+    """
+    strays = [path for path in references if not path.startswith(f"{FOLDER}/")]
+    if strays:
+        raise PackageError("not a reference:", [Fault(f"stands outside of {FOLDER}", path) for path in strays])
+    return core.joined(FileTree({REPORT: page})).joined(references)
+
+
+def core_of(unit: FileTree) -> FileTree:
+    """The unit without report and reference: the inverse of :func:`with_proof`."""
+    return FileTree({path: unit[path] for path in unit if path != REPORT and not path.startswith(f"{FOLDER}/")})
+
+
+def digest(tree: FileTree) -> str:
+    """SHA-256 of the contents, in hexadecimal digits.
+
+    It is the hash of the lines that ``sha256sum`` prints for the unpacked files, sorted by path; so it does not depend
+    on how an archive was compressed.
+    """
+    lines = (f"{hashlib.sha256(tree[path]).hexdigest()}  {path}\n" for path in sorted(tree))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface) -> Iterator[Fault]:
+    if DESCRIPTION not in description.files:
+        yield Fault("is missing", DESCRIPTION)
+    elif interface.token.encode() not in description[DESCRIPTION]:
+        yield Fault(f"is of another unit than {interface.token}", DESCRIPTION)
+    for path in sources:
+        if not path.startswith("sources/"):
+            yield Fault("does not stand in sources/", path)
+    for path in binaries:
+        parts = path.split("/")
+        if len(parts) != 3 or parts[0] != "binaries" or not parts[2].startswith(f"{interface.model_identifier}."):
+            yield Fault(f"is not binaries/<platform>/{interface.model_identifier}.<extension>", path)
+    if not len(sources) and not len(binaries):
+        yield Fault("there are neither sources nor binaries", interface.model_name)
+
+
+def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
+    """Whose work is in the unit, by SPDX identifiers, with the texts."""
+    lines = [
+        "SPDX-License-Identifier: BSD-3-Clause",
+        "",
+        "The generated files belong to whoever made the model.",
+        f"The fixed files of sources/ and their compiled form are parts of mb2fmu: BSD-3-Clause, {_OURS}.",
+    ]
+    texts = {_OURS: _own_text("BSD-3-Clause.txt")}
+    if any("/fmi" in path and path.endswith(".h") for path in sources):
+        lines.append(f"The headers of the FMI standard in sources/ are under BSD-2-Clause, {_FMI}.")
+        texts[_FMI] = _own_text("BSD-2-Clause.txt")
+    if len(binaries) and compiler == "zig":
+        lines.append(f"The binaries contain parts of Zig's run-time library: MIT, {_ZIG}.")
+        texts[_ZIG] = _zig_text("LICENSE")
+        if any(path.endswith(".dll") for path in binaries):
+            lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW}.")
+            texts[_MINGW] = _zig_text("lib", "libc", "mingw", "COPYING")
+    texts["license.txt"] = ("\n".join(lines) + "\n").encode()
+    return FileTree(texts).under("documentation/licenses")
+
+
+def _own_text(name: str) -> bytes:
+    return _unix(resources.files("mb2fmu.package").joinpath("licenses", name).read_bytes())
+
+
+def _zig_text(*path: str) -> bytes:
+    return _unix(resources.files("ziglang").joinpath(*path).read_bytes())
+
+
+def _unix(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n")

@@ -1,0 +1,134 @@
+"""Pictures of a unit, drawn from the model's diagram: what importers show of it in a list or a block diagram.
+
+A diagram that is a drawing (SVG) is used as it is; one that is text, or none, becomes a plain card with the model's
+name and the text. The same diagram gives the same bytes on every machine: the renderer brings its own rasterizer, only
+the fonts named here are used, and those of the system never.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from copy import deepcopy
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import resvg_py
+from lxml import etree
+
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import Fmi, FmuInterface
+
+ICON = 400
+PICTURE = 1000
+"""Width in pixels; the height follows from the drawing."""
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(px)?")
+_SVG = "{http://www.w3.org/2000/svg}svg"
+_FONTS = ("DejaVuSans", "DejaVuSans-Oblique", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Italic", "DejaVuSansMono")
+_LINE = 18
+_MARGIN = 16
+_COLUMNS = 48
+
+
+def pictures(interface: FmuInterface, diagram: str) -> FileTree:
+    """The pictures of a unit.
+
+    Args:
+        interface: Names the unit; its standard says where pictures stand.
+        diagram: As the model has it: SVG, text, or nothing.
+
+    Returns:
+        The icon as PNG and SVG, beside ``terminalsAndIcons.xml``; a larger picture as ``model.png`` (FMI 2.0) or
+        ``documentation/diagram.png`` and ``.svg`` (FMI 3.0).
+    """
+    drawing = _drawing(diagram)
+    if drawing is None:
+        drawing = etree.fromstring(_card(interface, diagram).encode())
+    icon = _square(drawing)
+    files = {"terminalsAndIcons/icon.png": _raster(icon, ICON), "terminalsAndIcons/icon.svg": icon}
+    return FileTree({**files, **_large(interface.target.fmi, _written(drawing))})
+
+
+def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
+    picture = _raster(drawing, PICTURE)
+    if fmi == "2":
+        return {"model.png": picture}
+    return {"documentation/diagram.png": picture, "documentation/diagram.svg": drawing}
+
+
+def _drawing(diagram: str) -> etree._Element | None:
+    """The diagram as an SVG document of its own, without entities; None if it is none."""
+    text = diagram.strip()
+    if "<svg" not in text:
+        return None
+    if "xmlns=" not in text:
+        text = text.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError:
+        return None
+    if root.tag != _SVG or root.getroottree().docinfo.doctype:
+        return None
+    return root
+
+
+def _written(drawing: etree._Element) -> bytes:
+    return etree.tostring(drawing, encoding="UTF-8", xml_declaration=True) + b"\n"
+
+
+def _square(drawing: etree._Element) -> bytes:
+    """The drawing in the middle of a square, so that an icon is not distorted."""
+    copy = deepcopy(drawing)
+    size = [copy.get(name, "") for name in ("width", "height")]
+    if "viewBox" not in copy.attrib and all(_NUMBER.fullmatch(number) for number in size):
+        copy.set("viewBox", f"0 0 {size[0].removesuffix('px')} {size[1].removesuffix('px')}")
+    if "viewBox" in copy.attrib:
+        copy.set("width", str(ICON))
+        copy.set("height", str(ICON))
+    return _written(copy)
+
+
+def _card(interface: FmuInterface, text: str) -> str:
+    """Name, description and text in a frame."""
+    body = text.strip("\n").splitlines() or textwrap.wrap(interface.description, _COLUMNS)
+    width = 2 * _MARGIN + 11 * max([len(interface.model_name), *(len(line) for line in body)])
+    height = 2 * _MARGIN + _LINE * (len(body) + 2)
+    lines = "\n".join(
+        f'<text x="{_MARGIN}" y="{_MARGIN + _LINE * (i + 3)}" xml:space="preserve">{escape(line)}</text>'
+        for i, line in enumerate(body)
+    )
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="monospace" font-size="15">
+<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="6" fill="white" stroke="#333" stroke-width="2"/>
+<text x="{_MARGIN}" y="{_MARGIN + _LINE}" font-size="17" font-weight="bold">{escape(interface.model_name)}</text>
+{lines}
+</svg>
+"""
+
+
+def _raster(drawing: bytes, width: int) -> bytes:
+    """The drawing as PNG, ``width`` pixels wide."""
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=drawing.decode(),
+            width=width,
+            skip_system_fonts=True,
+            font_files=list(_font_files()),
+            font_family="DejaVu Sans",
+            sans_serif_family="DejaVu Sans",
+            serif_family="DejaVu Serif",
+            monospace_family="DejaVu Sans Mono",
+        )
+    )
+
+
+@cache
+def _font_files() -> tuple[str, ...]:
+    """The fonts that matplotlib brings along."""
+    import matplotlib as mpl
+
+    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
+    return tuple(str(folder / f"{name}.ttf") for name in _FONTS)
