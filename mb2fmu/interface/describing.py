@@ -12,7 +12,7 @@ Variables, in this order:
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
-- In native units two fixed parameters of the Co-Simulation's solver; they have no effect in Model Exchange.
+- In native units a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
 
 A start value declared as ``guess`` stands where nothing solves for it, so it is as exact as a fixed one. Nothing is
 constant that a user might want to change: numbers in the model's expressions are no variables.
@@ -44,7 +44,7 @@ from mb2fmu.interface.description import (
     UnitDefinition,
 )
 from mb2fmu.interface.grouping import TypeDefinition
-from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
+from mb2fmu.interface.native import capabilities, solver_parameter, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
 from mb2fmu.lowering.dependencies import Kind as ReadKind
@@ -96,7 +96,7 @@ def describe(
     variables = tuple(_Describer(definition, equations, program).variables())
     types: tuple[TypeDefinition, ...] = ()
     if native:
-        variables, types = _with_types((*variables, *solver_parameters(variables, solver)))
+        variables, types = _with_types((*variables, solver_parameter(variables, solver)))
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,

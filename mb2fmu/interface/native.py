@@ -1,4 +1,4 @@
-"""What native units have beyond the variables of the model: abilities, and parameters that choose the solver.
+"""What native units have beyond the variables of the model: abilities, and the parameter that chooses the solver.
 
 FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
 parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.
@@ -6,7 +6,7 @@ parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mb2fmu.interface.description import Capabilities, FmuVariable, SolverSettings, Target
 from mb2fmu.interface.grouping import EnumerationItem, TypeDefinition
@@ -43,16 +43,15 @@ def solver_type(taken: Sequence[str]) -> TypeDefinition:
     return TypeDefinition(free_name("Solver", taken), items=SOLVERS, description="how the Co-Simulation integrates")
 
 
-def solver_parameters(variables: Sequence[FmuVariable], settings: SolverSettings) -> Iterator[FmuVariable]:
-    """The parameters that choose the solver, to be put behind ``variables``.
+def solver_parameter(variables: Sequence[FmuVariable], settings: SolverSettings) -> FmuVariable:
+    """The parameter that chooses the solver, to be put behind ``variables``.
 
     Args:
         variables: Those of the model; names and value references of theirs are not taken again.
-        settings: The choice at export: start values.
+        settings: The choice at export: the start value.
     """
-    names = [variable.name for variable in variables]
-    yield FmuVariable(
-        name=free_name("solver", names),
+    return FmuVariable(
+        name=free_name("solver", [variable.name for variable in variables]),
         value_reference=len(variables),
         causality="parameter",
         variability="fixed",
@@ -62,19 +61,6 @@ def solver_parameters(variables: Sequence[FmuVariable], settings: SolverSettings
         index=0,
         kind="enumeration",
         description="how the Co-Simulation integrates",
-    )
-    yield FmuVariable(
-        name=free_name("solver_step", names),
-        value_reference=len(variables) + 1,
-        causality="parameter",
-        variability="fixed",
-        initial="exact",
-        start=settings.internal_step or 0.0,
-        minimum=0.0,
-        unit="s",
-        source="solver",
-        index=1,
-        description="largest step of the solvers with fixed steps; 0: the communication step",
     )
 
 
