@@ -1,0 +1,230 @@
+/* solver.h: stepping of Co-Simulation: integrators with one interface, time keeping, slopes of outputs.
+ *
+ * Why it exists: the FMI shell asks for "x at t + h" and gets it, or a reason; it knows no method. All four methods
+ * (solver_dopri5.c, solver_rk4.c, solver_euler.c, solver_rosenbrock.c: one internal step each; solver_walk.c: from one
+ * communication point to the next) are entered through cosimulation.c. The files may be included in any order.
+ *
+ * Promises
+ *   - transactional: a step that fails leaves x and the integrator's memory as they were, and says why with numbers;
+ *     nothing that is not finite is ever handed out as a state;
+ *   - deterministic: only +, -, *, / and square roots; the same calls give the same bits, everywhere;
+ *   - nothing is allocated, nothing recursive, no array on the stack;
+ *   - internal steps end at the communication point, because inputs may change there; how long a step could have been
+ *     is remembered, so that many short communication steps do not shorten it.
+ *
+ * Sources: FMI 2.0.5, 4.2; FMI 3.0.2, 4.2 (Intermediate Update Mode, early return). Methods: see their files.
+ */
+#ifndef MB2FMU_SOLVER_H
+#define MB2FMU_SOLVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "linear_algebra.h"
+#include "model.h"
+
+/* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY. */
+#ifndef MB2FMU_MAX_INTERNAL_STEPS
+#define MB2FMU_MAX_INTERNAL_STEPS 10000000
+#endif
+
+/* Relative tolerances outside of this range are moved to its ends; what is no positive number becomes the default. */
+#define MB2FMU_MIN_TOLERANCE 1e-12
+#define MB2FMU_MAX_TOLERANCE 1e-2
+
+/* Values of the Enumeration parameter `solver`. */
+enum mb2fmu_solver {
+    MB2FMU_SOLVER_DOPRI5 = 1,  /* Dormand-Prince 5(4), adaptive */
+    MB2FMU_SOLVER_RK4,         /* classical Runge-Kutta of order 4, fixed step */
+    MB2FMU_SOLVER_EULER,       /* semi-implicit Euler, fixed step */
+    MB2FMU_SOLVER_ROSENBROCK   /* RODASP 4(3), stiffly accurate, exact Jacobian, adaptive */
+};
+
+enum mb2fmu_outcome {
+    MB2FMU_STEP_OK = 0,
+    MB2FMU_STEP_TOO_SMALL,  /* the error stays above the tolerance down to steps of 16 eps |t|; or h is no step */
+    MB2FMU_STEP_NOT_FINITE, /* x' or x is infinite or not a number */
+    MB2FMU_STEP_SINGULAR,   /* a linear solve failed */
+    MB2FMU_STEP_TOO_MANY    /* MB2FMU_MAX_INTERNAL_STEPS */
+};
+
+/* What the host's hook answers: a sum of these. */
+enum mb2fmu_answer {
+    MB2FMU_GO_ON = 0,
+    MB2FMU_INPUTS_CHANGED = 1, /* r0, r1 or t0 are others from here on: what depends on them is forgotten */
+    MB2FMU_STOP = 2            /* return early: here */
+};
+
+/* Called after every accepted internal step (also the last one of a communication step) with the time and state
+ * reached. *until is the time at which integration will end; the hook may lower it to a later early return time
+ * (values that are not after t mean t). mb2fmu_integrator_dense is valid for the step that ends at t. */
+typedef int (*mb2fmu_accepted)(void *host, double t, const double x[], double *until);
+
+/* The right-hand side as the solvers see it: inputs are r(t) = r0 + r1 (t - t0). Filled in by the caller. */
+typedef struct {
+    const double *p, *w;      /* free parameters; what model_prepare made of them */
+    const double *r0;         /* inputs at t0 */
+    const double *r1;         /* their first derivatives, or NULL: constant inputs */
+    double t0;                /* s */
+    mb2fmu_accepted accepted; /* hook, or NULL */
+    void *host;               /* handed to the hook */
+    /* written by mb2fmu_integrate */
+    double reached;           /* time reached: t + h, or less after an early return; t after a failure */
+    int failed;               /* after MB2FMU_STEP_SINGULAR: number of the linear solve; 0: the implicit method's */
+    unsigned long calls;      /* evaluations of x' are added up here */
+    unsigned long steps;      /* accepted internal steps, likewise */
+    unsigned long rejected;   /* rejected ones, likewise */
+} mb2fmu_problem;
+
+/* What lasts from one communication step to the next: the part that belongs to the FMU state. */
+typedef struct {
+    double tolerance;                        /* relative, within the range above */
+    double fixed_step;                       /* s; 0: one internal step per communication step */
+    double step;                             /* proposal for the next internal step, s; 0: none yet */
+    double last_step;                        /* the last one accepted in full length, s; 0: no history */
+    double last_error;                       /* its error in units of the tolerance; 0: no history */
+    double slope[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* x' at the present point if slope_known, else 0 */
+    int64_t solver;                          /* enum mb2fmu_solver */
+    int64_t slope_known;                     /* 0 or 1 */
+} mb2fmu_integrator_memory;
+
+#define MB2FMU_INTEGRATOR_REALS (5 + MB2FMU_SIZE(MB2FMU_N_STATES))
+#define MB2FMU_INTEGRATOR_INTEGERS 2
+#define MB2FMU_MAX_STAGES 7
+
+/* What is meaningful within one call only (and for mb2fmu_integrator_dense until the next one). */
+typedef struct {
+    double scale[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* absolute tolerance / tolerance: 0.01 nominal; set by reset */
+    double x[MB2FMU_SIZE(MB2FMU_N_STATES)];     /* start of the internal step that is tried */
+    double next[MB2FMU_SIZE(MB2FMU_N_STATES)];  /* its end */
+    double before_step[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* start of the last accepted one */
+    double point[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* argument of a stage */
+    double error[MB2FMU_SIZE(MB2FMU_N_STATES)];
+    double k[MB2FMU_MAX_STAGES][MB2FMU_SIZE(MB2FMU_N_STATES)];
+    double r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
+    double seeds[MB2FMU_SIZE(MB2FMU_N_SEEDS)];
+    double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
+    double jacobian[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
+    double drift[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* d f / d t along r(t) */
+    double matrix[MB2FMU_SIZE(MB2FMU_N_STATES * (MB2FMU_N_STATES + 1))];
+    double start, step;   /* of the last accepted internal step, s */
+    double fault_time;    /* where the last fault was found, s */
+    int fault_state;      /* and the state that showed it; -1: none did */
+    int linearized;       /* jacobian and drift belong to x */
+    int dense;            /* k, before_step, next, start, step describe an accepted step of memory.solver */
+    mb2fmu_integrator_memory before; /* memory at the call, for failures */
+} mb2fmu_work;
+
+/* Plain data: copying the struct copies everything; copying or serializing `memory` alone is enough, too. */
+typedef struct mb2fmu_integrator {
+    mb2fmu_integrator_memory memory;
+    mb2fmu_work work;
+} mb2fmu_integrator;
+
+/* As new: everything forgotten. An unknown solver becomes MB2FMU_DEFAULT_SOLVER. fixed_step in s: of solvers 2 and 3;
+ * what is no positive number means one internal step per communication step. Nominal values: from model_variables. */
+MB2FMU_UNUSED static void mb2fmu_integrator_reset(mb2fmu_integrator *integrator, int solver, double tolerance,
+                                                  double fixed_step);
+
+/* Advances x from t to t + h, h > 0. On failure x and memory are as before, and `message` (size > 0, always
+ * terminated) says why. With a hook it may end before t + h: see mb2fmu_problem.reached. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                          double t, double h, double x[], char *message, size_t size);
+
+/* An input, its derivative, a parameter or a state changed other than by mb2fmu_integrate: the first-same-as-last
+ * stage, dense output and error history are void; the proposed step size stays. */
+MB2FMU_UNUSED static void mb2fmu_integrator_invalidate(mb2fmu_integrator *integrator);
+
+/* x at a time within the last accepted internal step, by the method's own interpolant: order 4 (solver 1), 3 (2 and
+ * 4), 1 (3). Returns 0; 1 if there is no such step or t lies outside of it. For use in the hook, or after
+ * mb2fmu_integrate until the integrator is touched again. */
+MB2FMU_UNUSED static int mb2fmu_integrator_dense(const mb2fmu_integrator *integrator, double t, double x[]);
+
+/* Memory as numbers, in the order of the fields of mb2fmu_integrator_memory: MB2FMU_INTEGRATOR_REALS doubles, then
+ * MB2FMU_INTEGRATOR_INTEGERS integers. Loading returns 0, or 1 for what no integrator of this version can have saved;
+ * the integrator is then as before. */
+MB2FMU_UNUSED static void mb2fmu_integrator_save(const mb2fmu_integrator *integrator, double reals[],
+                                                 int64_t integers[]);
+MB2FMU_UNUSED static int mb2fmu_integrator_load(mb2fmu_integrator *integrator, const double reals[],
+                                                const int64_t integers[]);
+
+/* Derivatives of all results with respect to time along the motion, in the order of MB2FMU_OUT_...:
+ * d h/d t + d h/d x x' + d h/d r r1 (of x': x''). `out` has MB2FMU_N_OUT values; not checked for being finite. Neither
+ * the integrator's memory nor its dense output is touched; may be called in the hook. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_output_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                             double t, const double x[], double out[]);
+
+/* --- time --------------------------------------------------------------------------------------------------------
+ *
+ * The sum of all steps since the start, kept as an unevaluated sum of two doubles: equal steps give start + count h
+ * rounded once, any steps give their exact sum rounded once (for all practical numbers of steps), and a step too
+ * small to be seen in `time` is not lost. */
+typedef struct {
+    double time;   /* s */
+    double rest;   /* what rounding took from it, s */
+    int64_t steps; /* since the start */
+} mb2fmu_clock;
+
+MB2FMU_UNUSED static void mb2fmu_clock_start(mb2fmu_clock *clock, double start);
+MB2FMU_UNUSED static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h);
+
+/* Whether the host's idea of the present time is ours: it may err by what adding up the steps one by one can cost, and
+ * by 1e-6 of the step h. */
+MB2FMU_UNUSED static int mb2fmu_clock_agrees(const mb2fmu_clock *clock, double point, double h);
+
+/* Whether a step of h would pass `stop` by more than round-off, judged the same way. */
+MB2FMU_UNUSED static int mb2fmu_clock_passes(const mb2fmu_clock *clock, double h, double stop);
+
+/* --- between the solvers' files ------------------------------------------------------------------------------------ */
+
+/* work.r = inputs at t */
+MB2FMU_UNUSED static void mb2fmu_solver_inputs(mb2fmu_work *work, const mb2fmu_problem *problem, double t);
+
+/* dx = f(t, x) with inputs at t; counts, and checks that it is finite. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_evaluate(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                                double t, const double x[], double dx[]);
+
+/* Whether all of n = MB2FMU_N_STATES values are finite; if not, notes the time and the first state that is not. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_check(mb2fmu_work *work, double t, const double values[]);
+
+/* One internal step of size h from (t, work.x) to work.next. Adaptive methods expect x' at (t, work.x) in memory.slope
+ * and leave the estimated error in work.error; Dormand-Prince leaves x' at the end in work.k[6]. */
+typedef enum mb2fmu_outcome (*mb2fmu_attempt)(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t,
+                                              double h);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_dopri5_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                            double t, double h);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_rk4_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                         double t, double h);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_euler_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                           double t, double h);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_rosenbrock_step(mb2fmu_integrator *integrator,
+                                                                mb2fmu_problem *problem, double t, double h);
+
+/* x at work.start + s work.step, 0 <= s <= 1. */
+MB2FMU_UNUSED static void mb2fmu_dopri5_dense(const mb2fmu_work *work, double s, double x[]);
+MB2FMU_UNUSED static void mb2fmu_rk4_dense(const mb2fmu_work *work, double s, double x[]);
+MB2FMU_UNUSED static void mb2fmu_euler_dense(const mb2fmu_work *work, double s, double x[]);
+MB2FMU_UNUSED static void mb2fmu_rosenbrock_dense(const mb2fmu_work *work, double s, double x[]);
+
+/* Where a walk from one communication point to the next is. Time inside is counted from the point on, so that a late
+ * start costs no accuracy. */
+typedef struct {
+    double start;  /* the communication point, s */
+    double end;    /* where it shall end, s; the hook may bring it nearer */
+    double span;   /* what is to be passed, s */
+    double passed; /* what has been passed, s */
+    double step;   /* the internal step, s */
+    int stopped;   /* the hook said so */
+} mb2fmu_walk;
+
+/* Internal steps until span is passed. On failure walk.passed and walk.step are those of the step that failed. */
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                              mb2fmu_walk *walk);
+MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                           mb2fmu_walk *walk);
+
+/* A step has been accepted: work.next, at walk.start + passed, becomes work.x, and the hook is asked. */
+MB2FMU_UNUSED static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+                                             double passed);
+
+#endif

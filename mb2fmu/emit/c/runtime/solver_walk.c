@@ -1,0 +1,287 @@
+/* solver_walk.c: from one communication point to the next, internal step by internal step.
+ *
+ * Fixed steps: the communication step is divided into equal internal steps, none longer than the fixed step (but for
+ * round-off). Adaptive steps: errors are held at the tolerance by a step size control with memory, proportional and
+ * integral for the explicit method, predictive for the implicit one.
+ *
+ *     explicit   h_new = 0.9 h e^(-11/64) e_last^(2/64)
+ *     implicit   h_new = 0.9 h min(e^(-1/4), (h/h_last) (e_last/e^2)^(1/4))
+ *
+ * Powers are products of repeated square roots, which IEEE 754 defines to the last bit; hence exponents in 64ths.
+ *
+ * Sources: Gustafsson: Control theoretic techniques for stepsize selection in explicit (implicit) Runge-Kutta methods,
+ * ACM Trans. Math. Softw. 17 (1991) 533-554 and 20 (1994) 496-517; Hairer, Norsett, Wanner: Solving Ordinary
+ * Differential Equations I, II.4 (first step size); Hairer, Wanner: the same, II, IV.2 and IV.8.
+ */
+#include <float.h>
+
+#include "solver.h"
+
+#define MB2FMU_SAFETY 0.9
+#define MB2FMU_SHRINK 0.2        /* smallest factor from one step size to the next */
+#define MB2FMU_GROWTH 5.0        /* largest one */
+#define MB2FMU_LONGEST_STEP 1e12 /* s; where nothing moves proposals would grow beyond all numbers */
+
+/* x^(sixtyfourths/64) for x > 0 and 0 <= sixtyfourths < 64. */
+static double mb2fmu_root(double x, int sixtyfourths)
+{
+    double result = 1.0;
+    double root = x;
+    for (int bit = 32; bit > 0; bit /= 2) {
+        root = sqrt(root);
+        if (sixtyfourths & bit) {
+            result *= root;
+        }
+    }
+    return result;
+}
+
+/* Size of a vector in units of the tolerance at x and next: root mean square of its components. */
+static double mb2fmu_walk_norm(const mb2fmu_integrator *integrator, const double vector[], const double x[],
+                               const double next[])
+{
+    double sum = 0.0;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        const double size = fabs(x[i]) > fabs(next[i]) ? fabs(x[i]) : fabs(next[i]);
+        const double ratio = vector[i] / (integrator->memory.tolerance * (size + integrator->work.scale[i]));
+        sum += ratio * ratio;
+    }
+    return sqrt(sum / MB2FMU_SIZE(MB2FMU_N_STATES));
+}
+
+/* Error of the step just tried. Where it is too large, notes the state with the largest share in it. */
+static double mb2fmu_walk_error(mb2fmu_integrator *integrator, double t)
+{
+    mb2fmu_work *const work = &integrator->work;
+    const double error = mb2fmu_walk_norm(integrator, work->error, work->x, work->next);
+    double largest = -1.0;
+    for (int i = 0; !(error <= 1.0) && i < MB2FMU_N_STATES; i++) {
+        const double ratio = fabs(work->error[i]) / (fabs(work->x[i]) + work->scale[i]);
+        if (!(ratio <= largest)) {
+            largest = ratio;
+            work->fault_state = i;
+            work->fault_time = t;
+        }
+    }
+    return error;
+}
+
+/* Proposes a size for the very first step. */
+static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double longest)
+{
+    mb2fmu_work *const work = &integrator->work;
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    const double size = mb2fmu_walk_norm(integrator, work->x, work->x, work->x);
+    const double speed = mb2fmu_walk_norm(integrator, memory->slope, work->x, work->x);
+    double h = size > 1e-5 && speed > 1e-5 && speed < MB2FMU_INFINITY ? 0.01 * (size / speed) : 1e-6;
+    h = h < longest ? h : longest;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        work->point[i] = work->x[i] + h * memory->slope[i];
+    }
+    if (mb2fmu_solver_evaluate(integrator, problem, t + h, work->point, work->k[1]) != MB2FMU_STEP_OK) {
+        memory->step = 0.01 * h;
+        return;
+    }
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        work->error[i] = work->k[1][i] - memory->slope[i];
+    }
+    const double bend = mb2fmu_walk_norm(integrator, work->error, work->x, work->x) / h;
+    const double steepest = bend > speed ? bend : speed;
+    double wish = h > 1e-3 ? 1e-3 * h : 1e-6;
+    if (steepest > 1e-15) {
+        wish = mb2fmu_root(0.01 / steepest, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+    }
+    memory->step = wish < 100.0 * h ? wish : 100.0 * h;
+    if (!(memory->step > 0.01 * h)) {
+        memory->step = 0.01 * h;
+    }
+}
+
+/* Ratio of the next step size to h, after a step of h with that error > 0 was accepted. */
+static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double h, double error)
+{
+    const int history = memory->last_error > 0.0 && memory->last_step > 0.0;
+    if (memory->solver == MB2FMU_SOLVER_DOPRI5) {
+        return history ? MB2FMU_SAFETY * mb2fmu_root(memory->last_error, 2) / mb2fmu_root(error, 11)
+                       : MB2FMU_SAFETY / mb2fmu_root(error, 13);
+    }
+    const double plain = MB2FMU_SAFETY / mb2fmu_root(error, 16);
+    if (!history) {
+        return plain;
+    }
+    const double ratio = h / memory->last_step;
+    const double predicted = plain * ratio * mb2fmu_root(memory->last_error / error, 16);
+    return predicted < plain ? predicted : plain;
+}
+
+/* Draws from an accepted step what the next one may be. A step that the communication point cut short says nothing
+ * against longer ones unless its error is noticeable, and it is no history. */
+static void mb2fmu_walk_learn(mb2fmu_integrator_memory *memory, double h, double error, int after_rejection)
+{
+    const double least = memory->solver == MB2FMU_SOLVER_DOPRI5 ? 1e-4 : 1e-2;
+    const double largest = after_rejection ? 1.0 : MB2FMU_GROWTH;
+    double factor = error > 0.0 ? mb2fmu_walk_factor(memory, h, error) : largest;
+    factor = factor < largest ? factor : largest;
+    factor = factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK;
+    const double wish = h * factor;
+    const int cut = h < 0.5 * memory->step && error < 0.01;
+    if (!cut || wish > memory->step) {
+        memory->step = wish < MB2FMU_LONGEST_STEP ? wish : MB2FMU_LONGEST_STEP;
+    }
+    if (!cut) {
+        memory->last_step = h;
+        memory->last_error = error > least ? error : least;
+    }
+}
+
+/* After a rejection; error is infinite where the step could not even be computed. */
+static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double error)
+{
+    if (!(error < MB2FMU_INFINITY)) {
+        return MB2FMU_SHRINK;
+    }
+    const double factor = MB2FMU_SAFETY / mb2fmu_root(error, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+    return factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK;
+}
+
+/* The proposed step, or the rest of the way in one or in two equal steps. */
+static double mb2fmu_walk_choose(double proposal, double left)
+{
+    if (left <= proposal * (1.0 + 1e-10)) {
+        return left;
+    }
+    return left < 2.0 * proposal ? 0.5 * left : proposal;
+}
+
+static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+                               double passed)
+{
+    mb2fmu_work *const work = &integrator->work;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        work->before_step[i] = work->x[i];
+        work->x[i] = work->next[i];
+    }
+    work->start = walk->start + walk->passed;
+    work->step = walk->step;
+    work->dense = 1;
+    work->linearized = 0;
+    walk->passed = passed;
+    problem->steps++;
+    if (problem->accepted == NULL) {
+        return;
+    }
+    const double t = passed < walk->span ? walk->start + passed : walk->end;
+    double until = walk->end;
+    const int answer = problem->accepted(problem->host, t, work->x, &until);
+    if (answer & MB2FMU_INPUTS_CHANGED) {
+        mb2fmu_integrator_invalidate(integrator);
+    }
+    if (until < walk->end) {
+        walk->end = until;
+        walk->span = until - walk->start;
+    }
+    walk->stopped = (answer & MB2FMU_STOP) != 0 || !(walk->passed < walk->span);
+}
+
+/* x' at the start of a step, if the step before has not left it. */
+static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
+{
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    if (memory->slope_known) {
+        return MB2FMU_STEP_OK;
+    }
+    const enum mb2fmu_outcome outcome =
+        mb2fmu_solver_evaluate(integrator, problem, t, integrator->work.x, memory->slope);
+    memory->slope_known = outcome == MB2FMU_STEP_OK;
+    return outcome;
+}
+
+/* A step was good: what follows from it, and on. */
+static void mb2fmu_walk_advance(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk, double error,
+                                int after_rejection)
+{
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    const double left = walk->span - walk->passed;
+    const int explicit_method = memory->solver == MB2FMU_SOLVER_DOPRI5;
+    mb2fmu_walk_learn(memory, walk->step, error, after_rejection);
+    memory->slope_known = explicit_method;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        memory->slope[i] = explicit_method ? integrator->work.k[MB2FMU_MAX_STAGES - 1][i] : 0.0;
+    }
+    mb2fmu_walk_accept(integrator, problem, walk, walk->step < left ? walk->passed + walk->step : walk->span);
+}
+
+static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
+                                                mb2fmu_walk *walk)
+{
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    const mb2fmu_attempt attempt =
+        memory->solver == MB2FMU_SOLVER_DOPRI5 ? mb2fmu_dopri5_step : mb2fmu_rosenbrock_step;
+    const double latest = fabs(walk->start) > fabs(walk->end) ? fabs(walk->start) : fabs(walk->end);
+    int after_rejection = 0;
+    for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS; tried++) {
+        const double t = walk->start + walk->passed;
+        const double left = walk->span - walk->passed;
+        enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
+        if (outcome != MB2FMU_STEP_OK) {
+            return outcome;
+        }
+        if (!(memory->step > 0.0)) {
+            mb2fmu_walk_first_step(integrator, problem, t, left);
+        }
+        walk->step = mb2fmu_walk_choose(memory->step, left);
+        outcome = attempt(integrator, problem, t, walk->step);
+        const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_walk_error(integrator, t) : MB2FMU_INFINITY;
+        if (error <= 1.0) {
+            mb2fmu_walk_advance(integrator, problem, walk, error, after_rejection);
+            if (walk->stopped || !(walk->passed < walk->span)) {
+                return MB2FMU_STEP_OK;
+            }
+            after_rejection = 0;
+            continue;
+        }
+        problem->rejected++;
+        after_rejection = 1;
+        memory->step = walk->step * mb2fmu_walk_shrink(memory, error);
+        if (!(memory->step >= 16.0 * DBL_EPSILON * latest)) {
+            return outcome == MB2FMU_STEP_OK ? MB2FMU_STEP_TOO_SMALL : outcome;
+        }
+    }
+    return MB2FMU_STEP_TOO_MANY;
+}
+
+/* Number of equal internal steps; 0: too many. A multiple of the fixed step but for round-off is not divided once
+ * more. */
+static int64_t mb2fmu_walk_pieces(double span, double fixed_step)
+{
+    const double pieces = fixed_step > 0.0 ? ceil(span / fixed_step * (1.0 - 1e-9)) : 1.0;
+    if (!(pieces <= MB2FMU_MAX_INTERNAL_STEPS)) {
+        return 0;
+    }
+    return pieces > 1.0 ? (int64_t)pieces : 1;
+}
+
+static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
+{
+    const mb2fmu_attempt attempt =
+        integrator->memory.solver == MB2FMU_SOLVER_EULER ? mb2fmu_euler_step : mb2fmu_rk4_step;
+    while (walk->passed < walk->span && !walk->stopped) {
+        const double base = walk->passed;
+        const double span = walk->span;
+        const int64_t pieces = mb2fmu_walk_pieces(span - base, integrator->memory.fixed_step);
+        if (pieces == 0) {
+            return MB2FMU_STEP_TOO_MANY;
+        }
+        walk->step = (span - base) / (double)pieces;
+        /* The hook may bring the end nearer: then the rest is divided anew. */
+        for (int64_t piece = 1; piece <= pieces && walk->span >= span && !walk->stopped; piece++) {
+            const enum mb2fmu_outcome outcome = attempt(integrator, problem, walk->start + walk->passed, walk->step);
+            if (outcome != MB2FMU_STEP_OK) {
+                return outcome;
+            }
+            mb2fmu_walk_accept(integrator, problem, walk,
+                               piece < pieces ? base + (double)piece * walk->step : span);
+        }
+    }
+    return MB2FMU_STEP_OK;
+}
