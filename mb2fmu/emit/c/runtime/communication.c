@@ -107,13 +107,12 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     }
     outcome = mb2fmu_integrate(&instance->integrator, &problem, problem.t0, size, instance->x_next, reason,
                                sizeof reason);
-    if (now->mode == MB2FMU_FAILED) {
-        return MB2FMU_ERROR;
-    }
-    if (outcome != MB2FMU_STEP_OK) {
+    if (now->mode == MB2FMU_FAILED || outcome != MB2FMU_STEP_OK) {
+        const int refused = now->mode == MB2FMU_FAILED; /* and the host was told why */
         memcpy(now, &instance->before, sizeof *now);
         instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
-        return mb2fmu_fail(instance, MB2FMU_DISCARD, "%s", reason);
+        return refused ? mb2fmu_fail(instance, MB2FMU_ERROR, "a call was refused in an intermediate update")
+                       : mb2fmu_fail(instance, MB2FMU_DISCARD, "%s", reason);
     }
     *early = problem.reached < problem.t0 + size;
     mb2fmu_arrive(instance, &problem, size, *early);

@@ -42,7 +42,7 @@ static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_admit(mb2fmu_call *call, void *ha
         return instance;
     }
     if (modes == 0) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "a %s unit of this kind does not answer this call",
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "the unit does not offer this function in %s",
                           instance->kind == MB2FMU_MODEL_EXCHANGE ? "Model Exchange" : "Co-Simulation");
     } else {
         (void)mb2fmu_fail(instance, MB2FMU_ERROR, "this call is not allowed %s",
@@ -73,7 +73,7 @@ static enum mb2fmu_status mb2fmu_leave(mb2fmu_call *call, enum mb2fmu_status sta
 
 static enum mb2fmu_status mb2fmu_go_to(mb2fmu_instance *instance, enum mb2fmu_mode mode)
 {
-    instance->now.mode = mode;
+    instance->now.mode = (int)mode;
     return MB2FMU_OK;
 }
 

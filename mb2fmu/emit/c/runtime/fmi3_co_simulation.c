@@ -1,0 +1,66 @@
+/* fmi3_co_simulation.c: the functions of FMI 3.0.2 for Co-Simulation (section 4.2). After Discard everything is as
+ * before the step, and the importer may go on with a smaller one. The unit returns early only when it is asked to
+ * (mightReturnEarlyFromDoStep="false"). */
+#include "protocol.h"
+
+#include "fmi3Functions.h"
+
+fmi3Status fmi3EnterStepMode(fmi3Instance handle)
+{
+    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterStepMode, MB2FMU_ERROR);
+}
+
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_get_output_slopes(mb2fmu_instance *instance,
+                                                                   const unsigned references[], size_t n,
+                                                                   const fmi3Int32 orders[], double values[],
+                                                                   size_t n_values)
+{
+    return mb2fmu_mismatch(instance, n, n_values) ? MB2FMU_ERROR
+                                                  : mb2fmu_get_slopes(instance, references, n, orders, values);
+}
+
+fmi3Status fmi3GetOutputDerivatives(fmi3Instance handle, const fmi3ValueReference valueReferences[],
+                                    size_t nValueReferences, const fmi3Int32 orders[], fmi3Float64 values[],
+                                    size_t nValues)
+{
+    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_GetOutputDerivatives,
+                mb2fmu_get_output_slopes(instance, valueReferences, nValueReferences, orders, values, nValues));
+}
+
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_do_step(mb2fmu_instance *instance, double point, double size,
+                                                         fmi3Boolean *early_return, fmi3Float64 *last_time)
+{
+    int early;
+    const enum mb2fmu_status status = mb2fmu_step(instance, point, size, &early);
+    instance->now.last_status = (int)status;
+    *early_return = early != 0;
+    *last_time = instance->now.clock.time;
+    return status;
+}
+
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_try_step(mb2fmu_instance *instance, double point, double size,
+                                                          fmi3Boolean *const answers[], fmi3Float64 *last_time)
+{
+    int i;
+    for (i = 0; i < 3; ++i) {
+        if (mb2fmu_missing(instance, answers[i], 1, "for an answer")) {
+            return MB2FMU_ERROR;
+        }
+        *answers[i] = fmi3False; /* no events, never terminated, early return see above */
+    }
+    if (mb2fmu_missing(instance, last_time, 1, "lastSuccessfulTime")) {
+        return MB2FMU_ERROR;
+    }
+    return mb2fmu_do_step(instance, point, size, answers[2], last_time);
+}
+
+fmi3Status fmi3DoStep(fmi3Instance handle, fmi3Float64 currentCommunicationPoint, fmi3Float64 communicationStepSize,
+                      fmi3Boolean noSetFMUStatePriorToCurrentPoint, fmi3Boolean *eventHandlingNeeded,
+                      fmi3Boolean *terminateSimulation, fmi3Boolean *earlyReturn, fmi3Float64 *lastSuccessfulTime)
+{
+    fmi3Boolean *const answers[] = {eventHandlingNeeded, terminateSimulation, earlyReturn};
+    (void)noSetFMUStatePriorToCurrentPoint;
+    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_DoStep,
+                mb2fmu_try_step(instance, currentCommunicationPoint, communicationStepSize, answers,
+                                lastSuccessfulTime));
+}
