@@ -30,8 +30,30 @@ _SOURCE = {
     "acceleration": "ACCELERATION",
     "solver": "SOLVER",
 }
-_MODEL_RUNTIME = ("elementary.c", "linear_algebra.c", "lookup.c")
-"""What the printed functions call."""
+_INCLUDED = (
+    *("elementary.c", "linear_algebra.c", "lookup.c"),
+    "model.c",
+    *("solver_dopri5.c", "solver_rk4.c", "solver_euler.c", "solver_rosenbrock.c", "solver_walk.c", "cosimulation.c"),
+    "shell.c",
+)
+"""What ``unit.c`` is made of: arithmetic, the generated model, the solvers, the FMI shell."""
+
+_HEADERS: dict[Fmi, tuple[str, ...]] = {
+    "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
+    "3": ("fmi3FunctionTypes.h", "fmi3Functions.h", "fmi3PlatformTypes.h"),
+}
+_OTHER: dict[Fmi, Fmi] = {"2": "3", "3": "2"}
+
+_NO_PREFIX = b"#define fmi2FullName(name) name\n"
+_PREFIX = b"""#if defined(FMI2_FUNCTION_PREFIX)
+  #define fmi2Paste(a,b)     a ## b
+  #define fmi2PasteB(a,b)    fmi2Paste(a,b)
+  #define fmi2FullName(name) fmi2PasteB(FMI2_FUNCTION_PREFIX, name)
+#else
+  #define fmi2FullName(name) name
+#endif
+"""
+"""fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1)."""
 
 _CAUSALITY = {
     "independent": "INDEPENDENT",
@@ -64,7 +86,8 @@ def emit(program: Program, interface: FmuInterface, *, part: int = PART) -> File
     if faults:
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
     model = print_model(with_derivatives(program), part)
-    return FileTree({**_printed(model, interface), **_runtime(), **_headers(interface.target.fmi)}).under("sources")
+    fmi = interface.target.fmi
+    return FileTree({**_printed(model, interface), **_runtime(fmi), **_headers(fmi)}).under("sources")
 
 
 def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
@@ -74,7 +97,9 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
         "model": model,
         "coordinates": coordinates(model.program),
         "solver": _solver(interface),
-        "included": [*_MODEL_RUNTIME, "model.c"],
+        "included": _INCLUDED,
+        "fmi": interface.target.fmi,
+        "prefix": f"{interface.model_identifier}_",
     }
     return {
         "model_config.h": _render("model_config.h.jinja", **facts),
@@ -118,19 +143,22 @@ def _row(variable: FmuVariable) -> str:
     )
 
 
-def _runtime() -> dict[str, bytes]:
+def _runtime(version: Fmi) -> dict[str, bytes]:
+    """The fixed files, without the shell of the other version."""
     folder = resources.files("mb2fmu.emit.c").joinpath("runtime")
-    files = sorted((file for file in folder.iterdir() if file.name.endswith((".c", ".h"))), key=lambda file: file.name)
-    return {file.name: file.read_bytes().replace(b"\r\n", b"\n") for file in files}
+    files = {file.name: file for file in folder.iterdir() if file.name.endswith((".c", ".h"))}
+    other = f"fmi{_OTHER[version]}"
+    return {name: _unix(files[name].read_bytes()) for name in sorted(files) if other not in name}
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
-    names = {
-        "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
-        "3": ("fmi3FunctionTypes.h", "fmi3Functions.h", "fmi3PlatformTypes.h"),
-    }[version]
     folder = resources.files("fmpy").joinpath("c-code")
-    return {name: folder.joinpath(name).read_bytes().replace(b"\r\n", b"\n") for name in names}
+    files = {name: _unix(folder.joinpath(name).read_bytes()) for name in _HEADERS[version]}
+    return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
+
+
+def _unix(content: bytes) -> bytes:
+    return content.replace(b"\r\n", b"\n")
 
 
 def _render(template: str, **facts: object) -> bytes:
