@@ -77,14 +77,14 @@ static inline mb2fmu_pair mb2fmu_two_product(double a, double b)
 }
 
 /* a + c for a number c */
-static inline mb2fmu_pair mb2fmu_add(mb2fmu_pair a, double c)
+static inline mb2fmu_pair mb2fmu_pair_add(mb2fmu_pair a, double c)
 {
     const mb2fmu_pair sum = mb2fmu_two_sum(a.hi, c);
     return mb2fmu_fast_two_sum(sum.hi, sum.lo + a.lo);
 }
 
 /* a / b, with a relative error of about 2^-100 */
-static inline mb2fmu_pair mb2fmu_divide(mb2fmu_pair a, mb2fmu_pair b)
+static inline mb2fmu_pair mb2fmu_pair_divide(mb2fmu_pair a, mb2fmu_pair b)
 {
     const double quotient = a.hi / b.hi;
     const mb2fmu_pair product = mb2fmu_two_product(quotient, b.hi);
@@ -94,7 +94,7 @@ static inline mb2fmu_pair mb2fmu_divide(mb2fmu_pair a, mb2fmu_pair b)
 }
 
 /* The square root of a number that is not negative. */
-static inline mb2fmu_pair mb2fmu_root(mb2fmu_pair a)
+static inline mb2fmu_pair mb2fmu_pair_root(mb2fmu_pair a)
 {
     const double root = sqrt(a.hi);
     const mb2fmu_pair square = mb2fmu_two_product(root, root);
@@ -320,7 +320,7 @@ static double mb2fmu_tan(double x)
     const mb2fmu_pair cosine = mb2fmu_fast_two_sum(head, rest);
     const mb2fmu_pair sine = mb2fmu_fast_two_sum(angle.hi, -mb2fmu_sine_deficit(angle.hi, angle.minus_lo));
     const mb2fmu_pair quotient =
-        (angle.quadrant & 1u) ? mb2fmu_divide(cosine, sine) : mb2fmu_divide(sine, cosine);
+        (angle.quadrant & 1u) ? mb2fmu_pair_divide(cosine, sine) : mb2fmu_pair_divide(sine, cosine);
     const double result = quotient.hi + quotient.lo;
     return (angle.quadrant & 1u) ? -result : result;
 }
@@ -341,7 +341,7 @@ static int mb2fmu_exp_parts(double hi, double lo, mb2fmu_pair *p)
 }
 
 /* y 2^k, rounded once; -1100 < k < 1100 */
-static double mb2fmu_scale(double y, int k)
+static double mb2fmu_scaled(double y, int k)
 {
     const int first = k / 2;
     return y * mb2fmu_power_of_two(first) * mb2fmu_power_of_two(k - first);
@@ -359,7 +359,7 @@ static double mb2fmu_exp_of_pair(double hi, double lo, int more)
     mb2fmu_pair p;
     const int k = mb2fmu_exp_parts(hi, lo, &p);
     const mb2fmu_pair sum = mb2fmu_fast_two_sum(1.0, p.hi);
-    return mb2fmu_scale(sum.hi + (sum.lo + p.lo), k + more);
+    return mb2fmu_scaled(sum.hi + (sum.lo + p.lo), k + more);
 }
 
 static double mb2fmu_exp(double x)
@@ -388,7 +388,7 @@ static double mb2fmu_sinh(double x)
         return mb2fmu_with_sign(mb2fmu_exp_of_pair(a, 0.0, -1), x);
     }
     const mb2fmu_pair e = mb2fmu_exp_and(a, -1.0); /* sinh = (e + e / (1 + e)) / 2 with e = exp(a) - 1 */
-    const mb2fmu_pair more = mb2fmu_divide(e, mb2fmu_add(e, 1.0));
+    const mb2fmu_pair more = mb2fmu_pair_divide(e, mb2fmu_pair_add(e, 1.0));
     const mb2fmu_pair sum = mb2fmu_two_sum(e.hi, more.hi);
     return mb2fmu_with_sign(0.5 * (sum.hi + (sum.lo + (e.lo + more.lo))), x);
 }
@@ -401,7 +401,7 @@ static double mb2fmu_cosh(double x)
         return x != x ? x : mb2fmu_exp_of_pair(a, 0.0, -1);
     }
     const mb2fmu_pair e = mb2fmu_exp_and(a, 0.0);
-    const mb2fmu_pair inverse = mb2fmu_divide(one, e);
+    const mb2fmu_pair inverse = mb2fmu_pair_divide(one, e);
     const mb2fmu_pair sum = mb2fmu_two_sum(e.hi, inverse.hi);
     return 0.5 * (sum.hi + (sum.lo + (e.lo + inverse.lo)));
 }
@@ -416,7 +416,7 @@ static double mb2fmu_tanh(double x)
         return mb2fmu_with_sign(1.0, x);
     }
     const mb2fmu_pair e = mb2fmu_exp_and(2.0 * a, -1.0); /* tanh = e / (e + 2) with e = exp(2 a) - 1 */
-    const mb2fmu_pair quotient = mb2fmu_divide(e, mb2fmu_add(e, 2.0));
+    const mb2fmu_pair quotient = mb2fmu_pair_divide(e, mb2fmu_pair_add(e, 2.0));
     return mb2fmu_with_sign(quotient.hi + quotient.lo, x);
 }
 
@@ -458,7 +458,7 @@ static mb2fmu_pair mb2fmu_log_of_pair(mb2fmu_pair x, int more)
     const mb2fmu_pair numerator = mb2fmu_two_sum(m - 1.0, m_lo);
     mb2fmu_pair denominator = mb2fmu_two_sum(m, 1.0);
     denominator.lo += m_lo;
-    const mb2fmu_pair part = mb2fmu_atanh_series(mb2fmu_divide(numerator, denominator));
+    const mb2fmu_pair part = mb2fmu_atanh_series(mb2fmu_pair_divide(numerator, denominator));
     const mb2fmu_pair sum = mb2fmu_two_sum(k * MB2FMU_LN2_HI, 2.0 * part.hi);
     return mb2fmu_fast_two_sum(sum.hi, sum.lo + (2.0 * part.lo + k * MB2FMU_LN2_LO));
 }
@@ -467,10 +467,10 @@ static mb2fmu_pair mb2fmu_log_of_pair(mb2fmu_pair x, int more)
 static double mb2fmu_log_of_one_and(mb2fmu_pair f)
 {
     if (f.hi < 0.4) {
-        const mb2fmu_pair part = mb2fmu_atanh_series(mb2fmu_divide(f, mb2fmu_add(f, 2.0)));
+        const mb2fmu_pair part = mb2fmu_atanh_series(mb2fmu_pair_divide(f, mb2fmu_pair_add(f, 2.0)));
         return 2.0 * part.hi;
     }
-    return mb2fmu_log_of_pair(mb2fmu_add(f, 1.0), 0).hi;
+    return mb2fmu_log_of_pair(mb2fmu_pair_add(f, 1.0), 0).hi;
 }
 
 static double mb2fmu_log(double x)
@@ -509,7 +509,7 @@ static double mb2fmu_acosh(double x)
     const mb2fmu_pair more = mb2fmu_two_sum(t, 2.0);
     mb2fmu_pair radicand = mb2fmu_two_product(t, more.hi);
     radicand.lo += t * more.lo;
-    const mb2fmu_pair root = mb2fmu_root(radicand);
+    const mb2fmu_pair root = mb2fmu_pair_root(radicand);
     mb2fmu_pair sum = mb2fmu_two_sum(t, root.hi);
     sum.lo += root.lo;
     return mb2fmu_log_of_one_and(sum);
@@ -525,7 +525,7 @@ static double mb2fmu_atanh(double x)
         const mb2fmu_pair s = {x, 0.0};
         return mb2fmu_atanh_series(s).hi;
     }
-    const mb2fmu_pair quotient = mb2fmu_divide(mb2fmu_two_sum(1.0, a), mb2fmu_two_sum(1.0, -a));
+    const mb2fmu_pair quotient = mb2fmu_pair_divide(mb2fmu_two_sum(1.0, a), mb2fmu_two_sum(1.0, -a));
     return mb2fmu_with_sign(0.5 * mb2fmu_log_of_pair(quotient, 0).hi, x);
 }
 
@@ -599,16 +599,16 @@ static double mb2fmu_atan_of_quotient(mb2fmu_pair base, double factor, double a,
 {
     const mb2fmu_pair first = {a, 0.0}, second = {b, 0.0}, minus = {-b, 0.0};
     if (a <= 0.41421 * b) {
-        return mb2fmu_atan_from(base, factor, mb2fmu_divide(first, second));
+        return mb2fmu_atan_from(base, factor, mb2fmu_pair_divide(first, second));
     }
     const double eighths = a <= 2.41421 * b ? 0.5 : 1.0;
     const mb2fmu_pair sum = mb2fmu_two_sum(base.hi, factor * eighths * MB2FMU_HALF_PI_HI);
     const mb2fmu_pair turned = {sum.hi, sum.lo + (base.lo + factor * eighths * MB2FMU_HALF_PI_LO)};
     if (eighths < 1.0) { /* pi/4 + atan((a - b) / (a + b)) */
-        const mb2fmu_pair u = mb2fmu_divide(mb2fmu_two_sum(a, -b), mb2fmu_two_sum(a, b));
+        const mb2fmu_pair u = mb2fmu_pair_divide(mb2fmu_two_sum(a, -b), mb2fmu_two_sum(a, b));
         return mb2fmu_atan_from(turned, factor, u);
     }
-    return mb2fmu_atan_from(turned, factor, mb2fmu_divide(minus, first)); /* pi/2 + atan(-b / a) */
+    return mb2fmu_atan_from(turned, factor, mb2fmu_pair_divide(minus, first)); /* pi/2 + atan(-b / a) */
 }
 
 static double mb2fmu_atan(double x)
@@ -658,7 +658,7 @@ static double mb2fmu_asin_excess(double z)
 static mb2fmu_pair mb2fmu_half_acos(double a)
 {
     const mb2fmu_pair z = {0.5 * (1.0 - a), 0.0};
-    const mb2fmu_pair root = mb2fmu_root(z);
+    const mb2fmu_pair root = mb2fmu_pair_root(z);
     return mb2fmu_fast_two_sum(root.hi, root.lo + root.hi * mb2fmu_asin_excess(z.hi));
 }
 
