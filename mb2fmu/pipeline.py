@@ -1,7 +1,7 @@
 """The way of the data: the only place that composes stages.
 
     Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
-         → FmuInterface → FileTree (sources, description) → FileTree (core unit)        build
+         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build
          → .fmu                                                                         export
          → ValidationResult                                                             validate
          → report → .fmu with its report                                                run
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -26,39 +26,31 @@ import numpy.typing as npt
 import mb2fmu.model
 from mb2fmu import formulation, lowering, mechanism
 from mb2fmu.errors import EmitError, Fault, PackageError
-from mb2fmu.lowering.dependencies import operation_count
+from mb2fmu.outcomes import (
+    Backend,
+    Build,
+    BuildOptions,
+    Derivation,
+    Exported,
+    Finished,
+    Observer,
+    Timing,
+    Validated,
+)
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.description import FmuInterface
-    from mb2fmu.lowering.program import Program
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.validation import ValidationResult
+    from mb2fmu.toolchain import Platform
+
+BACKEND: Backend = "native"
+"""What units are built with if nothing else is said."""
 
 Floats = npt.NDArray[np.float64]
-Backend = Literal["python"]
-FmiVersion = Literal["2", "3"]
 AnyModel = mb2fmu.model.Model | Path | str
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """What one stage took, in s of wall clock."""
-
-    stage: str
-    seconds: float
-
-
-class Observer(Protocol):
-    """Is told which stage runs; the pipeline itself prints nothing."""
-
-    def started(self, stage: str) -> None:
-        """A stage begins."""
-
-    def finished(self, timing: Timing) -> None:
-        """It ended, without an error."""
 
 
 class _Stopwatch:
@@ -84,104 +76,17 @@ class _Stopwatch:
         return tuple(self._timings)
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """From the model to its program.
+class _Compiling:
+    """Tells the pipeline's observer of each platform, as of a stage."""
 
-    Attributes:
-        definition: The checked model.
-        mechanism: The mechanism as plain records.
-        equations: The equations of motion by the chosen formulation.
-        program: The same as one scalar graph.
-        timings: Of the stages so far.
-    """
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
 
-    definition: ModelDefinition
-    mechanism: Mechanism
-    equations: EquationsOfMotion
-    program: Program
-    timings: tuple[Timing, ...]
+    def started(self, platform: Platform) -> None:
+        self._observer.started(f"compile for {platform}")
 
-    @property
-    def operations(self) -> int:
-        """How many operations x' costs, linear solves included."""
-        return sum(operation_count(self.program, "rhs").values())
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """From the program to a whole unit, in memory.
-
-    Attributes:
-        derivation: What it was made from.
-        interface: What an importer sees.
-        sources: The unit's code.
-        description: ``modelDescription.xml``.
-        core: The whole unit, without its report.
-        timings: Of the stages so far.
-    """
-
-    derivation: Derivation
-    interface: FmuInterface
-    sources: FileTree
-    description: FileTree
-    core: FileTree
-    timings: tuple[Timing, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """A unit on disk: ``build`` and the archive's ``path``."""
-
-    build: Build
-    path: Path
-    timings: tuple[Timing, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """A verdict on a unit.
-
-    Attributes:
-        definition: The checked model.
-        mechanism: The mechanism as plain records.
-        reference_equations: What the reference was integrated from.
-        result: The verdict and all it rests on.
-        timings: Of the stages so far.
-    """
-
-    definition: ModelDefinition
-    mechanism: Mechanism
-    reference_equations: EquationsOfMotion
-    result: ValidationResult
-    timings: tuple[Timing, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if the unit met all bounds."""
-        return self.result.passed
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The whole way.
-
-    Attributes:
-        exported: The unit; its archive holds the report too.
-        validated: The verdict on its core.
-        page: The report beside the unit, with timings.
-        timings: Of all stages.
-    """
-
-    exported: Exported
-    validated: Validated
-    page: Path
-    timings: tuple[Timing, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if the unit met all bounds."""
-        return self.validated.passed
+    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))
 
 
 class Model(mb2fmu.model.Model):
@@ -273,29 +178,88 @@ def derive(
     return Derivation(definition, read, equations, program, stage.timings)
 
 
-def build(
-    derivation: Derivation, *, backend: Backend = "python", fmi: FmiVersion = "2", observer: Observer | None = None
-) -> Build:
-    """Program → FmuInterface → sources and description → core unit, all in memory.
+def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
+    """Program → FmuInterface → sources and description → binaries → core unit, all in memory.
+
+    Args:
+        derivation: What to build a unit of.
+        observer: Is told of each stage, and of each platform that is compiled for.
+        options: See :class:`BuildOptions`.
 
     Raises:
-        EmitError: If the backend does not make units of that FMI version.
+        InterfaceError: If the backend does not make such units.
+        PlatformError: If a platform is not known.
+        ToolError: If a compiler, or pythonfmu, fails.
     """
+    stage = _Stopwatch(observer, derivation.timings)
+    if options.get("backend", BACKEND) == "python":
+        return _build_python(derivation, stage, options)
+    return _build_native(derivation, stage, options, observer)
+
+
+def _build_python(derivation: Derivation, stage: _Stopwatch, options: BuildOptions) -> Build:
     from mb2fmu import interface, package
     from mb2fmu.emit import python, xml
+    from mb2fmu.filetree import FileTree
 
-    if fmi != "2":
-        fault = Fault(f"--backend {backend} builds FMI 2.0 units, not FMI {fmi}.0", "--fmi", "use --fmi 2")
-        raise EmitError("this unit cannot be built:", [fault])
-    stage = _Stopwatch(observer, derivation.timings)
+    _refuse_native_options(options)
     with stage("describe"):
-        described = interface.describe(derivation.definition, derivation.equations, derivation.program)
+        target = interface.Target(fmi=options.get("fmi", "2"), backend="python")
+        described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
     with stage("emit"):
         sources = python.emit(derivation.program, described)
         description = xml.emit(described)
     with stage("build"):
         core = package.build_pythonfmu(sources, description, described)
-    return Build(derivation, described, sources, description, core, stage.timings)
+    return Build(derivation, described, sources, description, FileTree({}), core, stage.timings)
+
+
+def _refuse_native_options(options: BuildOptions) -> None:
+    """What a Python unit cannot be built with."""
+    given = {
+        "--platform": options.get("platforms", "host") != "host",
+        "--compiler": options.get("compiler", "zig") != "zig",
+        "--fast": options.get("fast", False),
+        "--solver": options.get("solver") is not None,
+    }
+    faults = [
+        Fault("has no meaning for a unit of Python", name, "leave it out")
+        for name, is_given in given.items()
+        if is_given
+    ]
+    if faults:
+        raise EmitError("this unit cannot be built:", faults)
+
+
+def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+    from mb2fmu import interface, package, toolchain
+    from mb2fmu.emit import c, xml
+
+    platforms = toolchain.parse(options.get("platforms", "host"))
+    fmi, compiler = options.get("fmi", "2"), options.get("compiler", "zig")
+    with stage("differentiate"):
+        program = lowering.with_derivatives(derivation.program).program
+    with stage("describe"):
+        target = interface.Target(fmi=fmi, backend="native")
+        described = interface.describe(derivation.definition, derivation.equations, program, target)
+    with stage("emit"):
+        sources = c.emit(derivation.program, described)
+        description = xml.emit(described)
+    with stage("compile"):
+        binaries = toolchain.compile_unit(
+            sources,
+            described.model_identifier,
+            platforms,
+            fmi=2 if fmi == "2" else 3,
+            compiler=compiler,
+            fast=options.get("fast", False),
+            observer=_Compiling(observer) if observer else None,
+        )
+    with stage("build"):
+        core = package.build_native(
+            sources, binaries, description, described, diagram=derivation.definition.diagram, compiler=compiler
+        )
+    return Build(derivation, described, sources, description, binaries, core, stage.timings)
 
 
 def export(
@@ -304,15 +268,14 @@ def export(
     *,
     arguments: Mapping[str, Any] | None = None,
     method: Method | Literal["auto"] = "auto",
-    backend: Backend = "python",
-    fmi: FmiVersion = "2",
     observer: Observer | None = None,
+    **options: Unpack[BuildOptions],
 ) -> Exported:
     """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`."""
     from mb2fmu import package
 
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
-    built = build(derivation, backend=backend, fmi=fmi, observer=observer)
+    built = build(derivation, observer=observer, **options)
     stage = _Stopwatch(observer, built.timings)
     path = _folder(folder) / f"{derivation.definition.name}.fmu"
     with stage("pack"):
@@ -349,9 +312,8 @@ def run(
     *,
     arguments: Mapping[str, Any] | None = None,
     method: Method | Literal["auto"] = "auto",
-    backend: Backend = "python",
-    fmi: FmiVersion = "2",
     observer: Observer | None = None,
+    **options: Unpack[BuildOptions],
 ) -> Finished:
     """The whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
 
@@ -359,9 +321,8 @@ def run(
     it. Arguments as for :func:`derive` and :func:`build`.
     """
     from mb2fmu import package
-    from mb2fmu.filetree import FileTree
 
-    exported = export(model, folder, arguments=arguments, method=method, backend=backend, fmi=fmi, observer=observer)
+    exported = export(model, folder, arguments=arguments, method=method, observer=observer, **options)
     built, derivation = exported.build, exported.build.derivation
     stage = _Stopwatch(observer, exported.timings)
     used = derivation.equations.method
@@ -369,7 +330,7 @@ def run(
     with stage("report"):
         inside = _page(validated, derivation.equations, built.interface, timings=())
     with stage("pack"):
-        package.pack(built.core.joined(FileTree({"documentation/index.html": inside})), exported.path)
+        package.pack(_proved(built, validated, inside), exported.path)
     page = exported.path.with_suffix(".html")
     write(page, _page(validated, derivation.equations, built.interface, timings=stage.timings))
     return Finished(exported, validated, page, stage.timings)
@@ -471,6 +432,22 @@ def _validate(
     with stage("validate"):
         result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
     return Validated(definition, read, reference, result, stage.timings)
+
+
+def _proved(built: Build, validated: Validated, page: bytes) -> FileTree:
+    """The core unit with its report; native units carry the reference too."""
+    from mb2fmu import package
+    from mb2fmu.filetree import FileTree
+
+    if built.interface.target.backend == "python":
+        return built.core.joined(FileTree({"documentation/index.html": page}))
+    reference = validated.result.reference
+    trajectory, run = reference.trajectory, reference.conditions
+    table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
+    stimuli = package.Table(run.input_names, run.time[:-1].tolist(), run.inputs.tolist()) if run.input_names else None
+    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
+    files = package.reference_files(built.interface, table, stimuli=stimuli, origin=origin)
+    return package.with_proof(built.core, page, files)
 
 
 def _page(

@@ -17,7 +17,7 @@ from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformance import Finding, check_conformance
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
-from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import InvariantResult, KindResult, ValidationResult, VariableResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation, simulate
 from mb2fmu.validation.trajectory import Trajectory
@@ -27,6 +27,7 @@ __all__ = [
     "Conditions",
     "Finding",
     "InvariantResult",
+    "KindResult",
     "Reference",
     "Simulation",
     "Trajectory",

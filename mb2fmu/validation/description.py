@@ -6,11 +6,15 @@ import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from lxml import etree
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.filetree import FileTree
+
+UnitKind = Literal["CoSimulation", "ModelExchange"]
+KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +32,29 @@ class UnitDescription:
 
     Attributes:
         version: 2 or 3.
-        identifier: ``modelIdentifier`` of its Co-Simulation interface.
+        identifiers: Kind → its ``modelIdentifier``; Co-Simulation first.
         token: ``guid`` or ``instantiationToken``.
         variables: By name.
+        states: Number of continuous states.
+        indicators: Number of event indicators.
+        completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
     """
 
     version: int
-    identifier: str
+    identifiers: Mapping[UnitKind, str]
     token: str
     variables: Mapping[str, UnitVariable]
+    states: int
+    indicators: int
+    completes_steps: bool
 
 
 def read_description(tree: FileTree) -> UnitDescription:
     """Reads the description of an unpacked FMU.
 
     Raises:
-        ValidationError: No readable description, another FMI version, no Co-Simulation, no binary for this machine.
+        ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
+            binary for this machine.
     """
     if "modelDescription.xml" not in tree:
         raise _refused(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
@@ -57,14 +68,23 @@ def read_description(tree: FileTree) -> UnitDescription:
         raise _refused(
             Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
         )
-    interface = root.find("CoSimulation")
-    if interface is None:
-        raise _refused(Fault("offers no Co-Simulation", "modelDescription.xml", "export it for Co-Simulation"))
+    interfaces = {kind: root.find(kind) for kind in KINDS}
+    identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
+    if not identifiers:
+        fault = Fault(
+            "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
+        )
+        raise _refused(fault)
+    states, indicators = _sizes(root, int(major))
+    exchange = interfaces["ModelExchange"]
     found = UnitDescription(
         version=int(major),
-        identifier=str(interface.get("modelIdentifier", "")),
+        identifiers=identifiers,
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
         variables=_variables(root, int(major)),
+        states=states,
+        indicators=indicators,
+        completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
     )
     _check_platform(tree, found)
     return found
@@ -83,6 +103,20 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
     return variables
 
 
+def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
+    """Numbers of continuous states and of event indicators."""
+    structure = "ModelStructure"
+    if major == 2:
+        return len(root.findall(f"{structure}/Derivatives/Unknown")), int(root.get("numberOfEventIndicators", "0"))
+    return len(root.findall(f"{structure}/ContinuousStateDerivative")), len(root.findall(f"{structure}/EventIndicator"))
+
+
+def _completes_steps(exchange: etree._Element, major: int) -> bool:
+    if major == 2:
+        return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
+    return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
+
+
 def platform_folder(version: int) -> tuple[str, str]:
     """Folder below ``binaries/`` and file name extension for this machine, as fmpy looks for them."""
     machine = platform.machine().lower()
@@ -96,14 +130,16 @@ def platform_folder(version: int) -> tuple[str, str]:
 
 def _check_platform(tree: FileTree, found: UnitDescription) -> None:
     folder, extension = platform_folder(found.version)
-    if f"binaries/{folder}/{found.identifier}{extension}" in tree:
+    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
+    missing = [path for path in needed if path not in tree]
+    if not missing:
         return
     offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
     has = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _refused(
         Fault(
             f"has no binary for this machine ({folder}): {has}",
-            f"binaries/{folder}/{found.identifier}{extension}",
+            missing[0],
             "validate it on such a machine, or export it for this one",
         )
     )

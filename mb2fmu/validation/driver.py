@@ -2,6 +2,8 @@
 
 The request (written by ``simulate``) names everything: nothing is read from the FMU's description here. Inputs are set
 at the beginning of each communication step and held over it; values are read after it, before inputs change again.
+Co-Simulation units make the steps themselves. Model Exchange units are integrated by fmpy's CVODE, which begins anew
+where an input jumps; its steps go past communication points, so they are interpolated there.
 Written into the request's ``folder``: ``log.jsonl`` (one [status, category, message] a line, as they come),
 ``values.npy`` (n + 1, n_variables) and ``outcome.json``.
 """
@@ -18,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
+    FMU2Model,
     FMU2Slave,
     calloc,
     fmi2CallbackAllocateMemoryTYPE,
@@ -26,10 +29,13 @@ from fmpy.fmi2 import (
     fmi2CallbackLoggerTYPE,
     free,
 )
-from fmpy.fmi3 import FMU3Slave
+from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.logging import addLoggerProxy
+from fmpy.sundials import CVodeSolver
 
 STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
+MOST_EVENTS = 1000
+MOST_STEPS = 1_000_000
 
 
 class Log:
@@ -50,7 +56,7 @@ class Unit2:
     """An FMI 2.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: Log) -> None:
-        self._fmu = FMU2Slave(**_identity(request))
+        self._fmu = self._made(request)
         self._callbacks = fmi2CallbackFunctions()
         self._callbacks.logger = fmi2CallbackLoggerTYPE(
             lambda _environment, _instance, status, category, message: log.write(status, category, message)
@@ -59,6 +65,9 @@ class Unit2:
         self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
         addLoggerProxy(ctypes.byref(self._callbacks))
         self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU2Slave(**_identity(request))
 
     def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
         """To step mode, with start values and the first inputs set."""
@@ -73,6 +82,10 @@ class Unit2:
         """Sets Real variables."""
         if references:
             self._fmu.setReal(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Sets inputs between two steps."""
+        self.set(references, values)
 
     def get(self, references: list[int]) -> list[float]:
         """Reads Real variables."""
@@ -93,10 +106,13 @@ class Unit3:
     """An FMI 3.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: Log) -> None:
-        self._fmu = FMU3Slave(**_identity(request))
+        self._fmu = self._made(request)
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
         )
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU3Slave(**_identity(request))
 
     def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
         """To step mode, with start values and the first inputs set."""
@@ -110,6 +126,10 @@ class Unit3:
         """Sets Float64 variables."""
         if references:
             self._fmu.setFloat64(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Sets inputs between two steps."""
+        self.set(references, values)
 
     def get(self, references: list[int]) -> list[float]:
         """Reads Float64 variables."""
@@ -128,6 +148,123 @@ class Unit3:
         self._fmu.freeInstance()
 
 
+class Exchange2(Unit2):
+    """An FMI 2.0 Model Exchange instance, and what integrates it."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU2Model(**_identity(request))
+
+    def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
+        """To continuous-time mode."""
+        super().initialize(request, inputs)
+        fmu = self._fmu
+        self._integration = Integration(fmu, fmu.getDerivatives, fmu.newDiscreteStates, request, inputs)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Inputs that jump: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+class Exchange3(Unit3):
+    """An FMI 3.0 Model Exchange instance, and what integrates it."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU3Model(**_identity(request))
+
+    def initialize(self, request: dict[str, Any], inputs: list[float]) -> None:
+        """To continuous-time mode."""
+        super().initialize(request, inputs)
+        fmu = self._fmu
+        slopes = fmu.getContinuousStateDerivatives
+        self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, request, inputs)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Inputs that jump: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+class Integration:
+    """CVODE and the events of a Model Exchange instance of either version."""
+
+    def __init__(
+        self, fmu: Any, get_derivatives: Any, update: Any, request: dict[str, Any], inputs: list[float]
+    ) -> None:
+        self._fmu, self._update, self._inputs = fmu, update, inputs
+        self._completes = request["completes_steps"]
+        self._next_event = float("inf")
+        self._time = 0.0
+        self._terminated = False
+        self._settle()
+        fmu.enterContinuousTimeMode()
+        self._solver = CVodeSolver(
+            nx=request["states"],
+            nz=request["indicators"],
+            get_x=fmu.getContinuousStates,
+            set_x=fmu.setContinuousStates,
+            get_dx=get_derivatives,
+            get_z=fmu.getEventIndicators,
+            get_nominals=fmu.getNominalsOfContinuousStates,
+            set_time=fmu.setTime,
+            input=_Held(),
+            startTime=0.0,
+            relativeTolerance=request["integration_tolerance"],
+            maxNumSteps=MOST_STEPS,
+        )
+
+    def jump(self, inputs: list[float], change: Any) -> None:
+        """An event if the inputs are others than before."""
+        if inputs != self._inputs:
+            self._inputs = inputs
+            self.event(change)
+
+    def event(self, change: Any) -> None:
+        """Event mode, with what is changed there, and back."""
+        self._fmu.enterEventMode()
+        change()
+        self._settle()
+        self._fmu.enterContinuousTimeMode()
+        self._solver.reset(self._time)
+
+    def advance(self, begin: float, end: float) -> str:
+        """From a communication point to the next; what is wrong, or nothing."""
+        for _ in range(MOST_EVENTS):
+            until = min(end, self._next_event)
+            state_event, _, self._time = self._solver.step(self._time, until)
+            self._fmu.setTime(self._time)
+            step_event = False
+            if self._completes:
+                step_event, self._terminated = self._fmu.completedIntegratorStep()
+            if not self._terminated and (state_event or step_event or self._time >= self._next_event):
+                self.event(lambda: None)
+            if self._terminated:
+                return f"the FMU asked to end the simulation at t = {self._time!r} s"
+            if self._time >= end:
+                return ""
+        return f"more than {MOST_EVENTS} events in the step from t = {begin!r} s"
+
+    def _settle(self) -> None:
+        """Iterates over the discrete states."""
+        needed = True
+        while needed and not self._terminated:
+            needed, self._terminated, _, _, defined, time_event = self._update()
+            self._next_event = time_event if defined else float("inf")
+
+
+class _Held:
+    """fmpy's solvers set continuous inputs through this; ours are held."""
+
+    def apply(self, time: float) -> None:
+        """Nothing to do."""
+
+
 def _identity(request: dict[str, Any]) -> dict[str, str]:
     return {
         "guid": request["token"],
@@ -135,6 +272,14 @@ def _identity(request: dict[str, Any]) -> dict[str, str]:
         "unzipDirectory": request["unzipped"],
         "instanceName": "validated",
     }
+
+
+UNITS: dict[tuple[str, int], type[Unit2 | Unit3]] = {
+    ("CoSimulation", 2): Unit2,
+    ("CoSimulation", 3): Unit3,
+    ("ModelExchange", 2): Exchange2,
+    ("ModelExchange", 3): Exchange3,
+}
 
 
 def run(request: dict[str, Any], log: Log) -> dict[str, Any]:
@@ -145,12 +290,12 @@ def run(request: dict[str, Any], log: Log) -> dict[str, Any]:
     outcome: dict[str, Any] = {"reached": 0, "failure": "", "seconds": 0.0}
     k = 0
     try:
-        unit = (Unit3 if request["version"] == 3 else Unit2)(request, log)
+        unit = UNITS[request["kind"], request["version"]](request, log)
         unit.initialize(request, held[0].tolist())
         values[0] = unit.get(request["variables"])
         for k in range(steps):
             if k:
-                unit.set(request["inputs"], held[k].tolist())
+                unit.change(request["inputs"], held[k].tolist())
             begin = time.perf_counter()
             outcome["failure"] = unit.step(k * size, size)
             outcome["seconds"] += time.perf_counter() - begin
@@ -162,6 +307,8 @@ def run(request: dict[str, Any], log: Log) -> dict[str, Any]:
             unit.close()
     except FMICallException as error:
         outcome["failure"] = f"{error.function} returned {STATUS[error.status]} in the step from t = {k * size:.9g} s"
+    except RuntimeError as error:  # CVODE's failures
+        outcome["failure"] = f"{error} in the step from t = {k * size:.9g} s"
     np.save(Path(request["folder"]) / "values.npy", values)
     return outcome
 

@@ -91,6 +91,27 @@ class InvariantResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KindResult:
+    """The same unit run in another way.
+
+    Attributes:
+        variables: One per compared variable.
+        invariants: As for the first kind.
+        simulation: What the FMU did; says of which kind it was.
+    """
+
+    variables: tuple[VariableResult, ...]
+    invariants: tuple[InvariantResult, ...]
+    simulation: Simulation
+
+    @property
+    def passed(self) -> bool:
+        """Every variable judged and within its bound, every invariant kept."""
+        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        return all(item.verdict == "passed" for item in judged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
     """The proof.
 
@@ -104,6 +125,7 @@ class ValidationResult:
         simulation: What the FMU did.
         timings: s of wall clock by activity.
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
+        others: The other kinds of a unit that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
     """
 
@@ -115,6 +137,7 @@ class ValidationResult:
     simulation: Simulation
     timings: Mapping[str, float]
     provenance: Mapping[str, object]
+    others: tuple[KindResult, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -127,6 +150,7 @@ class ValidationResult:
         return (
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
+            and all(other.passed for other in self.others)
             and not any(f.severity == "error" for f in self.conformance)
         )
 
@@ -150,6 +174,16 @@ class ValidationResult:
                     {"name": b.name, "formula": b.formula, "worst": _number(b.worst)} for b in self.reference.balances
                 ],
             },
+            "kind": self.simulation.kind,
+            "others": [
+                {
+                    "kind": other.simulation.kind,
+                    "passed": other.passed,
+                    "variables": [_scalars(v) for v in other.variables],
+                    "invariants": [_scalars(i) for i in other.invariants],
+                }
+                for other in self.others
+            ],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
         }

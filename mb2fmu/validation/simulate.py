@@ -1,4 +1,4 @@
-"""Runs any Co-Simulation FMU (FMI 2.0, 3.0) through an experiment, in a process of its own with a time limit."""
+"""Runs any FMU (FMI 2.0, 3.0; Co-Simulation, Model Exchange) through an experiment, in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import unpack
 from mb2fmu.validation.conditions import Conditions
-from mb2fmu.validation.description import UnitDescription, read_description
+from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
 
 Floats = npt.NDArray[np.float64]
 
 TIME_LIMIT = 300.0
+EXCHANGE_TOLERANCE = 1e-3
+TIGHTEST_TOLERANCE = 1e-12
 _SHOWN = 20
 
 
@@ -31,11 +33,12 @@ class Simulation:
     """What an FMU did.
 
     Attributes:
+        kind: How the FMU was run.
         names: FMU variable names.
         time: Communication points in s, shape (n_t,).
         values: Shape (n_t, n).
         log: The FMU's messages, ``status category: text``.
-        seconds_per_step: Wall clock of ``doStep`` alone, mean.
+        seconds_per_step: Wall clock of one communication step alone, mean.
     """
 
     names: tuple[str, ...]
@@ -43,6 +46,7 @@ class Simulation:
     values: Floats
     log: tuple[str, ...]
     seconds_per_step: float
+    kind: UnitKind = "CoSimulation"
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.time), len(self.names)):
@@ -54,26 +58,37 @@ class Simulation:
 
 
 def simulate(
-    fmu: Path, experiment: Conditions, variables: Sequence[str], *, time_limit: float = TIME_LIMIT
+    fmu: Path,
+    experiment: Conditions,
+    variables: Sequence[str],
+    *,
+    kind: UnitKind | None = None,
+    time_limit: float = TIME_LIMIT,
 ) -> Simulation:
     """Steps an FMU through an experiment; its own defaults hold for everything that the experiment does not override.
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
-    and after each step, before inputs change.
+    and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
+    formulas), with a relative tolerance of ``EXCHANGE_TOLERANCE`` times the experiment's, so that its errors disappear
+    behind those that the experiment allows.
 
     Args:
         fmu: The archive.
         experiment: Communication points, held inputs, overridden parameters.
         variables: What to record.
+        kind: How to run it; None: as Co-Simulation if it can do that.
         time_limit: For the whole run, in s.
 
     Raises:
         PackageError: If the file is no FMU archive.
-        ValidationError: If the FMU lacks variables, is of another FMI version or for another platform.
+        ValidationError: If the FMU lacks variables, is of another FMI version, kind or for another platform.
         ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal.
     """
     tree = unpack(fmu)
     description = read_description(tree)
+    chosen = next(iter(description.identifiers)) if kind is None else kind
+    if chosen not in description.identifiers:
+        raise ValidationError("the FMU cannot be run here:", [Fault(f"offers no {chosen}", "modelDescription.xml")])
     _check_variables(description, experiment, variables)
     with tempfile.TemporaryDirectory(prefix="mb2fmu-") as name:
         folder = Path(name)
@@ -84,11 +99,16 @@ def simulate(
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
             "version": description.version,
-            "identifier": description.identifier,
+            "kind": chosen,
+            "identifier": description.identifiers[chosen],
             "token": description.token,
             "step": experiment.step,
             "stop": float(experiment.time[-1]),
             "tolerance": experiment.tolerance,
+            "integration_tolerance": max(EXCHANGE_TOLERANCE * experiment.tolerance, TIGHTEST_TOLERANCE),
+            "states": description.states,
+            "indicators": description.indicators,
+            "completes_steps": description.completes_steps,
             "held": str(folder / "held.npy"),
             "inputs": [description.variables[v].reference for v in experiment.input_names],
             "starts": {
@@ -98,7 +118,17 @@ def simulate(
             "variables": references,
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        return _drive(fmu, folder, experiment, tuple(variables), time_limit)
+        return _drive(fmu, folder, experiment, tuple(variables), chosen, time_limit)
+
+
+def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
+    """How an FMU can be run, Co-Simulation first.
+
+    Raises:
+        PackageError: If the file is no FMU archive.
+        ValidationError: If it cannot be run here at all.
+    """
+    return tuple(read_description(unpack(fmu)).identifiers)
 
 
 def _check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
@@ -130,7 +160,7 @@ def _write(tree: FileTree, folder: Path) -> None:
 
 
 def _drive(
-    fmu: Path, folder: Path, experiment: Conditions, variables: tuple[str, ...], time_limit: float
+    fmu: Path, folder: Path, experiment: Conditions, variables: tuple[str, ...], kind: UnitKind, time_limit: float
 ) -> Simulation:
     """Runs the driver and reads what it left; every way to fail becomes a ToolError with the FMU's messages."""
     command = [sys.executable, "-P", str(Path(__file__).with_name("driver.py")), str(folder / "request.json")]
@@ -154,6 +184,7 @@ def _drive(
         values=np.load(folder / "values.npy"),
         log=tuple(str(message) for message in messages),
         seconds_per_step=outcome["seconds"] / len(experiment.inputs),
+        kind=kind,
     )
 
 

@@ -15,9 +15,9 @@ from mb2fmu.validation.compare import FACTOR, bounds, compare_invariants, compar
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformance import check_conformance
 from mb2fmu.validation.reference import Reference, describe, make_reference
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.result import KindResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import TIME_LIMIT, simulate
+from mb2fmu.validation.simulate import TIME_LIMIT, offered_kinds, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,10 @@ def validate(
 ) -> ValidationResult:
     """Runs an FMU through its model's experiment and judges it by equations that it was not made from.
 
+    A unit that offers both Co-Simulation and Model Exchange is run and judged as both, under the same bounds.
+
     Args:
-        fmu: The archive; FMI 2.0 or 3.0 Co-Simulation.
+        fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
         reference_equations: By another formulation, where the mechanism has one (see :func:`reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
@@ -71,7 +73,7 @@ def validate(
             from it, by Newton-Euler equations in NumPy.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Ask the independent checkers too.
-        time_limit: For the FMU's run, in s.
+        time_limit: For each of the FMU's runs, in s.
 
     Raises:
         PackageError: The file is no FMU.
@@ -82,23 +84,30 @@ def validate(
     clock = _Clock()
     with clock("simulate"):
         names = _compared(definition, reference_equations)
-        simulation = simulate(fmu, run, names, time_limit=time_limit)
+        simulations = [simulate(fmu, run, names, kind=kind, time_limit=time_limit) for kind in offered_kinds(fmu)]
     with clock("reference"):
         reference = make_reference(definition, reference_equations, experiment=run, mechanism=mechanism)
     with clock("sensitivity"):
         limits = bounds(reference, measure_sensitivity(reference))
     with clock("compare"):
-        variables = compare_variables(reference, limits, simulation)
-        invariants = compare_invariants(reference, simulation)
+        kinds = [
+            KindResult(
+                variables=compare_variables(reference, limits, simulation),
+                invariants=compare_invariants(reference, simulation),
+                simulation=simulation,
+            )
+            for simulation in simulations
+        ]
     with clock("conformance"):
         findings = check_conformance(fmu) if conformance else ()
     return ValidationResult(
         model=definition.name,
-        variables=variables,
-        invariants=invariants,
+        variables=kinds[0].variables,
+        invariants=kinds[0].invariants,
         conformance=findings,
         reference=reference,
-        simulation=simulation,
+        simulation=kinds[0].simulation,
+        others=tuple(kinds[1:]),
         timings=clock.seconds,
         provenance={
             "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),

@@ -23,7 +23,7 @@
 #define MB2FMU_LONGEST_STEP 1e12 /* s; where nothing moves proposals would grow beyond all numbers */
 
 /* x^(sixtyfourths/64) for x > 0 and 0 <= sixtyfourths < 64. */
-static double mb2fmu_root(double x, int sixtyfourths)
+static double mb2fmu_solver_root(double x, int sixtyfourths)
 {
     double result = 1.0;
     double root = x;
@@ -89,7 +89,7 @@ static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem
     const double steepest = bend > speed ? bend : speed;
     double wish = h > 1e-3 ? 1e-3 * h : 1e-6;
     if (steepest > 1e-15) {
-        wish = mb2fmu_root(0.01 / steepest, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+        wish = mb2fmu_solver_root(0.01 / steepest, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
     }
     memory->step = wish < 100.0 * h ? wish : 100.0 * h;
     if (!(memory->step > 0.01 * h)) {
@@ -102,15 +102,15 @@ static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double 
 {
     const int history = memory->last_error > 0.0 && memory->last_step > 0.0;
     if (memory->solver == MB2FMU_SOLVER_DOPRI5) {
-        return history ? MB2FMU_SAFETY * mb2fmu_root(memory->last_error, 2) / mb2fmu_root(error, 11)
-                       : MB2FMU_SAFETY / mb2fmu_root(error, 13);
+        return history ? MB2FMU_SAFETY * mb2fmu_solver_root(memory->last_error, 2) / mb2fmu_solver_root(error, 11)
+                       : MB2FMU_SAFETY / mb2fmu_solver_root(error, 13);
     }
-    const double plain = MB2FMU_SAFETY / mb2fmu_root(error, 16);
+    const double plain = MB2FMU_SAFETY / mb2fmu_solver_root(error, 16);
     if (!history) {
         return plain;
     }
     const double ratio = h / memory->last_step;
-    const double predicted = plain * ratio * mb2fmu_root(memory->last_error / error, 16);
+    const double predicted = plain * ratio * mb2fmu_solver_root(memory->last_error / error, 16);
     return predicted < plain ? predicted : plain;
 }
 
@@ -140,7 +140,7 @@ static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double 
     if (!(error < MB2FMU_INFINITY)) {
         return MB2FMU_SHRINK;
     }
-    const double factor = MB2FMU_SAFETY / mb2fmu_root(error, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+    const double factor = MB2FMU_SAFETY / mb2fmu_solver_root(error, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
     return factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK;
 }
 

@@ -1,0 +1,164 @@
+"""What the pipeline takes and hands back: options of a unit, records with every intermediate, and who is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
+
+from mb2fmu.lowering.dependencies import operation_count
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import EquationsOfMotion
+    from mb2fmu.filetree import FileTree
+    from mb2fmu.interface.description import FmuInterface
+    from mb2fmu.lowering.program import Program
+    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.model import ModelDefinition
+    from mb2fmu.toolchain import Compiler
+    from mb2fmu.validation import ValidationResult
+
+Backend = Literal["native", "python"]
+FmiVersion = Literal["2", "3"]
+Solver = Literal["explicit", "rk4", "euler", "implicit"]
+
+
+class BuildOptions(TypedDict, total=False):
+    """How a unit is built; all may be left out.
+
+    Attributes:
+        backend: ``native`` (C code, Model Exchange and Co-Simulation) or ``python`` (pythonfmu, Co-Simulation).
+        fmi: Version of the standard; ``python`` builds FMI 2.0 only.
+        platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``).
+        compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
+        fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
+        solver: Solver of the Co-Simulation at the start; None: as the model's experiment says.
+    """
+
+    backend: Backend
+    fmi: FmiVersion
+    platforms: str
+    compiler: Compiler
+    fast: bool
+    solver: Solver | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one stage took, in s of wall clock; ``cached``: its result was there from an earlier time."""
+
+    stage: str
+    seconds: float
+    cached: bool = False
+
+
+class Observer(Protocol):
+    """Is told which stage runs; the pipeline itself prints nothing."""
+
+    def started(self, stage: str) -> None:
+        """A stage begins."""
+
+    def finished(self, timing: Timing) -> None:
+        """It ended, without an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """From the model to its program.
+
+    Attributes:
+        definition: The checked model.
+        mechanism: The mechanism as plain records.
+        equations: The equations of motion by the chosen formulation.
+        program: The same as one scalar graph.
+        timings: Of the stages so far.
+    """
+
+    definition: ModelDefinition
+    mechanism: Mechanism
+    equations: EquationsOfMotion
+    program: Program
+    timings: tuple[Timing, ...]
+
+    @property
+    def operations(self) -> int:
+        """How many operations x' costs, linear solves included."""
+        return sum(operation_count(self.program, "rhs").values())
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """From the program to a whole unit, in memory.
+
+    Attributes:
+        derivation: What it was made from.
+        interface: What an importer sees.
+        sources: The unit's code.
+        description: ``modelDescription.xml``, and what else describes the unit.
+        binaries: The compiled code; pythonfmu's is in ``core`` only.
+        core: The whole unit, without its report.
+        timings: Of the stages so far.
+    """
+
+    derivation: Derivation
+    interface: FmuInterface
+    sources: FileTree
+    description: FileTree
+    binaries: FileTree
+    core: FileTree
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A unit on disk: ``build`` and the archive's ``path``."""
+
+    build: Build
+    path: Path
+    timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A verdict on a unit.
+
+    Attributes:
+        definition: The checked model.
+        mechanism: The mechanism as plain records.
+        reference_equations: What the reference was integrated from.
+        result: The verdict and all it rests on.
+        timings: Of the stages so far.
+    """
+
+    definition: ModelDefinition
+    mechanism: Mechanism
+    reference_equations: EquationsOfMotion
+    result: ValidationResult
+    timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.result.passed
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The whole way.
+
+    Attributes:
+        exported: The unit; its archive holds the report too.
+        validated: The verdict on its core.
+        page: The report beside the unit, with timings.
+        timings: Of all stages.
+    """
+
+    exported: Exported
+    validated: Validated
+    page: Path
+    timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if the unit met all bounds."""
+        return self.validated.passed
