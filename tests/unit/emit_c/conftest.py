@@ -13,7 +13,7 @@ from mb2fmu.lowering.program import Program
 Compile = Callable[..., CompiledModel]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def compile_model(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     """A function that compiles a program, in as many ways as wanted."""
 

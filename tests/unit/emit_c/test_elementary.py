@@ -141,7 +141,9 @@ def test_bits_do_not_depend_on_the_compiler(name: str, gcc: Functions, zig: Func
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=9))
-def test_sines_and_cosines_of_many_angles_are_those_of_each(gcc: Functions, zig: Functions, angles: list[float]) -> None:
+def test_sines_and_cosines_of_many_angles_are_those_of_each(
+    gcc: Functions, zig: Functions, angles: list[float]
+) -> None:
     x = np.array(angles)
     both = np.concatenate([gcc("sin", x), gcc("cos", x)])
     np.testing.assert_array_equal(gcc("sincos", x), both)

@@ -48,5 +48,7 @@ def test_compiled_functions_give_the_values_of_the_evaluator(name: str, compile_
         for entry in PLAIN:
             expected = lowering.evaluator(program, entry)(t, x, r, p)
             values = [unit.call(entry, t, x, r, p) for unit in units]
-            np.testing.assert_allclose(values[0], expected, rtol=1e-11, atol=1e-11 * (1 + np.max(np.abs(expected), initial=0.0)))
+            np.testing.assert_allclose(
+                values[0], expected, rtol=1e-11, atol=1e-11 * (1 + np.max(np.abs(expected), initial=0.0))
+            )
             assert values[0].tobytes() == values[1].tobytes()
