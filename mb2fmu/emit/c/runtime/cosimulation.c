@@ -10,7 +10,7 @@
 
 #include "solver.h"
 
-/* --- evaluation ---------------------------------------------------------------------------------------------------- */
+/* --- evaluation --------------------------------------------------------------------------------------------------- */
 
 static void mb2fmu_solver_inputs(mb2fmu_work *work, const mb2fmu_problem *problem, double t)
 {
@@ -73,7 +73,7 @@ static enum mb2fmu_outcome mb2fmu_output_slope(mb2fmu_integrator *integrator, mb
     return problem->failed == 0 ? MB2FMU_STEP_OK : MB2FMU_STEP_SINGULAR;
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static void mb2fmu_integrator_reset(mb2fmu_integrator *integrator, int solver, double tolerance, double fixed_step)
 {
@@ -152,7 +152,7 @@ static int mb2fmu_integrator_load(mb2fmu_integrator *integrator, const double re
     return 0;
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------ */
+/* --- messages ----------------------------------------------------------------------------------------------------- */
 
 #define MB2FMU_NUMBER_SIZE 40
 
@@ -220,30 +220,31 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        span, fault, mb2fmu_solver_solve(problem->failed), step);
     } else {
         (void)snprintf(message, size,
-                       "step from %s s by %s s: more than %ld internal steps; reached %s s with steps of %s s", start,
-                       span, (long)MB2FMU_MAX_INTERNAL_STEPS, here, step);
+                       "step from %s s by %s s: more than %ld internal steps; reached %s s with steps of %s s%s", start,
+                       span, (long)MB2FMU_MAX_INTERNAL_STEPS, here, step,
+                       integrator->memory.solver == MB2FMU_SOLVER_DOPRI5 ? "; a stiff model needs solver 4" : "");
     }
 }
 
-/* --- steps --------------------------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------------------------- */
 
 /* What cannot even begin. */
 static enum mb2fmu_outcome mb2fmu_solver_refuse(mb2fmu_work *work, double t, double h, const double x[], char *message,
                                                 size_t size)
 {
     char from[MB2FMU_NUMBER_SIZE], by[MB2FMU_NUMBER_SIZE];
-    (void)mb2fmu_solver_number(from, t);
-    (void)mb2fmu_solver_number(by, h);
-    if (!(h > 0.0 && h < MB2FMU_INFINITY && isfinite(t) && isfinite(t + h))) {
-        (void)snprintf(message, size, "step from %s s by %s s: not a step", from, by);
+    const int possible = h > 0.0 && h < MB2FMU_INFINITY && isfinite(t) && isfinite(t + h);
+    if (possible && mb2fmu_solver_check(work, t, x) == MB2FMU_STEP_OK) {
+        return MB2FMU_STEP_OK;
+    }
+    (void)snprintf(message, size, "step from %s s by %s s: %s", mb2fmu_solver_number(from, t),
+                   mb2fmu_solver_number(by, h), possible ? mb2fmu_solver_state(work->fault_state) : "not a step");
+    if (!possible) {
         return MB2FMU_STEP_TOO_SMALL;
     }
-    const enum mb2fmu_outcome outcome = mb2fmu_solver_check(work, t, x);
-    if (outcome != MB2FMU_STEP_OK) {
-        (void)snprintf(message, size, "step from %s s by %s s: %s is not finite before it", from, by,
-                       mb2fmu_solver_state(work->fault_state));
-    }
-    return outcome;
+    const size_t used = strlen(message);
+    (void)snprintf(message + used, size - used, " is not finite before it");
+    return MB2FMU_STEP_NOT_FINITE;
 }
 
 static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double h,
@@ -268,7 +269,8 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
     work->dense = 0;
     work->linearized = 0;
     memcpy(work->x, x, sizeof work->x);
-    outcome = adaptive ? mb2fmu_walk_adaptive(integrator, problem, &walk) : mb2fmu_walk_fixed(integrator, problem, &walk);
+    outcome = adaptive ? mb2fmu_walk_adaptive(integrator, problem, &walk)
+                       : mb2fmu_walk_fixed(integrator, problem, &walk);
     if (outcome != MB2FMU_STEP_OK) {
         mb2fmu_solver_explain(integrator, problem, &walk, outcome, message, size);
         integrator->memory = work->before;
@@ -303,7 +305,7 @@ static int mb2fmu_integrator_dense(const mb2fmu_integrator *integrator, double t
     return 0;
 }
 
-/* --- time ---------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static void mb2fmu_clock_start(mb2fmu_clock *clock, double start)
 {
@@ -323,18 +325,17 @@ static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h)
 }
 
 /* What two sums of the same steps may differ by. */
-static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double point, double h)
+static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double h)
 {
-    const double size = fabs(clock->time) > fabs(point) ? fabs(clock->time) : fabs(point);
-    return ((double)clock->steps + 16.0) * DBL_EPSILON * size + 1e-6 * fabs(h);
+    return ((double)clock->steps + 16.0) * DBL_EPSILON * fabs(clock->time) + 1e-6 * fabs(h);
 }
 
 static int mb2fmu_clock_agrees(const mb2fmu_clock *clock, double point, double h)
 {
-    return fabs(point - clock->time) <= mb2fmu_clock_slack(clock, point, h);
+    return fabs(point - clock->time) <= mb2fmu_clock_slack(clock, h);
 }
 
 static int mb2fmu_clock_passes(const mb2fmu_clock *clock, double h, double stop)
 {
-    return clock->time + h > stop + mb2fmu_clock_slack(clock, stop, h);
+    return clock->time + h > stop + mb2fmu_clock_slack(clock, h);
 }

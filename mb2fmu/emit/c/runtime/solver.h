@@ -175,7 +175,7 @@ MB2FMU_UNUSED static int mb2fmu_clock_agrees(const mb2fmu_clock *clock, double p
 /* Whether a step of h would pass `stop` by more than round-off, judged the same way. */
 MB2FMU_UNUSED static int mb2fmu_clock_passes(const mb2fmu_clock *clock, double h, double stop);
 
-/* --- between the solvers' files ------------------------------------------------------------------------------------ */
+/* --- between the files of the solvers ----------------------------------------------------------------------------- */
 
 /* work.r = inputs at t */
 MB2FMU_UNUSED static void mb2fmu_solver_inputs(mb2fmu_work *work, const mb2fmu_problem *problem, double t);
@@ -184,7 +184,7 @@ MB2FMU_UNUSED static void mb2fmu_solver_inputs(mb2fmu_work *work, const mb2fmu_p
 MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_evaluate(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
                                                                 double t, const double x[], double dx[]);
 
-/* Whether all of n = MB2FMU_N_STATES values are finite; if not, notes the time and the first state that is not. */
+/* Whether MB2FMU_N_STATES values are finite; if not, notes the time and the first one that is not. */
 MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_check(mb2fmu_work *work, double t, const double values[]);
 
 /* One internal step of size h from (t, work.x) to work.next. Adaptive methods expect x' at (t, work.x) in memory.slope

@@ -176,11 +176,12 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
     if (answer & MB2FMU_INPUTS_CHANGED) {
         mb2fmu_integrator_invalidate(integrator);
     }
-    if (until < walk->end) {
+    walk->stopped = (answer & MB2FMU_STOP) != 0 || until <= t;
+    if (until < walk->end && !walk->stopped) {
         walk->end = until;
         walk->span = until - walk->start;
+        walk->stopped = !(walk->passed < walk->span);
     }
-    walk->stopped = (answer & MB2FMU_STOP) != 0 || !(walk->passed < walk->span);
 }
 
 /* x' at the start of a step, if the step before has not left it. */

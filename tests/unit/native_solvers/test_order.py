@@ -1,0 +1,151 @@
+"""Each method has the order it claims: its coefficients, in steps, between the ends of steps, where it is stiff."""
+
+import functools
+import math
+import re
+
+import numpy as np
+import pytest
+from native_models.zoo import ADAPTIVE, RUNTIME, Kind, Solver, Unit
+from native_models.zoo_solutions import CASES
+from scipy.integrate import solve_ivp
+
+ORDER = {Solver.DOPRI5: 5, Solver.RK4: 4, Solver.EULER: 1, Solver.ROSENBROCK: 4}
+DENSE_ORDER = {Solver.DOPRI5: 4, Solver.RK4: 3, Solver.EULER: 1, Solver.ROSENBROCK: 3}
+
+
+def without_control(unit, step):
+    """Adaptive methods take steps as they are given: the tolerance is loose and a long step is proposed."""
+    if unit.solver in ADAPTIVE:
+        assert unit.load([1e-2, 0.0, step, 0.0, 0.0, *[0.0] * 4], [unit.solver, 0]) == 0
+
+
+def error_of(library, case, solver, end, n):
+    unit = case.unit(library, solver)
+    without_control(unit, 1e3)
+    x = unit.march(0.0, end / n, n, case.exact(0.0))
+    assert (unit.problem.steps, unit.problem.rejected) == (n, 0)
+    return math.dist(x, case.exact(end))
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("name", CASES)
+def test_order_in_steps(library, name, solver):
+    n = {Solver.EULER: 800, Solver.RK4: 60, Solver.DOPRI5: 40, Solver.ROSENBROCK: 60}[solver]
+    errors = [error_of(library, CASES[name], solver, 2.0, m) for m in (n, 2 * n, 4 * n)]
+    assert errors[2] > 1e-14
+    measured = math.log2(errors[1] / errors[2])
+    assert measured == pytest.approx(ORDER[solver], abs=0.25)
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("name", ["pendulum", "kepler", "forced"])
+def test_order_between_the_ends_of_a_step(library, name, solver):
+    """Within one step from an exact state the error of an interpolant of order p is O(h^(p + 1))."""
+    case, errors = CASES[name], []
+    for h in (0.08, 0.04):
+        unit = case.unit(library, solver)
+        without_control(unit, 1.0)
+        begin = case.exact(0.3)
+        end = unit.step(0.3, h, begin)
+        assert unit.problem.steps == 1
+        assert unit.dense(0.3) == pytest.approx(begin, rel=1e-15, abs=1e-15)
+        assert unit.dense(0.3 + h) == pytest.approx(end, rel=1e-15, abs=1e-15)
+        assert unit.dense(0.3 - 0.01 * h) is None
+        assert unit.dense(0.3 + 1.01 * h) is None
+        errors.append(max(math.dist(unit.dense(0.3 + s * h), case.exact(0.3 + s * h)) for s in (0.2, 0.4, 0.6, 0.8)))
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(DENSE_ORDER[solver] + 1, abs=0.35)
+
+
+def table(name):
+    """A table of solver_rosenbrock.c."""
+    text = (RUNTIME / "solver_rosenbrock.c").read_text()
+    body = re.search(rf"mb2fmu_rodasp_{name}(?:\[\w+(?: - 1)?\])+ = ([^;]*);", text).group(1)
+    return np.array([float(word) for word in re.findall(r"-?\d+\.\d*", body)])
+
+
+def test_coefficients_of_the_rosenbrock_method():
+    """Conditions of order 4, 3 of the embedded result, and stiff accuracy (Hairer, Wanner II, IV.7, (7.11))."""
+    a, c = (np.hstack([table(name).reshape(6, 5), np.zeros((6, 1))]) for name in "ac")
+    gamma = np.linalg.inv(np.eye(6) / 0.25 - c)
+    alpha = a @ gamma
+    beta = alpha + gamma
+    sums, weights = alpha.sum(axis=1), beta.sum(axis=1)
+    assert sums == pytest.approx(table("alpha"), abs=1e-13)
+    assert gamma.sum(axis=1) == pytest.approx(table("d"), abs=1e-13)
+
+    def conditions(b):
+        return [
+            (b.sum(), 1),
+            (b @ weights, 1 / 2),
+            (b @ sums**2, 1 / 3),
+            (b @ beta @ weights, 1 / 6),
+            (b @ sums**3, 1 / 4),
+            (b @ (sums * (alpha @ weights)), 1 / 8),
+            (b @ beta @ sums**2, 1 / 12),
+            (b @ beta @ beta @ weights, 1 / 24),
+        ]
+
+    end = np.append(a[5, :5], 1.0) @ gamma
+    embedded = np.append(a[5, :5], 0.0) @ gamma
+    assert end == pytest.approx(beta[5], abs=1e-13)
+    for value, wanted in conditions(end) + conditions(embedded)[:4]:
+        assert value == pytest.approx(wanted, abs=1e-13)
+    assert abs(conditions(embedded)[4][0] - 1 / 4) > 1e-3
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
+def test_stiff_forcing_costs_no_order(library, stiffness):
+    """Prothero and Robinson's problem: the error falls at least with h^3 and does not grow with the stiffness."""
+
+    def error(n):
+        unit = Unit(library, Solver.ROSENBROCK, Kind.PROTHERO, a=stiffness)
+        without_control(unit, 1e3)
+        return abs(unit.march(0.0, 1.0 / n, n, [0.0, 0.0, math.sin(1.0), 0.0])[2] - math.sin(2.0))
+
+    coarse, fine = error(10), error(20)
+    assert coarse < 1e-5
+    assert fine < coarse / 7.0 or fine < 1e-13
+
+
+@functools.cache
+def relaxation(stiffness, end):
+    """q of van der Pol's oscillator, by a method of another family."""
+
+    def f(_t, y):
+        return [y[1], stiffness * ((1 - y[0] ** 2) * y[1] - y[0])]
+
+    def jacobian(_t, y):
+        return [[0.0, 1.0], [stiffness * (-2 * y[0] * y[1] - 1), stiffness * (1 - y[0] ** 2)]]
+
+    return solve_ivp(f, (0, end), [2.0, -2.0 / 3.0], "Radau", jac=jacobian, rtol=1e-11, atol=1e-12).y[0, -1]
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
+def test_van_der_pol(library, tolerance):
+    """Through fast transitions of a relaxation oscillation, in few steps."""
+    stiffness, end = 1e4, 1.6
+    unit = Unit(library, Solver.ROSENBROCK, Kind.VAN_DER_POL, stiffness, tolerance=tolerance)
+    x = unit.step(0.0, end, [2.0, 0.0, -2.0 / 3.0, 0.0])
+    assert abs(x[0] - relaxation(stiffness, end)) < 100 * tolerance
+    assert unit.problem.steps < 2500
+    assert unit.problem.rejected < 0.2 * unit.problem.steps
+
+
+def test_stiff_linear_system_in_few_steps(library):
+    """What has died out does not limit the step: L-stability."""
+    unit = Unit(library, Solver.ROSENBROCK, Kind.STIFF_DRIVEN, a=1e9, r0=0.25)
+    x = unit.step(0.0, 100.0, [0.0, 0.0, 7.0, 0.0])
+    assert x[2] == pytest.approx(0.25, abs=1e-12)
+    assert unit.problem.steps < 100
+
+
+def test_symplectic_euler_keeps_the_energy(library):
+    """Over 1000 periods the energy of a pendulum stays in a band of width O(h)."""
+    unit = CASES["pendulum"].unit(library, Solver.EULER)
+    x = [2.0, 0.0, 0.0, 0.0]
+    energies = []
+    for i in range(40):
+        x = unit.march(i * 200.0, 0.01, 20000, x)
+        energies.append(0.5 * x[2] ** 2 - math.cos(x[0]))
+    assert max(energies) - min(energies) < 0.03
