@@ -3,6 +3,7 @@
 A driven pendulum with a rotational damper: m l² u' = tau − d u − m g l sin q, q' = u.
 """
 
+import dataclasses
 import uuid
 
 import sympy as sm
@@ -22,11 +23,16 @@ from mb2fmu.interface.description import (
     DefaultExperiment,
     Dependency,
     DisplayUnit,
+    Fmi,
     FmuInterface,
     FmuVariable,
     SolverSettings,
+    Target,
     UnitDefinition,
 )
+from mb2fmu.interface.grouping import Terminal, TerminalMember
+from mb2fmu.interface.native import capabilities, solver_parameter, solver_type
+from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import Layout, Op, Program
 from mb2fmu.model.definition import Experiment, ModelDefinition
@@ -120,6 +126,27 @@ def pendulum_interface(
         "generation_tool": "mb2fmu",
     }
     return FmuInterface(**{**description, **changes})  # type: ignore[arg-type]
+
+
+def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
+    """What describes the pendulum as a native unit; ``changes`` replace attributes."""
+    python = pendulum_interface()
+    types = quantity_types(python.variables)
+    enumerated = solver_type(list(types))
+    solver = dataclasses.replace(solver_parameter(python.variables, python.solver), declared_type=enumerated.name)
+    typed = [
+        dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
+    ]
+    members = (TerminalMember("tau", "tau", "inflow"), TerminalMember("phi", "q"), TerminalMember("w", "u"))
+    target = Target(fmi, "native")
+    native = {
+        "target": target,
+        "variables": (*typed, solver),
+        "types": (*types.values(), enumerated),
+        "terminals": (Terminal("tau", members, "the drive"),),
+        "capabilities": capabilities(target),
+    }
+    return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 
 
 def double_pendulum() -> tuple[ModelDefinition, EquationsOfMotion]:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from golden.handwritten import pendulum_interface, pendulum_program
+from golden.handwritten import native_interface, pendulum_interface, pendulum_program
 
 from mb2fmu.emit import python, xml
 from mb2fmu.interface.description import SolverSettings
@@ -29,8 +29,17 @@ def printed(solver):
 
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
 def test_printed_files_are_as_stored(kind):
-    folder = STORED / kind
-    files = printed(SolverSettings(kind, 1e-6))
+    compare(STORED / kind, printed(SolverSettings(kind, 1e-6)))
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_description_files_of_native_units_are_as_stored(fmi):
+    tree = xml.emit(native_interface(fmi), ("unit.c",))
+    compare(STORED / f"native{fmi}", {path.split("/")[-1]: tree[path] for path in tree})
+
+
+def compare(folder, files):
+    """What is printed against what is stored, file by file."""
     if os.environ.get("MB2FMU_UPDATE_GOLDENS"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

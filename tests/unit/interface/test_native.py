@@ -1,0 +1,229 @@
+"""Native units: abilities, the solver's parameter, terminals, and the structures that both standards want."""
+
+import dataclasses
+
+import pytest
+import sympy as sm
+from golden.handwritten import constrained_point, double_pendulum, native_interface, pendulum_interface
+
+from mb2fmu.equations.motion import MassMatrixDynamics
+from mb2fmu.errors import InterfaceError
+from mb2fmu.interface import Target, describe, fmi2, fmi3
+from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.grouping import Terminal, TerminalMember, TypeDefinition
+from mb2fmu.lowering import evaluator, lower
+
+
+def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
+    definition, equations = change(*system())
+    program = lower(equations)
+    return describe(definition, equations, program, Target(fmi, "native")), program
+
+
+def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
+    native, program = described()
+    python = describe(*double_pendulum(), program)
+    *same, solver = native.variables
+    assert [dataclasses.replace(variable, declared_type=None) for variable in same] == list(python.variables)
+    assert (solver.name, solver.kind, solver.causality, solver.variability) == (
+        "solver",
+        "enumeration",
+        "parameter",
+        "fixed",
+    )
+    assert (python.kinds, native.kinds) == (("CoSimulation",), ("ModelExchange", "CoSimulation"))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "choice"),
+    [({}, 1), ({"solver": "fixed"}, 2), ({"stiff": True}, 4)],
+    ids=["adaptive", "fixed", "stiff"],
+)
+def test_the_solver_follows_the_experiment(experiment, choice):
+    def change(definition, equations):
+        run = dataclasses.replace(definition.experiment, **experiment)
+        return dataclasses.replace(definition, experiment=run), equations
+
+    interface, _ = described(change=change)
+    solver = interface.named("solver")
+    assert solver.start == interface.solver.choice == choice
+    (declared,) = (item for item in interface.types if item.name == solver.declared_type)
+    assert [item.value for item in declared.items] == [1, 2, 3, 4]
+
+
+def test_names_of_the_model_are_not_taken():
+    def change(definition, equations):
+        inputs = (dataclasses.replace(definition.inputs[0], name="solver"),)
+        first, *rest = definition.coordinates
+        coordinates = (dataclasses.replace(first, name="Solver"), *rest)
+        return dataclasses.replace(definition, inputs=inputs, coordinates=coordinates), equations
+
+    interface, _ = described(change=change)
+    assert interface.of("solver")[0].name == "solver_"
+    assert interface.types[-1].name == "Solver_"
+
+
+def test_the_two_standards_promise_what_they_know():
+    old, new = described(fmi="2")[0].capabilities, described(fmi="3")[0].capabilities
+    assert (old.adjoint_derivatives, old.intermediate_update, old.early_return, old.input_derivatives) == (
+        False,
+        False,
+        False,
+        True,
+    )
+    assert (new.adjoint_derivatives, new.intermediate_update, new.early_return, new.input_derivatives) == (
+        True,
+        True,
+        True,
+        False,
+    )
+    assert old.output_derivative_order == new.output_derivative_order == 1
+
+
+def test_every_target_has_a_token_of_its_own():
+    definition, equations = double_pendulum()
+    program = lower(equations)
+    targets = [Target("2", "python"), Target("2", "native"), Target("3", "native")]
+    assert len({describe(definition, equations, program, target).token for target in targets}) == 3
+
+
+def test_units_of_python_are_for_fmi_2_only():
+    with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
+        Target("3", "python")
+
+
+def influence(program, variable, known):
+    """By how much the variable moves when the known does, at some point away from any symmetry."""
+    x, r, p = [0.7, -0.4, 0.9, 0.3], [0.2], [1.0, 0.7, 0.8, 0.6, 9.81]
+    vectors = {"state": list(x), "input": list(r), "parameter": list(p)}
+    vectors[known.source][known.index] += 0.01
+    if variable.source == "state":
+        return vectors["state"][variable.index] - x[variable.index]
+    f = evaluator(program, variable.source, [variable.index])
+    return float((f(0.0, vectors["state"], vectors["input"], vectors["parameter"]) - f(0.0, x, r, p))[0])
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_dependencies_are_what_finite_differences_find(fmi):
+    """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
+    interface, program = described(fmi=fmi)
+    view = fmi2 if fmi == "2" else fmi3
+    number = fmi2.indices(interface) if fmi == "2" else fmi3.references(interface)
+    by_number = {number[variable.name]: variable for variable in interface.variables}
+    structure = view.model_structure(interface)
+    known = {
+        "later": interface.of("state", "input") if fmi == "2" else interface.of("state", "input", "parameter"),
+        "start": interface.of("state", "input", "parameter"),
+    }
+    lists = {"later": (*structure.outputs, *structure.derivatives), "start": structure.initial_unknowns}
+    for when, unknowns in lists.items():
+        for unknown in unknowns:
+            moved = [number[v.name] for v in known[when] if influence(program, by_number[unknown.index], v) != 0.0]
+            assert unknown.dependencies == tuple(sorted(moved)), (when, by_number[unknown.index].name)
+            assert len(unknown.kinds) == len(unknown.dependencies)
+    assert {kind for unknown in structure.initial_unknowns for kind in unknown.kinds} <= {"constant", "dependent"}
+
+
+def test_derivatives_are_in_the_order_of_the_states():
+    interface, _ = described(constrained_point)
+    names = {variable.value_reference: variable for variable in interface.variables}
+    order = [names[unknown.index].derivative_of for unknown in fmi3.model_structure(interface).derivatives]
+    assert order == [variable.name for variable in interface.of("state")]
+    assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
+
+
+def test_a_state_that_is_an_output_depends_on_itself():
+    interface, _ = described()
+    reference = interface.named("first.q").value_reference
+    (unknown,) = (u for u in fmi3.model_structure(interface).outputs if u.index == reference)
+    assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
+
+
+def with_forcing(change):
+    """The double pendulum with another right-hand side; ``change`` gets it and the input's symbol."""
+
+    def changed(definition, equations):
+        torque = equations.r[0]
+        forcing = sm.ImmutableMatrix(change(equations.dynamics.forcing, torque))
+        dynamics = MassMatrixDynamics(equations.dynamics.mass_matrix, forcing)
+        return definition, dataclasses.replace(equations, dynamics=dynamics)
+
+    return changed
+
+
+def test_an_input_that_works_on_one_coordinate_is_a_terminal():
+    interface, _ = described()
+    (terminal,) = interface.terminals
+    assert terminal.name == "tau"
+    assert terminal.members == (
+        TerminalMember("tau", "tau", "inflow"),
+        TerminalMember("phi", "first.q", "signal"),
+        TerminalMember("w", "first.u", "signal"),
+    )
+
+
+def test_an_input_that_takes_power_out_is_an_outflow():
+    change = with_forcing(lambda f, torque: f.subs(torque, -torque))
+    (terminal,) = described(change=change)[0].terminals
+    assert [member.kind for member in terminal.members] == ["outflow", "signal", "signal"]
+
+
+def test_forces_are_told_from_torques():
+    (terminal,) = described(constrained_point)[0].terminals
+    assert [(member.name, member.variable) for member in terminal.members] == [("f", "F"), ("s", "q1"), ("v", "u1")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_forcing(lambda f, torque: f.subs(torque, 2 * torque)),
+        with_forcing(lambda f, torque: f.subs(torque, torque**2)),
+        with_forcing(lambda f, torque: [f[0], f[1] - torque]),
+        with_forcing(lambda f, torque: f.subs(torque, torque * sm.cos(sm.Symbol("q1")))),
+        with_forcing(lambda f, torque: f.subs(torque, 0)),
+        lambda d, e: (dataclasses.replace(d, inputs=(dataclasses.replace(d.inputs[0], unit="N"),)), e),
+    ],
+    ids=["geared", "square", "between two links", "inclined", "none", "no power"],
+)
+def test_what_can_be_mistaken_is_no_terminal(change):
+    assert described(change=change)[0].terminals == ()
+
+
+def broken(**changes):
+    return dataclasses.replace(native_interface("3"), **changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda s: {"types": s.types[:-1]}, "its type 'Solver' is not declared"),
+        (lambda s: {"types": (*s.types, TypeDefinition("q"))}, "has the name of another type or of a variable"),
+        (lambda s: {"types": (*s.types, TypeDefinition("New", "New", "furlong"))}, "'furlong' is not declared"),
+        (
+            lambda s: {"variables": (*s.variables[:-1], dataclasses.replace(s.variables[-1], start=5.0))},
+            "5.0 is no value of Solver",
+        ),
+        (
+            lambda s: {"variables": (dataclasses.replace(s.variables[0], declared_type="Mass"), *s.variables[1:])},
+            "is not that of its type Mass",
+        ),
+        (lambda s: {"terminals": (*s.terminals, *s.terminals)}, "2 terminals have this name"),
+        (
+            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "der(q)"),)),)},
+            "no variable that can be connected",
+        ),
+        (
+            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "q"), TerminalMember("w", "u"))),)},
+            "two members have one name",
+        ),
+    ],
+)
+def test_laws_of_types_and_terminals(make, message):
+    with pytest.raises(InterfaceError) as caught:
+        broken(**make(native_interface("3")))
+    assert message in str(caught.value)
+
+
+def test_units_by_hand_are_sound():
+    assert isinstance(native_interface("2"), FmuInterface)
+    assert pendulum_interface().kinds == ("CoSimulation",)

@@ -1,0 +1,77 @@
+"""Pictures: drawn from the diagram, the same bytes each time, none distorted."""
+
+import struct
+
+import pytest
+from golden.handwritten import native_interface
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from mb2fmu.package.pictures import pictures
+
+SVG = '<svg viewBox="0 0 200 100"><rect width="200" height="100" fill="red"/><text x="9" y="50">θ</text></svg>'
+
+
+def size(png):
+    """Width and height, from the header."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", png[16:24])
+
+
+def test_a_drawing_is_used_as_it_is():
+    files = pictures(native_interface("3"), SVG)
+    icon, drawing = (
+        etree.fromstring(files[path]) for path in ("terminalsAndIcons/icon.svg", "documentation/diagram.svg")
+    )
+    assert drawing.get("viewBox") == icon.get("viewBox") == "0 0 200 100"
+    assert (drawing.get("width"), icon.get("width"), icon.get("height")) == (None, "400", "400")
+    assert size(files["terminalsAndIcons/icon.png"]) == (400, 400)
+    assert size(files["documentation/diagram.png"]) == (1000, 500)
+
+
+def test_a_size_without_a_view_becomes_one():
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="50px" height="20"><circle r="5"/></svg>'
+    icon = etree.fromstring(pictures(native_interface("3"), drawing)["terminalsAndIcons/icon.svg"])
+    assert icon.get("viewBox") == "0 0 50 20"
+
+
+def test_fmi_2_has_its_picture_at_the_top():
+    assert set(pictures(native_interface("2"), SVG)) == {
+        "model.png",
+        "terminalsAndIcons/icon.png",
+        "terminalsAndIcons/icon.svg",
+    }
+
+
+def test_letters_are_drawn_without_the_systems_fonts():
+    blank = SVG.replace("θ", "")
+    with_letter = pictures(native_interface("3"), SVG)["documentation/diagram.png"]
+    assert with_letter != pictures(native_interface("3"), blank)["documentation/diagram.png"]
+
+
+@pytest.mark.parametrize(
+    "diagram",
+    [
+        "",
+        "o---x\n  | <& θ",
+        "<svg",
+        "<p>not <svg> at all</p>",
+        '<!DOCTYPE svg [<!ENTITY e "x">]><svg xmlns="http://www.w3.org/2000/svg">&e;</svg>',
+    ],
+)
+def test_what_is_no_drawing_becomes_a_card(diagram):
+    files = pictures(native_interface("3"), diagram)
+    card = etree.fromstring(files["documentation/diagram.svg"])
+    words = card.xpath("//*[local-name()='text']/text()")
+    assert words[0] == "Pendulum"
+    expected = [line for line in diagram.strip("\n").splitlines() if line] or ["a driven pendulum"]
+    assert words[1:] == expected
+    assert size(files["terminalsAndIcons/icon.png"]) == (400, 400)
+
+
+@settings(max_examples=20)
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30))
+def test_any_text_gives_a_picture_and_the_same_each_time(text):
+    interface = native_interface("2")
+    assert pictures(interface, text) == pictures(interface, text)

@@ -1,0 +1,80 @@
+"""The reference trajectory in the unit, as fmi-ls-ref 1.0.0-alpha.1 wants it."""
+
+import csv
+import io
+
+import pytest
+from golden.handwritten import native_interface
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from mb2fmu.errors import PackageError
+from mb2fmu.package import Table, reference_files
+
+FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+MANIFEST = "{http://fmi-standard.org/fmi-ls-manifest}"
+TABLE = Table(["q"], [0.0, 0.1], [[0.5], [0.4]])
+
+
+def test_the_manifest_lists_what_there_is():
+    stimuli = Table(["tau"], [0.0], [[1.0]])
+    files = reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
+    assert set(files) == {
+        f"{FOLDER}/{name}" for name in ("fmi-ls-manifest.xml", "reference.csv", "experiments.xml", "stimuli.csv")
+    }
+    root = etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])
+    assert root.tag == "fmiReferences"
+    assert root.get(f"{MANIFEST}fmi-ls-name") == "org.fmi-standard.fmi-ls-ref"
+    assert root.get(f"{MANIFEST}fmi-ls-version") == "1.0.0-alpha.1"
+    assert root.get(f"{MANIFEST}fmi-ls-description")
+    related = {item.get("role"): (item.get("type"), item.get("source")) for item in root}
+    assert related == {
+        "result": ("text/csv", "reference.csv"),
+        "report": ("text/html", "../../documentation/index.html"),
+        "experiment/validation": ("text/xml", "experiments.xml"),
+    }
+    assert "an independent way" in root[0].get("description")
+
+
+def test_the_experiment_is_the_default_one():
+    interface = native_interface("2")
+    stimuli = Table(["tau"], [0.0], [[1.0]])
+    files = reference_files(interface, TABLE, stimuli=stimuli, origin="x")
+    (experiment,) = etree.fromstring(files[f"{FOLDER}/experiments.xml"])
+    run = interface.experiment
+    found = [float(experiment.get(key)) for key in ("startTime", "stopTime", "stepSize", "tolerance")]
+    assert found == [run.start, run.stop, run.step, run.tolerance]
+    assert [(item.tag, item.get("source")) for item in experiment] == [
+        ("Stimuli", "stimuli.csv"),
+        ("References", "reference.csv"),
+    ]
+
+
+def test_without_stimuli_and_report_none_are_named():
+    files = reference_files(native_interface("3"), TABLE, origin="x", report=False)
+    assert f"{FOLDER}/stimuli.csv" not in set(files)
+    roles = [item.get("role") for item in etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])]
+    assert roles == ["result", "experiment/validation"]
+    assert [item.tag for item in etree.fromstring(files[f"{FOLDER}/experiments.xml"])[0]] == ["References"]
+
+
+@given(
+    st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2), min_size=1, max_size=5)
+)
+def test_numbers_and_names_read_back(rows):
+    table = Table(["a[1,2]", "'x \"y\"'"], [float(i) / 3.0 for i in range(len(rows))], rows)
+    head, *lines = csv.reader(io.StringIO(table.csv().decode()))
+    assert head == ["time", *table.names]
+    assert [[float(value).hex() for value in line] for line in lines] == [
+        [value.hex() for value in (time, *row)] for time, row in zip(table.time, rows, strict=True)
+    ]
+
+
+def test_a_table_of_another_unit_is_refused():
+    with pytest.raises(PackageError) as caught:
+        reference_files(
+            native_interface("3"), Table(["nobody"], [0.0], [[0.0]]), stimuli=Table(["q"], [0.0], [[0.0]]), origin="x"
+        )
+    assert "nobody: is no variable" in str(caught.value)
+    assert "q: is no input" in str(caught.value)
