@@ -119,12 +119,19 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
     return MB2FMU_OK;
 }
 
-/* Calculated parameters are found out here, so that a start that makes no sense does not get further. */
+/* Calculated parameters are found out here, so that parameters that make no sense get no further. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;
+    int i;
     if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK) {
         return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
+    }
+    for (i = 0; i < MB2FMU_N_CALCULATED; ++i) {
+        if (!isfinite(instance->w[i])) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "with these parameters %s is %g, not a finite number",
+                               mb2fmu_name_of(MB2FMU_SOURCE_CALCULATED, i), instance->w[i]);
+        }
     }
     mb2fmu_clock_start(&now->clock, now->start);
     mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, MB2FMU_DEFAULT_INTERNAL_STEP);

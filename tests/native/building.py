@@ -1,0 +1,70 @@
+"""Compiles the oscillator, a unit whose model is written by hand, in the ways the tests need."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import fmpy
+
+HERE = Path(__file__).parent
+RUNTIME = Path(__file__).parents[2] / "mb2fmu/emit/c/runtime"
+HEADERS = Path(fmpy.__file__).parent / "c-code"
+TOKEN = "0b5b1a56-6b0e-5d5c-8e52-6ad1d0c7a001"
+"""Of the oscillator."""
+
+STRICT = (
+    "-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "
+    "-ffp-contract=off -fPIC -fvisibility=hidden"
+).split()
+
+
+def compilers() -> dict[str, list[str]]:
+    """The compilers of this machine, by name."""
+    found = {"zig": [sys.executable, "-m", "ziglang", "cc"]}
+    if shutil.which("gcc"):
+        found["gcc"] = ["gcc"]
+    return found
+
+
+@functools.cache
+def scratch() -> Path:
+    """A folder for this run's binaries."""
+    return Path(tempfile.mkdtemp(prefix="mb2fmu-native-"))
+
+
+@functools.cache
+def build(fmi: int, *flags: str, compiler: str | None = None, driver: str | None = None) -> Path:
+    """The oscillator as a shared library, or with a driver (a C file beside this one) as a program.
+
+    Warnings are errors; what the compiler says is in the exception.
+    """
+    command = compilers()[compiler or ("gcc" if "gcc" in compilers() else "zig")]
+    target = scratch() / f"oscillator{len(list(scratch().iterdir()))}{'' if driver else '.so'}"
+    kind = [str(HERE / driver), "-lpthread", "-ldl"] if driver else ["-shared", "-Wl,-Bsymbolic"]
+    subprocess.run(
+        [
+            *command,
+            *STRICT,
+            "-O1",
+            f"-DMB2FMU_FMI={fmi}",
+            *flags,
+            f"-I{HERE / 'oscillator'}",
+            f"-I{RUNTIME}",
+            f"-isystem{HEADERS}",
+            str(HERE / "oscillator/unit.c"),
+            *kind,
+            "-lm",
+            "-o",
+            str(target),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return target

@@ -1,0 +1,312 @@
+"""Communication steps: exact, transactional, in time; inputs along lines, output derivatives, intermediate updates."""
+
+import math
+
+import numpy as np
+import pytest
+from native.fmi import CS, DISCARD, ERROR, ME, OK, bits
+from scipy.integrate import solve_ivp
+
+
+def solution(times, force=lambda _t: 0.0, mass=2.0, stiffness=8.0, damping=0.5):
+    """x and v at times, far more exact than what is tested."""
+
+    def rhs(t, y):
+        return [y[1], (force(t) - stiffness * y[0] - damping * y[1] + 1.0 / (1.0 + t * t)) / mass]
+
+    found = solve_ivp(rhs, (0.0, times[-1]), [1.0, 0.0], method="DOP853", t_eval=times, rtol=1e-13, atol=1e-14)
+    return found.y.T
+
+
+@pytest.mark.parametrize(("solver", "tolerance"), [(1, 1e-6), (2, 1e-5), (3, 0.05), (4, 1e-6)])
+def test_every_solver_moves_the_oscillator(fresh, solver, tolerance):
+    unit = fresh(CS)
+    assert unit.set_choice("solver", solver) == OK
+    unit.start(tolerance=1e-8)
+    steps, size = 40, 0.05
+    for step in range(steps):
+        assert unit.step(step * size, size) == OK
+    assert unit.get("x", "v")[1] == pytest.approx(solution([steps * size])[0], abs=tolerance)
+
+
+def test_steps_that_begin_or_end_elsewhere_are_refused(fresh):
+    for point, size, reason in (
+        (0.0, 0.0, "must be positive"),
+        (0.0, -0.1, "must be positive"),
+        (0.0, math.nan, "is not finite"),
+        (0.0, math.inf, "is not finite"),
+        (math.nan, 0.1, "is not finite"),
+        (0.5, 0.1, "begins at 0.5 s, but the unit is at 0 s"),
+        (0.0, 1.5, "past the stop time 1 s"),
+    ):
+        unit = fresh(CS).start(stop=1.0)
+        before = unit.get("x", "v", "time")
+        assert unit.step(point, size) == ERROR
+        assert reason in unit.log[-1].text
+        assert unit.get("x", "v", "time") == before
+
+
+def test_the_stop_time_is_reached_in_spite_of_round_off(fresh):
+    unit = fresh(CS).start(stop=1.0)
+    time = 0.0
+    for _ in range(10):
+        assert unit.step(time, 0.1) == OK
+        time += 0.1
+    assert time != 1.0
+    assert unit.value("time") == 1.0
+    assert unit.step(time, 0.1) == ERROR
+
+
+def test_time_is_the_exact_sum_of_the_steps(fresh):
+    unit = fresh(CS)
+    assert unit.set_choice("solver", 3) == OK
+    unit.start()
+    time = 0.0
+    for _ in range(20_000):
+        assert unit.step(time, 0.1) == OK
+        time += 0.1
+    assert unit.value("time") == 2000.0 != time
+
+
+def test_a_step_that_cannot_be_made_changes_nothing_and_a_smaller_one_follows(fresh):
+    unit, twin = fresh(CS).start(force=50.0), fresh(CS).start(force=50.0)
+    assert unit.step(0.0, 0.25) == twin.step(0.0, 0.25) == OK
+    before = unit.get("x", "v", "time", "load", "force")
+    assert unit.step(0.25, 10.0) == DISCARD
+    assert unit.log[-1].status == DISCARD
+    assert unit.log[-1].category == "logStatusDiscard"
+    assert "the wall is singular" in unit.log[-1].text
+    assert unit.get("x", "v", "time", "load", "force") == before
+    assert unit.step(0.25, 0.25) == twin.step(0.25, 0.25) == OK
+    assert bits(unit.get("x", "v", "time")[1]) == bits(twin.get("x", "v", "time")[1])
+
+
+def test_fmi2_tells_the_last_successful_time(fresh):
+    import ctypes as c
+
+    if fresh.fmi == 3:
+        unit = fresh(CS).start(force=50.0)
+        assert unit.step3(0.0, 0.25) == (OK, False, False, False, 0.25)
+        assert unit.step3(0.25, 10.0) == (DISCARD, False, False, False, 0.25)
+        return
+    unit = fresh(CS).start(force=50.0)
+    last, status, ended = c.c_double(9.0), c.c_int(9), c.c_int(9)
+    assert unit.step(0.0, 0.25) == OK
+    assert unit.step(0.25, 10.0) == DISCARD
+    assert unit.call("GetRealStatus", 2, c.byref(last)) == OK
+    assert unit.call("GetStatus", 0, c.byref(status)) == OK
+    assert unit.call("GetBooleanStatus", 3, c.byref(ended)) == OK
+    assert (last.value, status.value, ended.value) == (0.25, DISCARD, 0)
+    assert unit.call("GetRealStatus", 0, c.byref(last)) == DISCARD
+    assert unit.call("GetStringStatus", 1, c.byref(c.c_char_p())) == DISCARD
+    assert unit.call("GetIntegerStatus", 0, c.byref(c.c_int())) == DISCARD
+
+
+def test_inputs_along_lines(fresh):
+    if fresh.fmi == 3:
+        return
+    unit = fresh(CS).start()
+    slope, size = 3.0, 0.5
+    assert unit.set_slope("force", slope) == OK
+    for step in range(6):
+        assert unit.step(step * size, size) == OK
+        assert unit.value("force") == slope * (step + 1) * size
+    assert unit.get("x", "v")[1] == pytest.approx(solution([3.0], lambda t: slope * t)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "value", "order"), [("x", 1.0, 1), ("force", 1.0, 2), ("force", 1.0, 0),
+                                                      ("force", math.nan, 1), (99, 1.0, 1)])  # fmt: skip
+def test_input_derivatives_that_are_none(fresh, name, value, order):
+    if fresh.fmi == 2:
+        assert fresh(CS).start().set_slope(name, value, order) == ERROR
+
+
+@pytest.mark.parametrize("name", ["x", "tip", "loss", "load"])
+def test_output_derivatives_are_the_slopes_of_the_outputs(fresh, name):
+    slope, h = (2.0 if fresh.fmi == 2 else 0.0), 1e-4
+    values = []
+    for size in (1.0 - h, 1.0, 1.0 + h):
+        unit = fresh(CS).start(tolerance=1e-12, force=0.5)
+        if slope:
+            assert unit.set_slope("force", slope) == OK
+        assert unit.step(0.0, size) == OK
+        values.append(unit.value(name))
+        if size == 1.0:
+            status, found = unit.slopes(name)
+            assert status == OK
+    assert found[0] == pytest.approx((values[2] - values[0]) / (2.0 * h), rel=1e-5, abs=1e-6)
+
+
+def test_output_derivatives_of_other_orders_and_variables(fresh):
+    assert fresh(CS).start().slopes("x", order=2)[0] == ERROR
+    assert fresh(CS).start().slopes("x", order=0)[0] == ERROR
+    assert fresh(CS).start().slopes("v")[0] == ERROR
+    unit = fresh(CS)
+    assert unit.enter() == OK
+    assert unit.slopes("x")[0] == ERROR  # not in Initialization Mode
+
+
+def test_tunable_parameters_between_steps(fresh):
+    unit = fresh(CS).start()
+    assert unit.step(0.0, 0.5) == OK
+    assert unit.set("mass", 4.0) == OK
+    assert unit.value("omega") == math.sqrt(2.0)
+    x, v = unit.get("x", "v")[1]
+    assert unit.step(0.5, 0.5) == OK
+
+    def rhs(t, y):
+        return [y[1], (-8.0 * y[0] - 0.5 * y[1] + 1.0 / (1.0 + t * t)) / 4.0]
+
+    found = solve_ivp(rhs, (0.5, 1.0), [x, v], method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    assert unit.get("x", "v")[1] == pytest.approx(found, abs=1e-6)
+
+
+def test_states_and_fixed_parameters_stay_between_steps(fresh):
+    for name in ("x", "damping"):
+        assert fresh(CS).start().set(name, 1.0) == ERROR
+
+
+class Watcher:
+    """An importer that takes part in internal steps."""
+
+    def __init__(self, act):
+        self.act = act
+        self.times = []
+        self.unit = None
+
+    def __call__(self, _environment, time, may_set, may_get, finished, may_return, wanted, wanted_time):
+        assert may_set
+        assert may_get
+        assert finished
+        self.times.append(time)
+        self.act(self, time, may_return, wanted, wanted_time)
+
+
+def watched(fresh, act, **arguments):
+    watcher = Watcher(act)
+    watcher.unit = fresh(CS, update=watcher, **arguments)
+    return watcher, watcher.unit
+
+
+def test_intermediate_updates_come_in_order_and_show_the_motion(fresh):
+    if fresh.fmi == 2:
+        return
+    seen = []
+
+    def act(watcher, *_):
+        seen.append(watcher.unit.get("x", "tip")[1])
+
+    watcher, unit = watched(fresh, act, required=["x", "tip"])
+    unit.start()
+    for step in range(4):
+        assert unit.step3(step * 0.5, 0.5)[0] == OK
+    assert watcher.times == sorted(watcher.times)
+    assert watcher.times[-1] == 2.0
+    wanted = solution(watcher.times)[:, 0]
+    assert np.abs(np.array(seen)[:, 0] - wanted).max() < 1e-6
+    assert np.array(seen)[:, 1] == pytest.approx(wanted**2 + watcher.times, abs=1e-5)
+
+
+def test_inputs_set_in_intermediate_updates_act_from_there_on(fresh):
+    if fresh.fmi == 2:
+        return
+
+    def act(watcher, time, *_):
+        assert watcher.unit.get("x")[0] == OK
+        assert watcher.unit.set("force", 3.0 * time) == OK
+
+    watcher, unit = watched(fresh, act, required=["x", "force"])
+    assert unit.set_choice("solver", 2) == OK
+    unit.start()
+    pieces = 200
+    for step in range(pieces):
+        assert unit.step3(step / pieces, 1.0 / pieces)[0] == OK
+    assert unit.value("force") == 3.0
+    assert unit.value("x") == pytest.approx(solution([1.0], lambda t: 3.0 * t)[0][0], abs=0.01)
+
+
+@pytest.mark.parametrize("wish", [0.2, -1.0])
+def test_early_return(fresh, wish):
+    if fresh.fmi == 2:
+        return
+
+    def act(_watcher, _time, may_return, wanted, wanted_time):
+        assert may_return
+        wanted[0] = True
+        wanted_time[0] = wish
+
+    watcher, unit = watched(fresh, act, early_return=True)
+    unit.start()
+    status, event, terminate, early, last = unit.step3(0.0, 5.0)
+    assert (status, event, terminate, early) == (OK, False, False, True)
+    assert last == unit.value("time") == watcher.times[-1]
+    assert last == (pytest.approx(max(wish, watcher.times[0]), abs=1e-15))
+    assert unit.value("x") == pytest.approx(solution([last])[0][0], abs=1e-6)
+    assert unit.step3(last, 0.01)[0] == OK
+
+
+def test_who_did_not_allow_early_return_gets_none(fresh):
+    if fresh.fmi == 2:
+        return
+
+    def act(_watcher, _time, may_return, wanted, wanted_time):
+        assert not may_return
+        wanted[0] = True
+        wanted_time[0] = 0.0
+
+    _, unit = watched(fresh, act)
+    unit.start()
+    assert unit.step3(0.0, 0.5) == (OK, False, False, False, 0.5)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda watcher, *_: watcher.unit.set("mass", 1.0),
+        lambda watcher, *_: watcher.unit.get("loss"),
+        lambda watcher, *_: (watcher.unit.set("force", 1.0), watcher.unit.get("x")),
+        lambda watcher, *_: watcher.unit.set("force", math.nan),
+        lambda watcher, *_: watcher.unit.call("Reset"),
+        lambda watcher, *_: watcher.unit.step3(0.0, 0.1),
+        lambda watcher, *_: watcher.unit.call("Terminate"),
+        lambda watcher, *_: watcher.unit.free(),
+    ],
+    ids=["parameter", "not required", "get after set", "nan", "reset", "step", "terminate", "free"],
+)
+def test_what_is_not_allowed_in_intermediate_updates(fresh, act):
+    if fresh.fmi == 2:
+        return
+    _, unit = watched(fresh, act, required=["x", "force"])
+    unit.start()
+    assert unit.step3(0.0, 0.5)[0] == ERROR
+    assert unit.get("x", "time") == (OK, [1.0, 0.0])
+    assert unit.call("Reset") == OK
+
+
+def test_a_failed_step_takes_back_inputs_of_intermediate_updates(fresh):
+    if fresh.fmi == 2:
+        return
+    _, unit = watched(fresh, lambda watcher, *_: watcher.unit.set("force", 50.0), required=["force"])
+    unit.start()
+    assert unit.step3(0.0, 10.0)[0] == DISCARD
+    assert unit.get("force", "x", "time") == (OK, [0.0, 1.0, 0.0])
+
+
+def test_requests_that_the_unit_cannot_serve(library):
+    from native.fmi import Unit
+
+    if library[1] == 2:
+        return
+    for arguments, reason in (
+        ({"event_mode": True}, "hasEventMode is false"),
+        ({"required": ["mass"]}, "neither an input nor an output"),
+        ({"required": [99]}, "neither an input nor an output"),
+    ):
+        unit = Unit(library[0], 3, CS).instantiate(**arguments)
+        assert not unit.handle
+        assert reason in unit.log[-1].text
+    assert not library[0].fmi3InstantiateScheduledExecution(*[None] * 10)
+
+
+def test_model_exchange_makes_no_steps(fresh):
+    assert fresh(ME).start().step(0.0, 0.1) == ERROR

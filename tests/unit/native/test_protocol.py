@@ -1,0 +1,206 @@
+"""Random sequences of calls against the standards' state machines: legal calls succeed, illegal ones are refused.
+
+An illegal call never crashes, is answered with Error and a message, and leads into the state that only resetting,
+freeing, or setting a state saved before leaves.
+"""
+
+import ctypes as c
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native.fmi import CS, DISCARD, ERROR, ME, OK, EventInfo, Unit, doubles, references
+from native.machine import Machine
+
+ONE = c.c_size_t(1)
+
+
+class Importer:
+    """Makes calls whose arguments are in order, and knows what must come of them."""
+
+    def __init__(self, library, fmi, kind):
+        self.unit = Unit(library, fmi, kind).instantiate()
+        self.machine = Machine(fmi, kind)
+        self.time = 0.0
+        self.saved = None  # (state pointer, machine state, experiment, time)
+        self.bytes = None
+
+    def close(self):
+        if self.saved:
+            assert self.unit.free_state(self.saved[0]) == (OK)
+        self.unit.free()
+
+    # Arguments of calls that need some.
+
+    def arguments(self, function):
+        fmi3 = self.unit.fmi == 3
+        flag = c.c_bool(False) if fmi3 else c.c_int(0)
+        one = (ONE,) if fmi3 else ()
+        x, force = references(["x"]), references(["force"])
+        room = doubles([0.0, 0.0])
+        answers = [c.byref(c.c_bool() if fmi3 else c.c_int()) for _ in range(5)]
+        made = {
+            "SetDebugLogging": (c.c_bool(True) if fmi3 else 1, c.c_size_t(0), None),
+            "SetupExperiment": (0, c.c_double(), c.c_double(0.0), 0, c.c_double()),
+            "GetReal": (x, ONE, room),
+            "GetFloat64": (x, ONE, room, ONE),
+            "SetReal": (force, ONE, doubles([0.5])),
+            "SetFloat64": (force, ONE, doubles([0.5]), ONE),
+            "SetTime": (c.c_double(self.time),),
+            "SetContinuousStates": (doubles([0.5, 0.25]), c.c_size_t(2)),
+            "GetEventIndicators": (None, c.c_size_t(0)),
+            "CompletedIntegratorStep": (flag, *answers[:2]),
+            "NewDiscreteStates": (c.byref(EventInfo()),),
+            "UpdateDiscreteStates": (*answers, c.byref(c.c_double())),
+            "DoStep": (c.c_double(self.time), c.c_double(0.125), flag),
+            "SetRealInputDerivatives": (force, ONE, (c.c_int * 1)(1), doubles([0.5])),
+            "GetRealOutputDerivatives": (x, ONE, (c.c_int * 1)(1), room),
+            "GetOutputDerivatives": (x, ONE, (c.c_int * 1)(1), room, ONE),
+            "GetStatus": (0, c.byref(c.c_int())),
+            "GetRealStatus": (2, c.byref(c.c_double())),
+            "GetBooleanStatus": (3, c.byref(c.c_int())),
+            "GetIntegerStatus": (0, c.byref(c.c_int())),
+            "GetStringStatus": (1, c.byref(c.c_char_p())),
+            "GetNumberOfEventIndicators": (c.byref(c.c_size_t()),),
+            "GetNumberOfContinuousStates": (c.byref(c.c_size_t()),),
+        }
+        if function == "DoStep" and fmi3:
+            return (*made["DoStep"], *answers[:3], c.byref(c.c_double()))
+        if function == "EnterInitializationMode" and fmi3:
+            return (flag, c.c_double(), c.c_double(0.0), flag, c.c_double())
+        if function.startswith(("Get", "Set")) and function.endswith(("Integer", "Boolean", "String")):
+            return (None, c.c_size_t(0), None, *([c.c_size_t(0)] if fmi3 else []))
+        if function.endswith(("Int64", "UInt8")):
+            return (None, c.c_size_t(0), None, c.c_size_t(0))
+        if function == "GetBinary":
+            return (None, c.c_size_t(0), None, None, c.c_size_t(0))
+        if function.endswith("Derivative"):
+            seeds = (doubles([1.0]), ONE, room, ONE) if fmi3 else (doubles([1.0]), room)
+            return (references(["load"]), ONE, force, ONE, *seeds)
+        if function.endswith(("ContinuousStates", "Derivatives")) and function not in made:
+            return (room, c.c_size_t(2))
+        return (*made.get(function, ()), *(() if function in made else one[:0]))
+
+    def call(self, function):
+        """Calls it and checks the answer."""
+        legal = self.machine.legal(function)
+        if "FMU" in function:
+            status = self.state_call(function)
+        else:
+            before = len(self.unit.log)
+            status = self.unit.call(function, *self.arguments(function))
+            if status != OK:
+                assert len(self.unit.log) > before or function == "SetDebugLogging"
+                assert self.unit.log[-1].status == status
+                assert function in self.unit.log[-1].text
+        if not legal:
+            assert status == ERROR, (function, self.machine)
+            self.machine.fail()
+            return
+        wanted = DISCARD if function in {"GetIntegerStatus", "GetStringStatus"} else OK
+        assert status == wanted, (function, self.machine, self.unit.log)
+        if function in {"SetupExperiment", "Reset", "EnterInitializationMode"}:
+            self.time = 0.0
+        if function == "DoStep":
+            self.time += 0.125
+        self.machine.succeed(function)
+
+    def state_call(self, function):
+        if function.startswith("Get"):
+            place = self.saved[0] if self.saved else c.c_void_p()
+            status = self.unit.call(function, c.byref(place))
+            self.saved = (place, self.machine.state, self.machine.experiment, self.time)
+            return status
+        if function.startswith("Set"):
+            if not self.saved:
+                self.machine.fail()
+                assert self.unit.set_state(None) == ERROR
+                self.machine.state = "Reset first"
+                self.call_reset()
+                return OK
+            status = self.unit.set_state(self.saved[0])
+            _, self.machine.state, self.machine.experiment, self.time = self.saved
+            return status
+        if function.startswith("Serialize"):
+            self.bytes = self.unit.saved()
+            return OK
+        status, state = self.unit.deserialize(self.bytes or self.unit.saved())
+        assert self.unit.free_state(state) == OK
+        return status
+
+    def call_reset(self):
+        assert self.unit.call("Reset") == OK
+        self.machine.succeed("Reset")
+        self.machine.state = "I"
+        self.time = 0.0
+
+
+@settings(max_examples=150)
+@given(data=st.data(), kind=st.sampled_from([ME, CS]), bold=st.floats(0.0, 0.3))
+def test_random_sequences_of_calls(library, data, kind, bold):
+    importer = Importer(library[0], library[1], kind)
+    try:
+        rows = sorted(importer.machine.table)
+        for _ in range(data.draw(st.integers(1, 40), label="calls")):
+            legal = [row for row in rows if importer.machine.legal(row)]
+            moves = [row for row in legal if row in {*"EnterInitializationMode ExitInitializationMode DoStep".split(),
+                                                     "SetupExperiment", "EnterContinuousTimeMode"}]  # fmt: skip
+            dice = data.draw(st.floats(0.0, 1.0), label="dice")
+            choice = rows if dice < bold else (moves or legal) if dice > 0.6 else legal
+            importer.call(data.draw(st.sampled_from(choice), label="function"))
+    finally:
+        importer.close()
+
+
+REACH = {
+    "I": [],
+    "N": ["SetupExperiment", "EnterInitializationMode"],
+    "E": ["SetupExperiment", "EnterInitializationMode", "ExitInitializationMode"],
+    "C": ["SetupExperiment", "EnterInitializationMode", "ExitInitializationMode", "EnterContinuousTimeMode"],
+    "T": ["SetupExperiment", "EnterInitializationMode", "ExitInitializationMode", "Terminate"],
+    "X": ["ExitInitializationMode"],
+}
+REACH["S"] = REACH["E"]
+
+
+@pytest.mark.parametrize("state", "INECSTX")
+def test_every_function_in_every_state(library, kind, state):
+    if (state, kind) in {("E", CS), ("C", CS), ("S", ME)}:
+        return  # there is no such state
+    for function in Machine(library[1], kind).table:
+        importer = Importer(library[0], library[1], kind)
+        for step in REACH[state]:
+            if step in importer.machine.table:
+                importer.call(step)
+        assert importer.machine.state == state
+        importer.call(function)
+        importer.close()
+
+
+def test_every_function_after_a_step_that_could_not_be_made(library):
+    fmi = library[1]
+    for function in Machine(fmi, CS).table:
+        importer = Importer(library[0], fmi, CS)
+        importer.unit.start(force=50.0)
+        assert importer.unit.step(0.0, 10.0) == DISCARD
+        importer.machine.state = "F" if fmi == 2 else "S"
+        importer.machine.experiment = True
+        importer.call(function)
+        importer.close()
+
+
+def test_pointers_that_are_no_instances(library):
+    fmi = library[1]
+    freed = Unit(library[0], fmi, CS).instantiate()
+    freed.free()
+    freed.free()
+    importer = Importer(library[0], fmi, CS)
+    wrong = [None, c.c_void_p(8), c.c_void_p(2**64 - 8), freed.handle, c.c_void_p(freed.handle.value + 1)]
+    for handle in wrong:
+        for function in Machine(fmi, CS).table:
+            unit = Unit(library[0], fmi, CS, handle)
+            arguments = importer.arguments(function) if "FMU" not in function else (None, None)
+            assert unit.call(function, *arguments) == ERROR
+        Unit(library[0], fmi, CS, handle).free()
+    assert importer.unit.call("Reset") == OK
+    importer.close()
