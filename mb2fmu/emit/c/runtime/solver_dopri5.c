@@ -17,37 +17,47 @@
  */
 #include "solver.h"
 
-/* Stages 2 to 5 of one component; the compiler folds the quotients. */
-static double mb2fmu_dopri5_early(int stage, const mb2fmu_work *work, int i)
+/* The argument of stages 2 to 7, counted from 0: the last one is the result. */
+static void mb2fmu_dopri5_point(mb2fmu_work *work, int stage, double h)
 {
-    const double k1 = work->k[0][i];
-    const double k2 = work->k[1][i];
-    if (stage == 1) {
-        return k1 * (1.0 / 5.0);
+    const double *const x = work->x;
+    const double *const k1 = work->k[0], *const k2 = work->k[1], *const k3 = work->k[2];
+    const double *const k4 = work->k[3], *const k5 = work->k[4], *const k6 = work->k[5];
+    switch (stage) {
+    case 1:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->point[i] = x[i] + h * (k1[i] * (1.0 / 5.0));
+        }
+        break;
+    case 2:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->point[i] = x[i] + h * (k1[i] * (3.0 / 40.0) + k2[i] * (9.0 / 40.0));
+        }
+        break;
+    case 3:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->point[i] = x[i] + h * (k1[i] * (44.0 / 45.0) - k2[i] * (56.0 / 15.0) + k3[i] * (32.0 / 9.0));
+        }
+        break;
+    case 4:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->point[i] = x[i] + h * (k1[i] * (19372.0 / 6561.0) - k2[i] * (25360.0 / 2187.0) +
+                                         k3[i] * (64448.0 / 6561.0) - k4[i] * (212.0 / 729.0));
+        }
+        break;
+    case 5:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->point[i] = x[i] + h * (k1[i] * (9017.0 / 3168.0) - k2[i] * (355.0 / 33.0) +
+                                         k3[i] * (46732.0 / 5247.0) + k4[i] * (49.0 / 176.0) -
+                                         k5[i] * (5103.0 / 18656.0));
+        }
+        break;
+    default:
+        for (int i = 0; i < MB2FMU_N_STATES; i++) {
+            work->next[i] = x[i] + h * (k1[i] * (35.0 / 384.0) + k3[i] * (500.0 / 1113.0) + k4[i] * (125.0 / 192.0) -
+                                        k5[i] * (2187.0 / 6784.0) + k6[i] * (11.0 / 84.0));
+        }
     }
-    if (stage == 2) {
-        return k1 * (3.0 / 40.0) + k2 * (9.0 / 40.0);
-    }
-    if (stage == 3) {
-        return k1 * (44.0 / 45.0) - k2 * (56.0 / 15.0) + work->k[2][i] * (32.0 / 9.0);
-    }
-    return k1 * (19372.0 / 6561.0) - k2 * (25360.0 / 2187.0) + work->k[2][i] * (64448.0 / 6561.0) -
-           work->k[3][i] * (212.0 / 729.0);
-}
-
-/* Stages 6 and 7 of one component: both at the end of the step. */
-static double mb2fmu_dopri5_late(int stage, const mb2fmu_work *work, int i)
-{
-    const double k1 = work->k[0][i];
-    const double k3 = work->k[2][i];
-    const double k4 = work->k[3][i];
-    const double k5 = work->k[4][i];
-    if (stage == 5) {
-        return k1 * (9017.0 / 3168.0) - work->k[1][i] * (355.0 / 33.0) + k3 * (46732.0 / 5247.0) + k4 * (49.0 / 176.0) -
-               k5 * (5103.0 / 18656.0);
-    }
-    return k1 * (35.0 / 384.0) + k3 * (500.0 / 1113.0) + k4 * (125.0 / 192.0) - k5 * (2187.0 / 6784.0) +
-           work->k[5][i] * (11.0 / 84.0);
 }
 
 /* The result of order 5 minus that of order 4, one component, per h. */
@@ -66,11 +76,8 @@ static enum mb2fmu_outcome mb2fmu_dopri5_step(mb2fmu_integrator *integrator, mb2
         work->k[0][i] = integrator->memory.slope[i];
     }
     for (int stage = 1; stage < MB2FMU_MAX_STAGES; stage++) {
-        double *const point = stage == MB2FMU_MAX_STAGES - 1 ? work->next : work->point;
-        for (int i = 0; i < MB2FMU_N_STATES; i++) {
-            point[i] = work->x[i] +
-                       h * (stage < 5 ? mb2fmu_dopri5_early(stage, work, i) : mb2fmu_dopri5_late(stage, work, i));
-        }
+        const double *const point = stage == MB2FMU_MAX_STAGES - 1 ? work->next : work->point;
+        mb2fmu_dopri5_point(work, stage, h);
         const enum mb2fmu_outcome outcome =
             mb2fmu_solver_evaluate(integrator, problem, t + nodes[stage] * h, point, work->k[stage]);
         if (outcome != MB2FMU_STEP_OK) {
