@@ -27,7 +27,7 @@ def reach(unit, mode):
         ("instantiated", HELD),
         ("initialization", HELD),
         ("event", INPUTS | TUNABLE | STATES),
-        ("continuous", INPUTS | STATES),
+        ("continuous", INPUTS | TUNABLE | STATES),
         ("step", INPUTS | TUNABLE),
     ],
 )

@@ -164,8 +164,8 @@ static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsi
 }
 
 /* Who may be set when: FMI 2.0.5 sections 3.2.3 (conditions 1, 3, 4, 5) and 4.2.4 (1, 3, 6), FMI 3.0.2 sections 2.3.2,
- * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. States may also be set in Event Mode, which the standards leave to Continuous-Time
- * Mode: casadi evaluates units there. */
+ * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. Two liberties beyond them, for importers that evaluate units point by point instead
+ * of simulating them: states may also be set in Event Mode, tunable parameters in Continuous-Time Mode (casadi). */
 static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
 {
     const int input = variable->source == MB2FMU_SOURCE_INPUT;
@@ -180,9 +180,8 @@ static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, 
     case MB2FMU_INITIALIZATION:
         return held && (variable->initial == MB2FMU_INITIAL_EXACT || input);
     case MB2FMU_EVENT:
-        return input || tunable || state;
     case MB2FMU_CONTINUOUS:
-        return input || state;
+        return input || tunable || state;
     case MB2FMU_STEP:
     case MB2FMU_STEP_FAILED:
         return input || tunable;

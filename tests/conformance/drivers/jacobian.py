@@ -1,0 +1,45 @@
+"""A unit in casadi: its Jacobian (declared sparsity, directional derivatives) against differences. Arguments: unit."""
+
+import sys
+import tempfile
+import zipfile
+
+import casadi
+import numpy as np
+
+folder = tempfile.mkdtemp()
+zipfile.ZipFile(sys.argv[1]).extractall(folder)
+dae = casadi.DaeBuilder("unit", folder)
+f = dae.create("f", ["t", "x", "u", "p"], ["ode"])
+names = [f"jac:ode:{name}" for name in ("x", "u", "p")]
+J = f.factory("J", ["t", "x", "u", "p"], names)
+rng = np.random.default_rng(1)
+
+
+def start(kind):
+    return np.array(dae.start(list(getattr(dae, kind)())), dtype=float).reshape(-1)
+
+
+for _ in range(3):
+    t = 0.3
+    x = start("x") + 0.3 * rng.uniform(0.2, 1, len(dae.x()))
+    u = start("u") + 0.3 * rng.uniform(0.2, 1, len(dae.u()))
+    p = start("p") * (1 + 0.1 * rng.uniform(0.2, 1, len(dae.p())))
+    point = [t, x, u, p]
+    for number, exact in enumerate(J(*point), start=1):
+        dense = np.array(casadi.DM(exact))
+        for column in range(dense.shape[1]):
+            slopes = []
+            for h in (2e-4, 1e-4):
+                ends = []
+                for sign in (1, -1):
+                    moved = [np.array(part, dtype=float) for part in point]
+                    step = h * max(abs(moved[number][column]), 0.1)
+                    moved[number][column] += sign * step
+                    ends.append(np.array(f(*moved)).reshape(-1))
+                slopes.append((ends[0] - ends[1]) / (2 * step))
+            found = (4 * slopes[1] - slopes[0]) / 3
+            trust = np.abs(slopes[1] - slopes[0]) + 1e-6 * np.max(np.abs(slopes[1])) + 1e-9
+            worst = np.abs(found - dense[:, column]) / trust
+            assert np.all(worst <= 1), (names[number - 1], column, found, dense[:, column])
+sys.stdout.write(f"{len(dae.x())} states, {len(dae.u())} inputs, {len(dae.p())} parameters\nok\n")
