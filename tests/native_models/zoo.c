@@ -281,6 +281,29 @@ static int model_accelerations(double t, const double x[], const double r[], con
 
 #include "linear_algebra.c"
 
+#if defined(ZOO_SEPARATOR)
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* snprintf in a locale whose decimal separator is another one. */
+static int foreign_snprintf(char *text, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, size, format, arguments);
+    va_end(arguments);
+    char *const point = strcmp(format, "%.15g") == 0 ? strchr(text, '.') : NULL;
+    if (point != NULL) {
+        const size_t width = strlen(ZOO_SEPARATOR);
+        memmove(point + width, point + 1, strlen(point));
+        memcpy(point, ZOO_SEPARATOR, width);
+    }
+    return length;
+}
+#define snprintf foreign_snprintf
+#endif
+
 #include "cosimulation.c"
 #include "solver_dopri5.c"
 #include "solver_euler.c"

@@ -205,7 +205,7 @@ class Unit:
         assert not text
         return list(x)
 
-    def raw_step(self, t: float, h: float, x: ctypes.Array[ctypes.c_double]) -> int:
+    def raw_step(self, t: float, h: float, x: ctypes.Array[ctypes.c_double], size: int = MESSAGE_SIZE) -> int:
         return int(
             self.library.c.zoo_integrate(
                 self.memory,
@@ -214,7 +214,7 @@ class Unit:
                 ctypes.c_double(h),
                 x,
                 self.message,
-                ctypes.c_size_t(MESSAGE_SIZE),
+                ctypes.c_size_t(size),
             )
         )
 

@@ -1,10 +1,11 @@
 """Steps that cannot be made: refused with a reason and numbers, everything as before; a smaller step may follow."""
 
+import ctypes
 import math
 import re
 
 import pytest
-from native_models.zoo import ADAPTIVE, Kind, Outcome, Solver, Unit
+from native_models.zoo import ADAPTIVE, Kind, Library, Outcome, Solver, Unit, built, reals
 
 START = [0.25, 0.0, 1.0, 0.5]
 
@@ -49,6 +50,16 @@ def test_a_pole_is_not_passed(library, solver):
     assert error.outcome in {Outcome.TOO_SMALL, Outcome.NOT_FINITE}
     assert "u1" in str(error)
     assert unit.step(0.5, 0.25, x)[2] == pytest.approx(4.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", ADAPTIVE)
+@pytest.mark.parametrize("speed", [1e20, 1e100, 1e150, 1e153, 1e155, 1e300])
+def test_poles_close_by_are_found_quickly(library, solver, speed):
+    """Also where x' is so large that no step size seems small enough, or infinite."""
+    unit = Unit(library, solver, Kind.EXPLODING)
+    error = unit.refused(0.0, 1.0, [0.0, 0.0, speed, 0.0])
+    assert error.outcome in {Outcome.TOO_SMALL, Outcome.NOT_FINITE}
+    assert unit.problem.calls < 1000
 
 
 @pytest.mark.parametrize("solver", [Solver.RK4, Solver.EULER])
@@ -115,25 +126,19 @@ def test_too_many_internal_steps(impatient_library, solver, fixed_step):
     unit.step(0.0, 1e-4, START)
 
 
-def test_messages_fit_into_what_they_are_given(library):
+@pytest.mark.parametrize("size", [1, 2, 20, 60])
+def test_messages_fit_into_what_they_are_given(library, size):
     unit = Unit(library, Solver.DOPRI5, Kind.UNDEFINED, a=-1.0)
     whole = str(unit.refused(0.0, 0.1, START))
-    for size in (1, 2, 20):
-        import ctypes
+    unit.message = ctypes.create_string_buffer(b"\xff" * 80, 80)
+    assert unit.raw_step(0.0, 0.1, reals(START), size) == Outcome.NOT_FINITE
+    assert unit.message.raw[:size] == whole.encode()[: size - 1] + b"\0"
+    assert set(unit.message.raw[size:]) == {0xFF}
 
-        text = ctypes.create_string_buffer(b"\xff" * 64, 64)
-        unit.message = text
-        from native_models.zoo import reals
 
-        outcome = unit.library.c.zoo_integrate(
-            unit.memory,
-            ctypes.byref(unit.problem),
-            ctypes.c_double(0.0),
-            ctypes.c_double(0.1),
-            reals(START),
-            text,
-            ctypes.c_size_t(size),
-        )
-        assert outcome == Outcome.NOT_FINITE
-        assert text.raw[:size] == whole.encode()[: size - 1] + b"\0"
-        assert set(text.raw[size:]) == {0xFF}
+def test_messages_have_decimal_points_in_every_locale(tmp_path):
+    """The library's printing is replaced by one that writes 0,5 and, as some locales do, two bytes for the comma."""
+    for separator in (",", "\\331\\253"):
+        library = Library(built("zig", tmp_path, f'-DZOO_SEPARATOR="{separator}"'))
+        error = Unit(library, Solver.RK4, Kind.UNDEFINED, a=0.5, fixed_step=0.125).refused(0.0625, 1.5, START)
+        assert "step from 0.0625 s by 1.5 s: at 0.5" in str(error)

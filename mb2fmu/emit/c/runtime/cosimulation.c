@@ -278,6 +278,7 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
         return outcome;
     }
     memcpy(x, work->x, sizeof work->x);
+    problem->failed = 0;
     problem->reached = walk.passed < walk.span ? t + walk.passed : walk.end;
     return MB2FMU_STEP_OK;
 }

@@ -214,6 +214,7 @@ typedef struct {
     double span;   /* what is to be passed, s */
     double passed; /* what has been passed, s */
     double step;   /* the internal step, s */
+    double least;  /* adaptive methods: internal steps are no smaller unless the way itself is, s */
     int stopped;   /* the hook said so */
 } mb2fmu_walk;
 

@@ -67,14 +67,17 @@ static double mb2fmu_walk_error(mb2fmu_integrator *integrator, double t)
 }
 
 /* Proposes a size for the very first step. */
-static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double longest)
+static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem, const mb2fmu_walk *walk)
 {
+    const double t = walk->start + walk->passed;
+    const double longest = walk->span - walk->passed;
     mb2fmu_work *const work = &integrator->work;
     mb2fmu_integrator_memory *const memory = &integrator->memory;
     const double size = mb2fmu_walk_norm(integrator, work->x, work->x, work->x);
     const double speed = mb2fmu_walk_norm(integrator, memory->slope, work->x, work->x);
     double h = size > 1e-5 && speed > 1e-5 && speed < MB2FMU_INFINITY ? 0.01 * (size / speed) : 1e-6;
     h = h < longest ? h : longest;
+    h = h > walk->least ? h : walk->least;
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         work->point[i] = work->x[i] + h * memory->slope[i];
     }
@@ -145,8 +148,10 @@ static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double 
 }
 
 /* The proposed step, or the rest of the way in one or in two equal steps. */
-static double mb2fmu_walk_choose(double proposal, double left)
+static double mb2fmu_walk_choose(const mb2fmu_walk *walk, double proposed)
 {
+    const double proposal = proposed > walk->least ? proposed : walk->least;
+    const double left = walk->span - walk->passed;
     if (left <= proposal * (1.0 + 1e-10)) {
         return left;
     }
@@ -220,17 +225,17 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
         memory->solver == MB2FMU_SOLVER_DOPRI5 ? mb2fmu_dopri5_step : mb2fmu_rosenbrock_step;
     const double latest = fabs(walk->start) > fabs(walk->end) ? fabs(walk->start) : fabs(walk->end);
     int after_rejection = 0;
+    walk->least = 16.0 * DBL_EPSILON * latest;
     for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS; tried++) {
         const double t = walk->start + walk->passed;
-        const double left = walk->span - walk->passed;
         enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
         if (outcome != MB2FMU_STEP_OK) {
             return outcome;
         }
         if (!(memory->step > 0.0)) {
-            mb2fmu_walk_first_step(integrator, problem, t, left);
+            mb2fmu_walk_first_step(integrator, problem, walk);
         }
-        walk->step = mb2fmu_walk_choose(memory->step, left);
+        walk->step = mb2fmu_walk_choose(walk, memory->step);
         outcome = attempt(integrator, problem, t, walk->step);
         const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_walk_error(integrator, t) : MB2FMU_INFINITY;
         if (error <= 1.0) {
@@ -244,7 +249,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
         problem->rejected++;
         after_rejection = 1;
         memory->step = walk->step * mb2fmu_walk_shrink(memory, error);
-        if (!(memory->step >= 16.0 * DBL_EPSILON * latest)) {
+        if (!(memory->step >= walk->least)) {
             return outcome == MB2FMU_STEP_OK ? MB2FMU_STEP_TOO_SMALL : outcome;
         }
     }
