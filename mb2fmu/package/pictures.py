@@ -1,8 +1,8 @@
 """Pictures of a unit, drawn from the model's diagram: what importers show of it in a list or a block diagram.
 
 A diagram that is a drawing (SVG) is used as it is; one that is text, or none, becomes a plain card with the model's
-name and the text. The same diagram gives the same bytes on every machine: the renderer brings its own rasterizer, only
-the fonts named here are used, and those of the system never.
+name and the text. The same diagram gives the same bytes with the same version of the renderer: it brings its own
+rasterizer, only the fonts named here are used, and those of the system never.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-import resvg_py
 from lxml import etree
 
 from mb2fmu.filetree import FileTree
@@ -111,6 +110,8 @@ def _card(interface: FmuInterface, text: str) -> str:
 
 def _raster(drawing: bytes, width: int) -> bytes:
     """The drawing as PNG, ``width`` pixels wide."""
+    import resvg_py
+
     return bytes(
         resvg_py.svg_to_bytes(
             svg_string=drawing.decode(),

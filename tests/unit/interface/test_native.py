@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum, native_interface, pendulum_interface
@@ -160,6 +161,20 @@ def test_an_input_that_works_on_one_coordinate_is_a_terminal():
         TerminalMember("phi", "first.q", "signal"),
         TerminalMember("w", "first.u", "signal"),
     )
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_power_that_flows_in_is_the_product_of_flow_and_speed(sign):
+    """Whatever the input adds to u' M u' (the rate of the kinetic energy) is input times speed, or minus that."""
+    change = with_forcing(lambda f, torque: f.subs(torque, sign * torque))
+    interface, program = described(change=change)
+    (terminal,) = interface.terminals
+    x, p = np.array([0.7, -0.4, 0.9, 0.3]), [1.0, 0.7, 0.8, 0.6, 9.81]
+    M = evaluator(program, "equations", [0, 1, 2, 3])(0.0, x, [0.0], p).reshape(2, 2)
+    rhs = evaluator(program, "rhs")
+    added = rhs(0.0, x, [0.2], p) - rhs(0.0, x, [0.0], p)
+    speed = x[interface.named(terminal.members[-1].variable).index]
+    assert x[2:] @ M @ added[2:] == pytest.approx((0.2 if terminal.members[0].kind == "inflow" else -0.2) * speed)
 
 
 def test_an_input_that_takes_power_out_is_an_outflow():
