@@ -120,31 +120,85 @@ static inline double mb2fmu_polynomial(const double coefficient[], int terms, do
     return sum;
 }
 
+/* --- several doubles at once ---------------------------------------------------------------------------------------
+ *
+ * Sines and cosines are evaluated for all lanes of a vector register side by side, with bits that do not depend on how
+ * many there are. Compilers without vector types have one lane. */
+
+#if defined(__GNUC__) && defined(__AVX2__)
+#define MB2FMU_LANES 4
+#elif defined(__GNUC__)
+#define MB2FMU_LANES 2
+#else
+#define MB2FMU_LANES 1
+#endif
+
+#if MB2FMU_LANES > 1
+typedef double mb2fmu_reals __attribute__((vector_size(8 * MB2FMU_LANES)));
+typedef uint64_t mb2fmu_words __attribute__((vector_size(8 * MB2FMU_LANES)));
+#else
+typedef double mb2fmu_reals;
+typedef uint64_t mb2fmu_words;
+#endif
+
+static inline mb2fmu_words mb2fmu_words_of(mb2fmu_reals x)
+{
+    mb2fmu_words words;
+    memcpy(&words, &x, sizeof words);
+    return words;
+}
+
+static inline mb2fmu_reals mb2fmu_reals_of(mb2fmu_words words)
+{
+    mb2fmu_reals x;
+    memcpy(&x, &words, sizeof x);
+    return x;
+}
+
+/* n <= MB2FMU_LANES doubles; the other lanes are zero, or left out. */
+static inline mb2fmu_reals mb2fmu_load(int n, const double x[])
+{
+    double lanes[MB2FMU_LANES] = {0.0};
+    mb2fmu_reals result;
+    for (int i = 0; i < n; i++) {
+        lanes[i] = x[i];
+    }
+    memcpy(&result, lanes, sizeof result);
+    return result;
+}
+
+static inline void mb2fmu_store(int n, double x[], mb2fmu_reals values)
+{
+    double lanes[MB2FMU_LANES];
+    memcpy(lanes, &values, sizeof lanes);
+    for (int i = 0; i < n; i++) {
+        x[i] = lanes[i];
+    }
+}
+
 /* --- reduction of angles ------------------------------------------------------------------------------------------- */
 
-/* An angle less a multiple of pi/2: x = quadrant pi/2 + hi + lo, |hi| <= pi/4 and a little; lo is negated, so that
- * zeros keep their sign. */
+/* An angle less a multiple of pi/2: x = quadrant pi/2 + hi + lo, |hi| <= pi/4 and a little, |lo| <= |hi| / 2. lo is
+ * negated, so that zeros keep their sign; of the quadrant the two lowest bits count. */
 typedef struct {
-    double hi, minus_lo;
-    uint64_t quadrant; /* its two lowest bits count */
-} mb2fmu_angle;
+    mb2fmu_reals hi, minus_lo;
+    mb2fmu_words quadrant;
+} mb2fmu_angles;
 
 /* Cody and Waite's reduction for |x| <= MB2FMU_ANGLE_LIMIT, without branches: pi/2 in three parts, of which the first
  * two have so few bits that their products are exact. */
-static inline mb2fmu_angle mb2fmu_reduce_small(double x)
+static inline mb2fmu_angles mb2fmu_reduce_small(mb2fmu_reals x)
 {
     const double shifter = 6755399441055744.0; /* 1.5 2^52: adding it rounds to an integer in the lowest bits */
-    const double shifted = x * MB2FMU_TWO_OVER_PI + shifter;
-    const double k = shifted - shifter;
-    const double first = x - k * MB2FMU_HALF_PI_1;
-    const double second = k * MB2FMU_HALF_PI_2;
-    const double sum = first - second;
-    const double from_second = sum - first;
-    const double error = (first - (sum - from_second)) - (second + from_second);
-    const double third = k * MB2FMU_HALF_PI_3 - error;
-    const double hi = sum - third;
-    const mb2fmu_angle angle = {hi, (hi - sum) + third, mb2fmu_bits(shifted)};
-    return angle;
+    const mb2fmu_reals shifted = x * MB2FMU_TWO_OVER_PI + shifter;
+    const mb2fmu_reals k = shifted - shifter;
+    const mb2fmu_reals first = x - k * MB2FMU_HALF_PI_1;
+    const mb2fmu_reals second = k * MB2FMU_HALF_PI_2;
+    const mb2fmu_reals sum = first - second;
+    const mb2fmu_reals from_second = sum - first;
+    const mb2fmu_reals error = (first - (sum - from_second)) - (second + from_second);
+    const mb2fmu_angles angles = {sum, k * MB2FMU_HALF_PI_3 - error, mb2fmu_words_of(shifted)};
+    return angles;
 }
 
 /* a b as 128 bits */
@@ -189,6 +243,12 @@ static mb2fmu_pair mb2fmu_fraction_of_half_pi(uint64_t high, uint64_t low)
     return mb2fmu_fast_two_sum(product.hi, rest);
 }
 
+/* One angle, as above. */
+typedef struct {
+    double hi, minus_lo;
+    uint64_t quadrant;
+} mb2fmu_angle;
+
 /* Payne and Hanek's reduction for larger finite x = m 2^e: only 192 bits of 2/pi matter for x 2/pi modulo 4, those
  * before them give multiples of 4, those after them less than 2^-137. */
 static mb2fmu_angle mb2fmu_reduce_large(double x)
@@ -224,74 +284,106 @@ static mb2fmu_angle mb2fmu_reduce_large(double x)
     return angle;
 }
 
-/* NaN for infinity and NaN. */
-static mb2fmu_angle mb2fmu_reduce(double x)
+/* Any angle; NaN for infinity and NaN. */
+static mb2fmu_angles mb2fmu_reduce(double x)
 {
+    mb2fmu_angle angle = {x - x, 0.0, 0};
     if (fabs(x) <= MB2FMU_ANGLE_LIMIT) {
-        return mb2fmu_reduce_small(x);
+        return mb2fmu_reduce_small(mb2fmu_load(1, &x));
     }
     if (fabs(x) < MB2FMU_INFINITY) {
-        return mb2fmu_reduce_large(x);
+        angle = mb2fmu_reduce_large(x);
     }
-    const mb2fmu_angle none = {x - x, 0.0, 0};
-    return none;
+    const double quadrant = mb2fmu_from_bits(angle.quadrant & 3u);
+    const mb2fmu_angles angles = {mb2fmu_load(1, &angle.hi), mb2fmu_load(1, &angle.minus_lo),
+                                  mb2fmu_words_of(mb2fmu_load(1, &quadrant))};
+    return angles;
 }
 
 /* --- sine, cosine, tangent ----------------------------------------------------------------------------------------- */
 
 /* hi - sin(hi + lo), to be subtracted from hi: +0 for zeros, so that they keep their sign. */
-static inline double mb2fmu_sine_deficit(double hi, double minus_lo)
+static inline mb2fmu_reals mb2fmu_sine_deficit(const mb2fmu_angles *angles)
 {
-    const double z = hi * hi, z2 = z * z;
-    const double low = MB2FMU_SIN_0 + z * MB2FMU_SIN_1;
-    const double middle = MB2FMU_SIN_2 + z * MB2FMU_SIN_3;
-    const double high = MB2FMU_SIN_4 + z * MB2FMU_SIN_5;
-    const double polynomial = low + z2 * (middle + z2 * high);
-    return hi * (z * polynomial) + minus_lo * (1.0 - 0.5 * z);
+    const mb2fmu_reals hi = angles->hi;
+    const mb2fmu_reals z = hi * hi, z2 = z * z;
+    const mb2fmu_reals low = MB2FMU_SIN_0 + z * MB2FMU_SIN_1;
+    const mb2fmu_reals middle = MB2FMU_SIN_2 + z * MB2FMU_SIN_3;
+    const mb2fmu_reals high = MB2FMU_SIN_4 + z * MB2FMU_SIN_5;
+    const mb2fmu_reals polynomial = (low + z2 * middle) + (z2 * z2) * high;
+    return (hi * z) * polynomial + angles->minus_lo * (1.0 - 0.5 * z);
 }
 
-/* cos(hi + lo) - hi, with 1 - z/2 rounded to `head` */
-static inline double mb2fmu_cosine_rest(double hi, double minus_lo, double *head)
+/* cos(hi + lo) - head, with 1 - hi^2 / 2 rounded to `head` */
+static inline mb2fmu_reals mb2fmu_cosine_rest(const mb2fmu_angles *angles, mb2fmu_reals *head)
 {
-    const double z = hi * hi, z2 = z * z;
-    const double half = 0.5 * z;
-    const double low = MB2FMU_COS_0 + z * MB2FMU_COS_1;
-    const double middle = MB2FMU_COS_2 + z * MB2FMU_COS_3;
-    const double high = MB2FMU_COS_4 + z * MB2FMU_COS_5;
-    const double polynomial = low + z2 * (middle + z2 * high);
+    const mb2fmu_reals hi = angles->hi;
+    const mb2fmu_reals z = hi * hi, z2 = z * z;
+    const mb2fmu_reals half = 0.5 * z;
+    const mb2fmu_reals low = MB2FMU_COS_0 + z * MB2FMU_COS_1;
+    const mb2fmu_reals middle = MB2FMU_COS_2 + z * MB2FMU_COS_3;
+    const mb2fmu_reals high = MB2FMU_COS_4 + z * MB2FMU_COS_5;
+    const mb2fmu_reals polynomial = (low + z2 * middle) + (z2 * z2) * high;
     *head = 1.0 - half;
-    return ((1.0 - *head) - half) + (z2 * polynomial + hi * minus_lo);
+    return ((1.0 - *head) - half) + (z2 * polynomial + hi * angles->minus_lo);
 }
 
-static inline void mb2fmu_sincos_reduced(mb2fmu_angle angle, double *sine, double *cosine)
+static inline void mb2fmu_sincos_reduced(const mb2fmu_angles *angles, mb2fmu_reals *sine, mb2fmu_reals *cosine)
 {
-    double head;
-    const double rest = mb2fmu_cosine_rest(angle.hi, angle.minus_lo, &head);
-    const double s = angle.hi - mb2fmu_sine_deficit(angle.hi, angle.minus_lo);
-    const double c = head + rest;
-    const uint64_t odd = angle.quadrant & 1u;
-    const uint64_t sine_sign = (angle.quadrant & 2u) << 62;
-    const uint64_t cosine_sign = ((angle.quadrant + 1u) & 2u) << 62;
-    *sine = mb2fmu_from_bits(mb2fmu_bits(odd ? c : s) ^ sine_sign);
-    *cosine = mb2fmu_from_bits(mb2fmu_bits(odd ? s : c) ^ cosine_sign);
+    mb2fmu_reals head;
+    const mb2fmu_reals rest = mb2fmu_cosine_rest(angles, &head);
+    const mb2fmu_words s = mb2fmu_words_of(angles->hi - mb2fmu_sine_deficit(angles));
+    const mb2fmu_words c = mb2fmu_words_of(head + rest);
+    const mb2fmu_words both = (s ^ c) & (0u - (angles->quadrant & 1u)); /* exchanged in odd quadrants */
+    const mb2fmu_words sine_sign = (angles->quadrant & 2u) << 62;
+    const mb2fmu_words cosine_sign = ((angles->quadrant + 1u) & 2u) << 62;
+    *sine = mb2fmu_reals_of((s ^ both) ^ sine_sign);
+    *cosine = mb2fmu_reals_of((c ^ both) ^ cosine_sign);
 }
 
 static void mb2fmu_sincos(double x, double *sine, double *cosine)
 {
-    mb2fmu_sincos_reduced(mb2fmu_reduce(x), sine, cosine);
+    const mb2fmu_angles angles = mb2fmu_reduce(x);
+    mb2fmu_reals sines, cosines;
+    mb2fmu_sincos_reduced(&angles, &sines, &cosines);
+    mb2fmu_store(1, sine, sines);
+    mb2fmu_store(1, cosine, cosines);
 }
 
-/* The first loop has no branches and calls nothing, so that compilers can make vectors of it; the second one does again
- * what is out of its range. */
-static void mb2fmu_sincos_each(int n, const double x[], double sine[], double cosine[])
+static inline void mb2fmu_sincos_lanes(int n, const double x[], double sine[], double cosine[])
 {
-    for (int i = 0; i < n; i++) {
-        mb2fmu_sincos_reduced(mb2fmu_reduce_small(x[i]), &sine[i], &cosine[i]);
-    }
+    const mb2fmu_angles angles = mb2fmu_reduce_small(mb2fmu_load(n, x));
+    mb2fmu_reals sines, cosines;
+    mb2fmu_sincos_reduced(&angles, &sines, &cosines);
+    mb2fmu_store(n, sine, sines);
+    mb2fmu_store(n, cosine, cosines);
+}
+
+/* Those again that are not small. */
+static MB2FMU_NOINLINE void mb2fmu_sincos_of_large(int n, const double x[], double sine[], double cosine[])
+{
     for (int i = 0; i < n; i++) {
         if (!(fabs(x[i]) <= MB2FMU_ANGLE_LIMIT)) {
             mb2fmu_sincos(x[i], &sine[i], &cosine[i]);
         }
+    }
+}
+
+/* All as if they were small, without branches. */
+static inline void mb2fmu_sincos_each(int n, const double x[], double sine[], double cosine[])
+{
+    int i = 0, large = 0;
+    for (; i + MB2FMU_LANES <= n; i += MB2FMU_LANES) {
+        mb2fmu_sincos_lanes(MB2FMU_LANES, x + i, sine + i, cosine + i);
+    }
+    if (i < n) {
+        mb2fmu_sincos_lanes(n - i, x + i, sine + i, cosine + i);
+    }
+    for (i = 0; i < n; i++) {
+        large |= !(fabs(x[i]) <= MB2FMU_ANGLE_LIMIT);
+    }
+    if (large) {
+        mb2fmu_sincos_of_large(n, x, sine, cosine);
     }
 }
 
@@ -308,21 +400,38 @@ static double mb2fmu_cos(double x)
     mb2fmu_sincos(x, &sine, &cosine);
     return cosine;
 }
-/* The quotient of sin(hi + lo) and cos(hi + lo) as pairs; for odd quadrants minus that of cos and sin. */
+
+/* sin(hi + lo) and cos(hi + lo) as pairs; returns the quadrant. */
+static uint64_t mb2fmu_pair_sincos(double x, mb2fmu_pair *sine, mb2fmu_pair *cosine)
+{
+    const mb2fmu_angles angles = mb2fmu_reduce(x);
+    mb2fmu_reals head;
+    const mb2fmu_reals rest = mb2fmu_cosine_rest(&angles, &head), deficit = mb2fmu_sine_deficit(&angles);
+    double first[4], quadrant;
+    mb2fmu_store(1, &first[0], angles.hi);
+    mb2fmu_store(1, &first[1], deficit);
+    mb2fmu_store(1, &first[2], head);
+    mb2fmu_store(1, &first[3], rest);
+    mb2fmu_store(1, &quadrant, mb2fmu_reals_of(angles.quadrant));
+    *sine = mb2fmu_fast_two_sum(first[0], -first[1]);
+    *cosine = mb2fmu_fast_two_sum(first[2], first[3]);
+    return mb2fmu_bits(quadrant) & 3u;
+}
+
+/* The quotient of sine and cosine; for odd quadrants minus that of cosine and sine. */
 static double mb2fmu_tan(double x)
 {
-    const mb2fmu_angle angle = mb2fmu_reduce(x);
-    double head;
-    if (fabs(angle.hi) < MB2FMU_TINY && (angle.quadrant & 1u) == 0) {
-        return angle.hi;
+    mb2fmu_pair sine, cosine;
+    const uint64_t quadrant = mb2fmu_pair_sincos(x, &sine, &cosine);
+    if ((quadrant & 1u) == 0) {
+        if (fabs(sine.hi) < MB2FMU_TINY) {
+            return sine.hi;
+        }
+        const mb2fmu_pair quotient = mb2fmu_pair_divide(sine, cosine);
+        return quotient.hi + quotient.lo;
     }
-    const double rest = mb2fmu_cosine_rest(angle.hi, angle.minus_lo, &head);
-    const mb2fmu_pair cosine = mb2fmu_fast_two_sum(head, rest);
-    const mb2fmu_pair sine = mb2fmu_fast_two_sum(angle.hi, -mb2fmu_sine_deficit(angle.hi, angle.minus_lo));
-    const mb2fmu_pair quotient =
-        (angle.quadrant & 1u) ? mb2fmu_pair_divide(cosine, sine) : mb2fmu_pair_divide(sine, cosine);
-    const double result = quotient.hi + quotient.lo;
-    return (angle.quadrant & 1u) ? -result : result;
+    const mb2fmu_pair quotient = mb2fmu_pair_divide(cosine, sine);
+    return -(quotient.hi + quotient.lo);
 }
 
 /* --- exponential and hyperbolic functions -------------------------------------------------------------------------- */
