@@ -38,6 +38,8 @@ from mb2fmu.interface.description import (
     FmuVariable,
     Kind,
     LogCategory,
+    SolverKind,
+    SolverName,
     SolverSettings,
     Source,
     Target,
@@ -88,11 +90,11 @@ def describe(
     Raises:
         InterfaceError: With everything that FMI does not allow.
     """
-    faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment)]
+    faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment, target)]
     if faults:
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
     native = target.backend == "native"
-    solver = _solver(definition.experiment)
+    solver = _solver(definition.experiment, target)
     variables = tuple(_Describer(definition, equations, program).variables())
     types: tuple[TypeDefinition, ...] = ()
     if native:
@@ -331,14 +333,28 @@ def _default_experiment(experiment: Experiment) -> DefaultExperiment:
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-def _solver(experiment: Experiment) -> SolverSettings:
-    if experiment.solver == "fixed":
-        return SolverSettings("fixed", float(experiment.tolerance), _number(experiment.internal_step))
-    return SolverSettings("implicit" if experiment.stiff else "explicit", float(experiment.tolerance))
+_KIND_OF: dict[SolverName, SolverKind] = {
+    "explicit": "explicit",
+    "rk4": "fixed",
+    "euler": "euler",
+    "implicit": "implicit",
+}
 
 
-def _experiment_faults(experiment: Experiment) -> Iterator[Fault]:
-    if experiment.solver == "fixed" and experiment.stiff:
+def _solver(experiment: Experiment, target: Target) -> SolverSettings:
+    """The solver that was chosen, else the one that the experiment asks for."""
+    if target.solver is not None:
+        kind = _KIND_OF[target.solver]
+    elif experiment.solver == "fixed":
+        kind = "fixed"
+    else:
+        kind = "implicit" if experiment.stiff else "explicit"
+    step = _number(experiment.internal_step) if kind in ("fixed", "euler") else None
+    return SolverSettings(kind, float(experiment.tolerance), step)
+
+
+def _experiment_faults(experiment: Experiment, target: Target) -> Iterator[Fault]:
+    if experiment.solver == "fixed" and experiment.stiff and target.solver is None:
         yield Fault(
             "the fixed-step solver is explicit, and the model is said to be stiff",
             "experiment",

@@ -37,7 +37,8 @@ Source = Literal[
     "acceleration",
     "solver",
 ]
-SolverKind = Literal["explicit", "implicit", "fixed"]
+SolverKind = Literal["explicit", "implicit", "fixed", "euler"]
+SolverName = Literal["explicit", "rk4", "euler", "implicit"]
 ValueKind = Literal["real", "enumeration"]
 InterfaceKind = Literal["ModelExchange", "CoSimulation"]
 Fmi = Literal["2", "3"]
@@ -74,15 +75,21 @@ class Target:
     Attributes:
         fmi: Major version of the standard: 2.0 or 3.0.
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
+        solver: Of a native unit, unless its parameter says otherwise; None: what the model's experiment asks for.
     """
 
     fmi: Fmi = "2"
     backend: Backend = "python"
+    solver: SolverName | None = None
 
     def __post_init__(self) -> None:
+        faults = []
         if self.backend == "python" and self.fmi != "2":
-            fault = Fault("units of Python are built for FMI 2.0 only", "target", "use FMI 2.0, or the native backend")
-            raise InterfaceError("no such unit can be built:", [fault])
+            faults.append(Fault("units of Python are built for FMI 2.0 only", "FMI", "use 2.0, or the native backend"))
+        if self.backend == "python" and self.solver is not None:
+            faults.append(Fault("the solver of a unit of Python is the experiment's", "solver", "leave it out"))
+        if faults:
+            raise InterfaceError("no such unit can be built:", faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +232,10 @@ class SolverSettings:
     """How a co-simulation unit integrates.
 
     Attributes:
-        kind: ``explicit`` (adaptive), ``implicit`` (adaptive, for stiff models), ``fixed`` (classical Runge-Kutta).
+        kind: ``explicit`` (adaptive), ``implicit`` (adaptive, for stiff models), ``fixed`` (classical Runge-Kutta) or
+            ``euler`` (semi-implicit, native units only).
         tolerance: Relative.
-        internal_step: Largest step of the fixed-step solver in s; None: the communication step.
+        internal_step: Largest step of the solvers with fixed steps in s; None: the communication step.
     """
 
     kind: SolverKind
@@ -237,7 +245,7 @@ class SolverSettings:
     @property
     def choice(self) -> int:
         """The value of the enumeration parameter that chooses the solver of a native unit."""
-        return {"explicit": 1, "fixed": 2, "implicit": 4}[self.kind]
+        return {"explicit": 1, "fixed": 2, "euler": 3, "implicit": 4}[self.kind]
 
 
 @dataclass(frozen=True, slots=True)

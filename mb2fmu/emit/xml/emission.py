@@ -16,19 +16,20 @@ DESCRIPTION = "modelDescription.xml"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
-def emit(interface: FmuInterface, sources: Sequence[str] = ()) -> FileTree:
+def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
     """Prints the description files.
 
     Native units of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
 
     Args:
         interface: What to describe.
-        sources: Names of the files to compile, from the folder ``sources``; none: the unit has no sources.
+        sources: Of a native unit: names of the files to compile, from the folder ``sources``; none: it has no sources.
 
     Returns:
         ``modelDescription.xml``; for native units ``terminalsAndIcons/terminalsAndIcons.xml`` too, and
         ``sources/buildDescription.xml`` if there are sources.
     """
+    native = interface.target.backend == "native"
     view = fmi2 if interface.target.fmi == "2" else fmi3
     index = fmi2.indices(interface) if interface.target.fmi == "2" else fmi3.references(interface)
     files = {
@@ -37,10 +38,10 @@ def emit(interface: FmuInterface, sources: Sequence[str] = ()) -> FileTree:
             interface=interface,
             structure=view.model_structure(interface),
             index=index,
-            sources=tuple(sources),
+            sources=tuple(sources) if native else (),
         )
     }
-    if interface.target.backend == "native":
+    if native:
         files[TERMINALS] = _printed("terminalsAndIcons.xml.jinja", interface=interface)
         if sources:
             files[BUILD] = _printed("buildDescription.xml.jinja", interface=interface, sources=tuple(sources))

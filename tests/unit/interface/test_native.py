@@ -52,6 +52,16 @@ def test_the_solver_follows_the_experiment(experiment, choice):
     assert [item.value for item in declared.items] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(("name", "choice"), [("explicit", 1), ("rk4", 2), ("euler", 3), ("implicit", 4)])
+def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
+    definition, equations = double_pendulum()
+    run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
+    definition = dataclasses.replace(definition, experiment=run)
+    interface = describe(definition, equations, lower(equations), Target("3", "native", name))
+    assert interface.named("solver").start == interface.solver.choice == choice
+    assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
+
+
 def test_names_of_the_model_are_not_taken():
     def change(definition, equations):
         inputs = (dataclasses.replace(definition.inputs[0], name="solver"),)
@@ -91,6 +101,8 @@ def test_every_target_has_a_token_of_its_own():
 def test_units_of_python_are_for_fmi_2_only():
     with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
         Target("3", "python")
+    with pytest.raises(InterfaceError, match="leave it out"):
+        Target("2", "python", "rk4")
 
 
 def influence(program, variable, known):
