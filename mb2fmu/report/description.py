@@ -126,6 +126,8 @@ def _constraints(equations: EquationsOfMotion) -> str:
 def _solver(solver: SolverSettings, step: float) -> str:
     if solver.kind == "fixed":
         return f"Runge–Kutta of order 4, fixed step {plain(solver.internal_step or step)} s"
+    if solver.kind == "euler":
+        return f"semi-implicit Euler, fixed step {plain(solver.internal_step or step)} s"
     kind = "implicit, adaptive" if solver.kind == "implicit" else "Runge–Kutta, adaptive"
     return f"{kind}, relative tolerance {plain(solver.tolerance)}"
 
