@@ -32,8 +32,8 @@ from mb2fmu.toolchain.platforms import Platform, host
 Compiler = Literal["zig", "cc"]
 
 _LANGUAGE = ("-std=c99", "-O2", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
-_OVERRIDES = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
-"""Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
+_NAMES = ("-DDISABLE_PREFIX",)
+"""Sources prefix FMI's functions with the model's identifier unless told otherwise; binaries must not (FMI 2.0.5, 2.1.1)."""
 
 _INFLUENCES = (
     "CPATH",
@@ -114,7 +114,7 @@ def arguments(compiler: Compiler, platform: Platform, identifier: str, *, fast: 
         )
     target = ("-target", platform.target) if compiler == "zig" else ()
     contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
-    return (*target, *_LANGUAGE, contraction, *_OVERRIDES, *_linking(compiler, platform, identifier))
+    return (*target, *_LANGUAGE, contraction, *_NAMES, *_linking(compiler, platform, identifier))
 
 
 def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:

@@ -1,0 +1,176 @@
+"""Runs units in a host written in C (``main.c``): here, under wine and under qemu, with and without sanitizers.
+
+Hosts are compiled once and kept in mb2fmu's cache folder, outside of the work tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from mb2fmu.toolchain import Platform, compilers, host, storage
+from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+
+HERE = Path(__file__).parent
+SYSROOT = Path("/usr/aarch64-linux-gnu")
+WARNINGS = (
+    *("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"),
+    *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror"),
+)
+SANITIZERS = {
+    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "thread": ("-fsanitize=thread",),
+}
+
+
+@cache
+def wine() -> str | None:
+    """The 64-bit wine, which Debian keeps off the PATH."""
+    places = (shutil.which("wine64"), "/usr/lib/wine/wine64", shutil.which("wine"))
+    return next((place for place in places if place and Path(place).exists()), None)
+
+
+def missing(platform: Platform) -> str:
+    """Why a host for this platform cannot run here; empty if it can."""
+    if platform is host():
+        return ""
+    if host().name == "x86_64-linux":
+        if platform is X86_64_WINDOWS:
+            return "" if wine() else "needs wine64"
+        if platform is AARCH64_LINUX:
+            ready = shutil.which("qemu-aarch64") and SYSROOT.is_dir()
+            return "" if ready else "needs qemu-user and libc6-arm64-cross"
+    return f"{platform} does not run on {host()}"
+
+
+def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
+    """What goes before a program of that platform, and its environment."""
+    if platform is host():
+        return [], {}
+    if platform is X86_64_WINDOWS:
+        prefix = storage.folder() / "tests" / "wine"
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        return [str(wine())], {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
+    return ["qemu-aarch64", "-L", str(SYSROOT)], {}
+
+
+@cache
+def driver(platform: Platform, sanitizer: str = "") -> Path:
+    """The host program; with a sanitizer it is the system compiler's."""
+    sources = sorted(HERE.glob("*.[ch]"))
+    libraries = [] if platform.system == "windows" else ["-ldl", "-lpthread"]
+    if sanitizer:
+        command = [*compilers.find("cc").command, "-g", *SANITIZERS[sanitizer]]
+        version = compilers.find("cc").version
+    else:
+        command = [*compilers.find("zig").command, "-target", platform.target, "-s"]
+        version = compilers.find("zig").version
+    headers = resources.files("fmpy").joinpath("c-code")
+    digest = hashlib.sha256("\0".join([version, *command, *WARNINGS]).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    folder = storage.folder() / "tests"
+    program = folder / f"driver-{digest.hexdigest()[:24]}.exe"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            result = Path(name) / "driver.exe"
+            command += [*WARNINGS, "-O1", "-isystem", str(headers)]
+            command += [str(each) for each in sources if each.suffix == ".c"]
+            environment = compilers.environment(storage.folder() / "zig", Path(name))
+            done = subprocess.run(
+                [*command, "-o", str(result), *libraries, "-lm"],
+                env=environment, capture_output=True, text=True, timeout=900, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            result.replace(program)
+    return program
+
+
+def compile_sanitized(sources: Mapping[str, bytes], folder: Path, sanitizer: str) -> Path:
+    """The unit's library with a sanitizer, by the system's compiler."""
+    for path in sources:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(sources[path])
+    library = folder / f"unit{host().extension}"
+    flags = [
+        "-std=c99",
+        "-g",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        "-ffp-contract=off",
+        "-DDISABLE_PREFIX",
+    ]
+    command = [
+        *compilers.find("cc").command,
+        *flags,
+        *SANITIZERS[sanitizer],
+        "sources/unit.c",
+        "-o",
+        library.name,
+        "-lm",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+def run(
+    platform: Platform,
+    library: Path,
+    fmi: int,
+    kind: str,
+    token: str,
+    script: str,
+    options: Sequence[str] = (),
+    *,
+    sanitizer: str = "",
+    before: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    time_limit: float = 300.0,
+) -> subprocess.CompletedProcess[str]:
+    """Puts a unit through a script.
+
+    Args:
+        platform: Of the library; of the running machine, or wine or qemu must be there.
+        library: File; the host runs in its folder.
+        fmi: 2 or 3.
+        kind: ``me`` or ``cs``.
+        token: GUID or instantiation token.
+        script: Commands, see ``script.c``.
+        options: Conditions, see ``main.c``.
+        sanitizer: Which the library was compiled with.
+        before: Command that runs the host: valgrind.
+        environment: Further variables.
+        time_limit: In s.
+
+    Returns:
+        Exit code and output of the host.
+    """
+    file = library.parent / "script.txt"
+    file.write_text(script, encoding="utf-8")
+    launcher, variables = _launcher(platform)
+    resources_place = "file:///tmp" if fmi == 2 else "/tmp/"
+    command = [*before, *launcher, str(driver(platform, sanitizer))]
+    command += [f"./{library.name}" if platform.system != "windows" else library.name]
+    command += [str(fmi), kind, token, resources_place, file.name, *options]
+    return subprocess.run(
+        command,
+        cwd=library.parent,
+        env={**os.environ, **variables, **(environment or {})},
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=time_limit,
+        check=False,
+    )

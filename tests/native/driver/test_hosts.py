@@ -1,0 +1,127 @@
+"""Units in hosts that are not kind: traps, flush-to-zero, rounding, locales, small stacks, crowds, memory checkers.
+
+In each the unit must answer as in a plain host, bit for bit, and leave the host's floating-point settings alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from native.driver import hosting
+from native.driver.units import Unit, unit
+
+from mb2fmu.toolchain import host
+
+MODEL = "double_pendulum"
+KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]
+each_kind = pytest.mark.parametrize(("fmi", "kind"), KINDS)
+
+
+def script(made: Unit, kind: str, steps: int = 20) -> str:
+    names = made.references
+    everything = " ".join(str(names[name]) for name in names if "solver" not in name)
+    motion = f"continuous\neuler {len(made.states)} 1e-3 {10 * steps}\n" if kind == "me" else f"step 0.01 {steps}\n"
+    derivative = f"tangent {names[f'der({made.states[-1]})']} {names[made.states[0]]}\n"
+    values = f"get {everything}\n{derivative}"
+    begin = "enter 0 - 1e-6\nleave\n"
+    again = f"reset\n{begin}{motion}{values}"
+    return (
+        f"instantiate\n{begin}save\n{motion}{values}write state.bin\n{again}read state.bin\n{values}terminate\nfree\n"
+    )
+
+
+def answer(made: Unit, kind: str, folder: Path, options=(), steps: int = 20, **others) -> str:
+    library = others.pop("library", None) or made.library(host(), folder)
+    done = hosting.run(host(), library, made.fmi, kind, made.token, script(made, kind, steps), options, **others)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not re.search(r"^[a-z]+ -?[0-9]$", done.stdout, re.MULTILINE), done.stdout + done.stderr  # a status
+    return done.stdout
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--traps"],
+        ["--flush"],
+        *(["--rounding", str(mode)] for mode in (1, 2, 3)),
+        ["--traps", "--flush", "--rounding", "2", "--threads", "3", "--stack", "65536"],
+        ["--instances", "1000"],
+        ["--threads", "8", "--instances", "5"],
+    ],
+    ids=" ".join,
+)
+def test_the_hosts_settings_change_nothing(fmi: int, kind: str, options: list[str], tmp_path: Path) -> None:
+    made = unit(MODEL, fmi)
+    assert answer(made, kind, tmp_path, options) == answer(made, kind, tmp_path)
+
+
+@each_kind
+def test_paths_with_spaces_and_umlauts(fmi: int, kind: str, tmp_path: Path) -> None:
+    made = unit(MODEL, fmi)
+    assert answer(made, kind, tmp_path / "ein Ördner mit ß") == answer(made, kind, tmp_path)
+
+
+@cache
+def german(folder: Path) -> str:
+    """Why there is no German locale in the folder; empty if there is."""
+    if not shutil.which("localedef"):
+        return "needs localedef"
+    command = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if made.returncode == 0 else f"needs Debian's package locales: {made.stderr.strip()}"
+
+
+@each_kind
+def test_a_decimal_comma_changes_nothing(fmi: int, kind: str, tmp_path: Path) -> None:
+    reason = german(tmp_path)
+    if reason:
+        pytest.skip(reason)
+    made = unit(MODEL, fmi)
+    there = answer(made, kind, tmp_path, ["--locale", "de_DE.UTF-8"], environment={"LOCPATH": str(tmp_path)})
+    assert there == answer(made, kind, tmp_path)
+
+
+def test_the_locale_test_can_fail(tmp_path: Path) -> None:
+    made = unit(MODEL, 2)
+    done = hosting.run(
+        host(), made.library(host(), tmp_path), 2, "cs", made.token, "", ["--locale", "xx_XX"],
+        environment={"LOCPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 77
+
+
+@pytest.mark.parametrize("loading", [[], ["--global"]], ids=["local", "global"])
+def test_units_side_by_side_answer_for_themselves(loading: list[str], tmp_path: Path) -> None:
+    first, second = unit(MODEL, 2), unit("simple_pendulum", 2)
+    other = first.library(host(), tmp_path / "other")
+    alone = answer(second, "cs", tmp_path)
+    assert answer(second, "cs", tmp_path, [*loading, "--also", str(other)]) == alone
+
+
+@each_kind
+@pytest.mark.parametrize("sanitizer", list(hosting.SANITIZERS))
+def test_sanitizers_find_nothing(fmi: int, kind: str, sanitizer: str, tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler of the system")
+    made = unit(MODEL, fmi)
+    library = hosting.compile_sanitized(made.sources, tmp_path, sanitizer)
+    crowd = ["--threads", "4", "--instances", "3"]
+    found = answer(made, kind, tmp_path, crowd, 5, library=library, sanitizer=sanitizer)
+    assert found == answer(made, kind, tmp_path, steps=5)
+
+
+@each_kind
+def test_valgrind_finds_no_error_and_no_leak(fmi: int, kind: str, tmp_path: Path) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("needs valgrind")
+    made = unit(MODEL, fmi)
+    checker = ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"]
+    assert answer(made, kind, tmp_path, ["--instances", "2"], 5, before=checker) == answer(
+        made, kind, tmp_path, steps=5
+    )

@@ -1,0 +1,52 @@
+"""Units of the project's models, built once per test run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from mb2fmu import pipeline
+from mb2fmu.filetree import FileTree
+from mb2fmu.toolchain import Platform, compile_unit
+
+MODELS = Path(__file__).parents[3] / "models"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit's sources and what a host must know of it."""
+
+    fmi: int
+    identifier: str
+    token: str
+    sources: FileTree
+    references: MappingProxyType[str, int]
+    states: tuple[str, ...]
+
+    def library(self, platform: Platform, folder: Path, **options) -> Path:
+        """Its library for a platform, in a folder."""
+        tree = compile_unit(self.sources, self.identifier, [platform], fmi=self.fmi, **options)
+        (path,) = tree
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(tree[path])
+        return file
+
+
+@cache
+def unit(model: str, fmi: int) -> Unit:
+    """A model's unit, without its binaries."""
+    built = pipeline.build(pipeline.derive(MODELS / f"{model}.py"), backend="native", fmi=str(fmi))
+    described = built.interface
+    states = [each.name for each in sorted(described.variables, key=lambda v: v.index) if each.source == "state"]
+    references = {each.name: each.value_reference for each in described.variables}
+    return Unit(
+        fmi,
+        described.model_identifier,
+        f"{{{described.token}}}",
+        built.sources,
+        MappingProxyType(references),
+        tuple(states),
+    )

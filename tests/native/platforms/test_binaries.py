@@ -1,0 +1,174 @@
+"""What is in the libraries, read from their headers: the right machine, FMI's functions only, libc and libm only."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from native.driver.units import unit
+from native.platforms import inspection
+
+from mb2fmu.errors import ToolError
+from mb2fmu.filetree import FileTree
+from mb2fmu.toolchain import PLATFORMS, compile_unit, host, storage
+from mb2fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN
+
+MODEL = "double_pendulum"
+FMI = (2, 3)
+LIBRARIES = {
+    "linux": r"lib[cm]\.so\.6",
+    "windows": r"KERNEL32\.dll|api-ms-win-crt-[a-z]+-l1-1-0\.dll",
+    "darwin": r"/usr/lib/libSystem\.B\.dylib",
+}
+SIZE = 200_000
+"""In bytes: what a platform may cost."""
+
+
+@cache
+def binaries(fmi: int) -> FileTree:
+    made = unit(MODEL, fmi)
+    return compile_unit(made.sources, made.identifier, PLATFORMS, fmi=fmi)
+
+
+def library(fmi: int, platform) -> bytes:
+    return binaries(fmi)[f"binaries/{platform.folder(fmi)}/{unit(MODEL, fmi).identifier}{platform.extension}"]
+
+
+def slices(fmi: int, platform) -> list[inspection.Slice]:
+    """Those of that platform's processor; in FMI 2's darwin64 there is another."""
+    return [each for each in inspection.read(library(fmi, platform)) if each.processor == platform.processor]
+
+
+def functions(fmi: int) -> set[str]:
+    text = resources.files("fmpy").joinpath(f"c-code/fmi{fmi}FunctionTypes.h").read_text(encoding="utf-8")
+    return {f"fmi{fmi}{name}" for name in re.findall(rf"fmi{fmi}(\w+)TYPE\s*\(", text)}
+
+
+each_binary = pytest.mark.parametrize(
+    ("fmi", "platform"), [(fmi, platform) for fmi in FMI for platform in PLATFORMS], ids=str
+)
+
+
+@each_binary
+def test_every_platform_has_its_machine_code(fmi: int, platform) -> None:
+    assert len(slices(fmi, platform)) == 1
+    found = inspection.read(library(fmi, platform))
+    if fmi == 2 and platform is X86_64_DARWIN:
+        assert [each.processor for each in found] == ["x86_64", "aarch64"]
+    else:
+        assert len(found) == 1
+
+
+@each_binary
+def test_fmi_functions_are_exported_all_of_them_and_nothing_else(fmi: int, platform) -> None:
+    assert len(functions(fmi)) > 40
+    for each in inspection.read(library(fmi, platform)):
+        assert each.exports == functions(fmi)
+
+
+@each_binary
+def test_exported_functions_are_never_called_through_the_dynamic_linker(fmi: int, platform) -> None:
+    for each in inspection.read(library(fmi, platform)):
+        assert not each.imports & each.exports
+
+
+@each_binary
+def test_nothing_but_libc_and_libm_is_needed(fmi: int, platform) -> None:
+    for each in inspection.read(library(fmi, platform)):
+        assert each.libraries
+        assert [name for name in each.libraries if not re.fullmatch(LIBRARIES[platform.system], name)] == []
+
+
+@each_binary
+def test_the_oldest_systems_are_served(fmi: int, platform) -> None:
+    for each in inspection.read(library(fmi, platform)):
+        assert all(version <= (2, 17) for version in each.versions)
+        assert bool(each.versions) == (platform.system == "linux")
+        if platform.system == "darwin":
+            assert each.minimum == ((11, 0) if each.processor == "aarch64" else (10, 15))
+            assert each.signed or each.processor == "x86_64"  # Arm Macs load nothing that is not signed
+
+
+@each_binary
+def test_no_path_and_no_debug_file(fmi: int, platform) -> None:
+    content = library(fmi, platform)
+    for place in (str(Path.home()), str(Path(__file__).parents[3]), str(storage.folder()), "/tmp/", "mb2fmu-"):
+        assert place.encode() not in content
+    assert b".pdb" not in content
+    assert len(content) <= SIZE * len(inspection.read(content))
+
+
+def test_universal_slices_are_the_thin_libraries() -> None:
+    thin = library(2, AARCH64_DARWIN)
+    assert library(2, X86_64_DARWIN).endswith(thin)
+    alone = compile_unit(unit(MODEL, 2).sources, unit(MODEL, 2).identifier, [X86_64_DARWIN], fmi=2)
+    (content,) = alone.files.values()
+    assert [each.processor for each in inspection.read(content)] == ["x86_64"]
+    assert content in library(2, X86_64_DARWIN)
+
+
+def test_folders_caches_and_names_of_places_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = unit("simple_pendulum", 2)
+    wanted = [each for each in PLATFORMS if each.system != "windows"]  # whose C library is built once in each cache
+
+    def compiled(place: str):
+        folder = tmp_path / place
+        folder.mkdir(exist_ok=True)
+        monkeypatch.setenv(storage.VARIABLE, str(folder))
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        seen = []
+
+        class Observer:
+            def started(self, platform) -> None:
+                assert platform in wanted
+
+            def finished(self, platform, seconds: float, *, cached: bool) -> None:
+                assert seconds >= 0
+                seen.append((platform, cached))
+
+        tree = compile_unit(made.sources, made.identifier, wanted, fmi=2, observer=Observer())
+        assert {platform for platform, _ in seen} == set(wanted)
+        assert sorted(each.name for each in folder.iterdir()) == ["binaries", "zig"]
+        return tree, {cached for _, cached in seen}
+
+    first, was_cached = compiled("first")
+    assert was_cached == {False}
+    again, was_cached = compiled("first")
+    assert was_cached == {True}
+    elsewhere, was_cached = compiled("ein anderer Ort, länger")
+    assert was_cached == {False}
+    assert first == again == elsewhere
+
+
+def test_contraction_is_what_fast_allows(tmp_path: Path) -> None:
+    """On Arm a fused multiply-add is one instruction; so its four bytes are in one library only."""
+    made = unit(MODEL, 2)
+    fused = re.compile(rb"[\x00-\xff]{2}[\x40-\x5f]\x1f", re.DOTALL)  # fmadd d, d, d, d
+    counts = []
+    for fast in (False, True):
+        file = made.library(PLATFORMS[3], tmp_path / str(fast), fast=fast)
+        code = file.read_bytes()
+        counts.append(sum(1 for i in range(0, len(code) - 3, 4) if fused.fullmatch(code[i : i + 4])))
+    assert counts[1] > counts[0] + 100
+
+
+@pytest.mark.parametrize("compiler", ["zig", "cc"])
+def test_a_failing_compiler_is_quoted(compiler) -> None:
+    sources = FileTree({"sources/unit.c": b"int broken(void) { return undeclared; }\n"})
+    with pytest.raises(ToolError) as caught:
+        compile_unit(sources, "broken", [host()], fmi=2, compiler=compiler)
+    text = str(caught.value)
+    assert "exit code 1" in text
+    assert "-ffp-contract=off" in text
+    assert "undeclared" in text
+    assert "sources/unit.c" in text
+
+
+@pytest.mark.parametrize("fmi", FMI)
+def test_the_systems_compiler_makes_the_same_exports(fmi: int, tmp_path: Path) -> None:
+    file = unit(MODEL, fmi).library(host(), tmp_path, compiler="cc")
+    (found,) = inspection.read(file.read_bytes())
+    assert found.exports == functions(fmi)

@@ -1,0 +1,88 @@
+"""The same motion, bit for bit, on every platform that can run here; a state written on one is continued on another."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from native.driver import hosting
+from native.driver.units import Unit, unit
+
+from mb2fmu.toolchain import host
+from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+
+MODEL = "double_pendulum"
+KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]
+OTHERS = [X86_64_WINDOWS, AARCH64_LINUX]
+
+
+def begin(made: Unit, solver: int = 1) -> str:
+    return f"instantiate\nchoose {made.references['solver']} {solver}\nenter 0 - 1e-9\nleave\n"
+
+
+def simulate(made: Unit, kind: str, solver: int = 1) -> str:
+    everything = " ".join(str(reference) for name, reference in made.references.items() if "solver" not in name)
+    states = " ".join(str(made.references[name]) for name in made.states)
+    if kind == "me":
+        motion = f"continuous\neuler {len(made.states)} 1e-4 20000\n"
+    else:
+        motion = f"step 0.01 200\nget {states}\nstep 0.37 10\n"
+    return begin(made, solver) + motion + f"get {everything}\nterminate\nfree\n"
+
+
+def run(platform, made: Unit, kind: str, script: str, folder: Path) -> str:
+    reason = hosting.missing(platform)
+    if reason:
+        pytest.skip(reason)
+    done = hosting.run(platform, made.library(platform, folder), made.fmi, kind, made.token, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not re.search(r"^[a-z]+ -?[0-9]$", done.stdout, re.MULTILINE), done.stdout + done.stderr  # a status
+    return done.stdout
+
+
+def values(line: str) -> list[float]:
+    return [struct.unpack(">d", bytes.fromhex(word))[0] for word in line.split()[1:]]
+
+
+@pytest.mark.parametrize(("fmi", "kind"), KINDS)
+@pytest.mark.parametrize("platform", OTHERS, ids=str)
+def test_motion_has_the_same_bits(fmi: int, kind: str, platform, tmp_path: Path) -> None:
+    made = unit(MODEL, fmi)
+    script = simulate(made, kind)
+    there = run(platform, made, kind, script, tmp_path / "there")
+    here = run(host(), made, kind, script, tmp_path / "here")
+    assert here == there
+    begin_and_end = [values(line) for line in here.splitlines()]
+    assert len(begin_and_end) == 2
+    assert all(abs(value) < 1e3 for line in begin_and_end for value in line)
+    assert begin_and_end[0] != [0.0] * len(made.states)
+
+
+@pytest.mark.parametrize("solver", [2, 3, 4])
+@pytest.mark.parametrize("platform", OTHERS, ids=str)
+def test_every_solver_has_the_same_bits(solver: int, platform, tmp_path: Path) -> None:
+    made = unit(MODEL, 2)
+    script = simulate(made, "cs", solver)
+    there = run(platform, made, "cs", script, tmp_path / "there")
+    assert run(host(), made, "cs", script, tmp_path / "here") == there
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("platform", OTHERS, ids=str)
+def test_a_state_written_on_one_is_continued_on_another(fmi: int, platform, tmp_path: Path) -> None:
+    made = unit(MODEL, fmi)
+    states = " ".join(str(made.references[name]) for name in made.states)
+    whole = begin(made) + f"step 0.013 100\nstep 0.013 100\nget {states}\n"
+    expected = run(host(), made, "cs", whole, tmp_path / "whole")
+    for number, (first, second) in enumerate(itertools.permutations((host(), platform))):
+        folders = [tmp_path / f"{number}{each}" for each in ("first", "second")]
+        run(first, made, "cs", begin(made) + "step 0.013 100\nwrite state.bin\n", folders[0])
+        written = next(folders[0].rglob("state.bin"))
+        place = made.library(second, folders[1]).parent / "state.bin"
+        place.write_bytes(written.read_bytes())
+        # Time goes on at 1.3 s; the driver counts from the beginning, so that it is told to begin there.
+        rest = f"instantiate\nenter 0 - 1e-9\nleave\nread state.bin\ncontinue 0.013 100\nstep 0.013 100\nget {states}\n"
+        assert run(second, made, "cs", rest, folders[1]) == expected
