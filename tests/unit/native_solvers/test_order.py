@@ -2,7 +2,9 @@
 
 import functools
 import math
+import operator
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -149,3 +151,50 @@ def test_symplectic_euler_keeps_the_energy(library):
         x = unit.march(i * 200.0, 0.01, 20000, x)
         energies.append(0.5 * x[2] ** 2 - math.cos(x[0]))
     assert max(energies) - min(energies) < 0.03
+
+
+def terms(text, pattern):
+    """Weights of the stages in a sum of the C code, exactly."""
+    weights = [Fraction(0)] * 7
+    for sign, stage, minus, over, under in re.findall(pattern, text):
+        value = Fraction(int(over), int(under))
+        weights[int(stage)] += -value if (sign == "-") != (minus == "-") else value
+    return weights
+
+
+def test_coefficients_of_dormand_and_prince():
+    """Conditions of order 5, 4 of the error estimate and 4 of the interpolant (Hairer, Norsett, Wanner I, II.1)."""
+    text = (RUNTIME / "solver_dopri5.c").read_text()
+    fraction = r"\[i\] \* \((-?)(\d+)\.0 / (\d+)\.0\)"
+    rows = re.findall(r"work->(?:point|next)\[i\] = (.*?);", text, re.DOTALL)
+    a = [[Fraction(0)] * 7, *([*terms(row, r"([+-]?)\s*k(\d)" + fraction)[1:], Fraction(0)] for row in rows)]
+    error = terms(re.search(r"return (work->k.*?);", text, re.DOTALL)[1], r"([+-]?)\s*work->k\[(\d)\]" + fraction)
+    inner = terms(re.search(r"inner =(.*?);", text, re.DOTALL)[1], r"([+-]?)\s*work->k\[(\d)\]" + fraction)
+    nodes = [sum(row) for row in a]
+    assert nodes == [0, Fraction(1, 5), Fraction(3, 10), Fraction(4, 5), Fraction(8, 9), 1, 1]
+
+    def times(vector):
+        return [sum(map(operator.mul, row, vector)) for row in a]
+
+    def conditions(b):
+        """Sums for all trees of order 1 to 4, and one of order 5."""
+        slopes, squares = times(nodes), [c * c for c in nodes]
+        products = list(map(operator.mul, nodes, slopes))
+        cubes, fourth = list(map(operator.mul, squares, nodes)), list(map(operator.mul, squares, squares))
+        trees = ([1] * 7, nodes, squares, slopes, cubes, products, times(squares), times(slopes), fourth)
+        return [sum(map(operator.mul, b, tree)) for tree in trees]
+
+    def wanted(s):
+        return [s, s**2 / 2, s**3 / 3, s**3 / 6, s**4 / 4, s**4 / 8, s**4 / 12, s**4 / 24, s**5 / 5]
+
+    end = a[6]
+    assert conditions(end) == wanted(Fraction(1))
+    assert conditions(error)[:8] == [0] * 8
+    assert conditions(error)[8] != 0
+    for s in (Fraction(1, 2), Fraction(2, 7)):
+        first = [(i == 0) - b for i, b in enumerate(end)]
+        last = [b - (i == 6) - f for i, (b, f) in enumerate(zip(end, first, strict=True))]
+        weights = [
+            s * (b + (1 - s) * (f + s * (g + (1 - s) * d))) for b, f, g, d in zip(end, first, last, inner, strict=True)
+        ]
+        assert conditions(weights)[:8] == wanted(s)[:8]
