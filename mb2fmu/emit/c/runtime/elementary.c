@@ -156,7 +156,7 @@ static inline mb2fmu_reals mb2fmu_reals_of(mb2fmu_words words)
 }
 
 /* n <= MB2FMU_LANES doubles; the other lanes are zero, or left out. */
-static inline mb2fmu_reals mb2fmu_load(int n, const double x[])
+static inline mb2fmu_reals mb2fmu_load(int n, const double *x)
 {
     double lanes[MB2FMU_LANES] = {0.0};
     mb2fmu_reals result;
@@ -167,7 +167,7 @@ static inline mb2fmu_reals mb2fmu_load(int n, const double x[])
     return result;
 }
 
-static inline void mb2fmu_store(int n, double x[], mb2fmu_reals values)
+static inline void mb2fmu_store(int n, double *x, mb2fmu_reals values)
 {
     double lanes[MB2FMU_LANES];
     memcpy(lanes, &values, sizeof lanes);
@@ -350,7 +350,7 @@ static void mb2fmu_sincos(double x, double *sine, double *cosine)
     mb2fmu_store(1, cosine, cosines);
 }
 
-static inline void mb2fmu_sincos_lanes(int n, const double x[], double sine[], double cosine[])
+static inline void mb2fmu_sincos_lanes(int n, const double *x, double *sine, double *cosine)
 {
     const mb2fmu_angles angles = mb2fmu_reduce_small(mb2fmu_load(n, x));
     mb2fmu_reals sines, cosines;
