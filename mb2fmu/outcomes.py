@@ -11,7 +11,7 @@ from mb2fmu.lowering.dependencies import operation_count
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
-    from mb2fmu.interface.description import FmuInterface
+    from mb2fmu.interface.description import FmuInterface, SolverName
     from mb2fmu.lowering.program import Program
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Backend = Literal["native", "python"]
 FmiVersion = Literal["2", "3"]
-Solver = Literal["explicit", "rk4", "euler", "implicit"]
 
 
 class BuildOptions(TypedDict, total=False):
@@ -40,7 +39,7 @@ class BuildOptions(TypedDict, total=False):
     platforms: str
     compiler: Compiler
     fast: bool
-    solver: Solver | None
+    solver: SolverName | None
 
 
 @dataclass(frozen=True, slots=True)

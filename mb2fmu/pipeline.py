@@ -204,7 +204,7 @@ def _build_python(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
 
     _refuse_native_options(options)
     with stage("describe"):
-        target = interface.Target(fmi=options.get("fmi", "2"), backend="python")
+        target = interface.Target(fmi=options.get("fmi", "2"), backend="python", solver=options.get("solver"))
         described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
     with stage("emit"):
         sources = python.emit(derivation.program, described)
@@ -220,7 +220,6 @@ def _refuse_native_options(options: BuildOptions) -> None:
         "--platform": options.get("platforms", "host") != "host",
         "--compiler": options.get("compiler", "zig") != "zig",
         "--fast": options.get("fast", False),
-        "--solver": options.get("solver") is not None,
     }
     faults = [
         Fault("has no meaning for a unit of Python", name, "leave it out")
@@ -240,7 +239,7 @@ def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
     with stage("differentiate"):
         program = lowering.with_derivatives(derivation.program).program
     with stage("describe"):
-        target = interface.Target(fmi=fmi, backend="native")
+        target = interface.Target(fmi=fmi, backend="native", solver=options.get("solver"))
         described = interface.describe(derivation.definition, derivation.equations, program, target)
     with stage("emit"):
         sources = c.emit(derivation.program, described)

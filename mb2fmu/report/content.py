@@ -152,6 +152,7 @@ class Page:
     drawing: str
     errors: tuple[ErrorRow, ...]
     errors_text: str
+    others: Mapping[str, tuple[ErrorRow, ...]]
     groups: tuple[FigureGroup, ...]
     invariants: tuple[ErrorRow, ...]
     balances: FigureGroup

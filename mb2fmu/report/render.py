@@ -44,6 +44,7 @@ def render(
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=results.error_rows(result),
         errors_text=results.errors_text(result),
+        others=results.other_kinds(result),
         groups=results.trajectory_groups(
             result, description.texts(definition, equations), {record.name: record.unit for record in definition.inputs}
         ),

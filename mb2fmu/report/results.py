@@ -12,7 +12,7 @@ from mb2fmu.report.chart import Chart, Line, Panel, draw
 from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
 from mb2fmu.report.numbers import exact, plain, short
 from mb2fmu.validation.compare import FACTOR
-from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
 _MOTION = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}
@@ -33,12 +33,13 @@ def verdict(result: ValidationResult) -> Verdict:
         f"{len(unjudged)} of {_count(total, 'variable')} could not be judged: {_listed(unjudged)}" if unjudged else "",
         f"not kept: {_listed(broken)}" if broken else "",
         f"{_count(errors, 'error')} found by the checkers" if errors else "",
+        *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]
     headline = "; ".join(part for part in parts if part)
     return Verdict(
         passed=result.passed,
         headline=headline or f"{_count(total, 'variable')} compared, each within its bound",
-        sentences=(*_horizons(result), *result.notes),
+        sentences=(*_kinds(result), *_horizons(result), *result.notes),
         facts=_tiles(result),
     )
 
@@ -66,6 +67,15 @@ def error_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     )
 
 
+def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
+    """The other ways in which the unit was run → one row per variable and invariant, the worst first."""
+    kinds = {}
+    for other in result.others:
+        rows = [*map(_row, other.variables), *map(_row, other.invariants)]
+        kinds[KIND_NAMES[other.simulation.kind]] = tuple(sorted(rows, key=lambda row: -float(row.ratio.value)))
+    return kinds
+
+
 def errors_text(result: ValidationResult) -> str:
     """What the errors are held against."""
     tolerance = plain(result.reference.conditions.tolerance)
@@ -78,21 +88,24 @@ def errors_text(result: ValidationResult) -> str:
 
 def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     """One row per invariant, in the result's order."""
-    return tuple(
-        ErrorRow(
-            name=i.name,
-            anchor="",
-            unit=i.unit,
-            largest=_number(i.value),
-            error=_number(i.value),
-            bound=_number(i.bound),
-            ratio=_number(i.ratio),
-            bar=_bar(i.ratio),
-            when=_number(i.at),
-            verdict=i.verdict,
-            state=_STATES[i.verdict],
-        )
-        for i in result.invariants
+    return tuple(map(_row, result.invariants))
+
+
+def _row(judged: VariableResult | InvariantResult) -> ErrorRow:
+    """Without a link to a chart."""
+    error = judged.error if isinstance(judged, VariableResult) else judged.value
+    return ErrorRow(
+        name=judged.name,
+        anchor="",
+        unit=judged.unit,
+        largest=_number(error),
+        error=_number(error),
+        bound=_number(judged.bound),
+        ratio=_number(judged.ratio),
+        bar=_bar(judged.ratio),
+        when=_number(judged.at),
+        verdict=judged.verdict,
+        state=_STATES[judged.verdict],
     )
 
 
@@ -278,6 +291,14 @@ def _horizons(result: ValidationResult) -> tuple[str, ...]:
     earliest = f"the earliest at {short(first.horizon)} s ({first.name})"
     text = f"{part} judged up to a horizon before the end at {plain(stop)} s, {earliest}"
     return (f"{text}; beyond it the balances alone are judged.",)
+
+
+def _kinds(result: ValidationResult) -> tuple[str, ...]:
+    if not result.others:
+        return ()
+    first = KIND_NAMES[result.simulation.kind]
+    others = " and as ".join(KIND_NAMES[other.simulation.kind] for other in result.others)
+    return (f"The unit was run as {first}, and as {others}; charts and balances show the first.",)
 
 
 def _columns(charts: int) -> int:

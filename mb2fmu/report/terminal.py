@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
 NARROW = 88
@@ -21,6 +21,8 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
     yield _variables(result, wide=width >= NARROW)
     if result.invariants:
         yield _invariants(result, wide=width >= NARROW)
+    for other in result.others:
+        yield _other_kind(other)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
@@ -31,17 +33,29 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
 def verdict_line(result: ValidationResult) -> Text:
     """Passed or not, and by how much."""
     judged: list[VariableResult | InvariantResult] = [*result.variables, *result.invariants]
+    for other in result.others:
+        judged += [*other.variables, *other.invariants]
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
         return Text(
             f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}", style="bold green"
         )
-    lacking = [item.name for item in judged if item.verdict != "passed"]
+    lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
     reasons += [f"{errors} errors found by the checkers"] if errors else []
     return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
+
+
+def _other_kind(other: KindResult) -> Text:
+    """One line: the details are in the report."""
+    judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
+    short = [item for item in judged if item.verdict != "passed"]
+    worst = max(judged, key=lambda item: item.ratio)
+    verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else "passed"
+    text = f"{KIND_NAMES[other.simulation.kind]}: {verdict}, largest error/bound {_number(worst.ratio)} ({worst.name})"
+    return Text(text, style="bold red" if short else "green")
 
 
 def _number(value: float) -> str:

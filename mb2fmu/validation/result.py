@@ -12,11 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.conformance import Finding
+from mb2fmu.validation.description import UnitKind
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
+KIND_NAMES: Mapping[UnitKind, str] = {
+    "CoSimulation": "Co-Simulation",
+    "ModelExchange": "Model Exchange, integrated by CVODE",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,7 @@ def test_validate_judges_a_unit_of_other_parameters_short(swing: Path, tmp_path:
 
 def test_a_unit_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:
     broken = tmp_path / "Swing.fmu"
-    assert call("export", swing, "-o", tmp_path).exit_code == 0
+    assert call("export", swing, "-o", tmp_path, "--backend", "python").exit_code == 0
     tree = unpack(broken)
     script = next(
         path for path in tree if path.startswith("resources/") and path.count("/") == 1 and path.endswith(".py")
@@ -165,7 +165,9 @@ def test_list_without_models_says_what_to_do(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["run", "no_such_model.py"], "no_such_model.py"),
-        (["export", "{swing}", "--fmi", "3"], "FMI 2.0"),
+        (["export", "{swing}", "--backend", "python", "--fmi", "3"], "FMI 2.0"),
+        (["export", "{swing}", "--backend", "python", "--platform", "all"], "--platform"),
+        (["export", "{swing}", "--platform", "x86_64-linux,sparc"], "sparc"),
         (["export", "{swing}", "--method", "newton"], "--method"),
         (["export", "{swing}", "--backend", "fortran"], "--backend"),
         (["run", "{swing}", "--set", "n:4"], "NAME=VALUE"),

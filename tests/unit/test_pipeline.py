@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.errors import EmitError, ModelError, PackageError
+from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 
 
 def pendulum() -> mb2fmu.Model:
@@ -86,7 +86,9 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     assert build.derivation.program.layout.inputs == ("F",)
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["Swinging.fmu", "Swinging.html"]
     stages = [timing.stage for timing in finished.timings]
-    assert stages[:9] == ["load", "check", "read", "formulate", "lower", "describe", "emit", "build", "pack"]
+    assert stages[:5] == ["load", "check", "read", "formulate", "lower"]
+    assert stages[5:11] == ["differentiate", "describe", "emit", "compile", "build", "pack"]
+    assert {other.simulation.kind for other in finished.validated.result.others} == {"ModelExchange"}
     again = mb2fmu.validate(finished.exported.path, pendulum())
     assert again.passed
 
@@ -123,8 +125,14 @@ def test_what_fails_is_started_and_never_finished() -> None:
 
 
 def test_fmi_3_is_refused_by_the_python_backend() -> None:
-    with pytest.raises(EmitError, match=r"FMI 2\.0 units, not FMI 3\.0"):
-        pipeline.build(pipeline.derive(pendulum()), fmi="3")
+    with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
+        pipeline.build(pipeline.derive(pendulum()), backend="python", fmi="3")
+
+
+def test_what_is_for_native_units_is_refused_by_the_python_backend() -> None:
+    with pytest.raises(EmitError) as caught:
+        pipeline.build(pipeline.derive(pendulum()), backend="python", platforms="all", fast=True, compiler="cc")
+    assert [fault.where for fault in caught.value.faults] == ["--platform", "--compiler", "--fast"]
 
 
 def test_a_result_that_cannot_be_written_says_where(tmp_path: Path) -> None:

@@ -3,10 +3,9 @@
 import contextlib
 import tempfile
 
-from fmi2 import FMU2Slave, calloc, fmi2CallbackAllocateMemoryTYPE, fmi2CallbackFreeMemoryTYPE
+from fmi2 import FMU2Slave, calloc, fmi2CallbackAllocateMemoryTYPE, fmi2CallbackFreeMemoryTYPE, free
 from fmi2 import fmi2CallbackFunctions as Callbacks
 from fmi2 import fmi2CallbackLoggerTYPE as Logger
-from fmi2 import free
 from fmpy import extract, read_model_description
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Model

@@ -132,7 +132,7 @@ def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
     ("edit", "message"),
     [
         (('fmiVersion="2.0"', 'fmiVersion="1.0"'), "is FMI 1.0"),
-        (("CoSimulation", "ModelExchange"), "offers no Co-Simulation"),
+        (("CoSimulation", "ScheduledExecution"), "offers neither Co-Simulation nor Model Exchange"),
         (("</fmiModelDescription>", ""), "is not well-formed"),
     ],
 )
@@ -166,7 +166,7 @@ def test_an_fmi3_description_is_read():
       </ModelVariables></fmiModelDescription>"""
     tree = FileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
     found = read_description(tree)
-    assert (found.version, found.identifier, found.token) == (3, "arm", "{token}")
+    assert (found.version, found.identifiers, found.token) == (3, {"CoSimulation": "arm"}, "{token}")
     read = {name: (v.reference, v.real, v.causality) for name, v in found.variables.items()}
     assert read == {"q": (7, True, "output"), "list": (8, False, "local"), "count": (9, False, "parameter")}
 
