@@ -26,7 +26,7 @@ def reach(unit, mode):
     [
         ("instantiated", HELD),
         ("initialization", HELD),
-        ("event", INPUTS | TUNABLE | STATES),
+        ("event", INPUTS | TUNABLE),
         ("continuous", INPUTS | TUNABLE | STATES),
         ("step", INPUTS | TUNABLE),
     ],
