@@ -2,8 +2,9 @@
 
 Input: none, there is nothing but records here. Output: ``EquationsOfMotion``.
 
-Promises: a record that exists has matching shapes, and uses no symbol before it is defined. Must not form equations: that
-is what ``formulation`` does; nor know how they are evaluated.
+Promises: a record that exists has matching shapes, and uses no symbol before it is defined.
+
+Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
 """
 
 from mb2fmu.equations.motion import EquationsOfMotion, Method

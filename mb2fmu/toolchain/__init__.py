@@ -2,7 +2,9 @@
 
 Input: files. Output: what the tool made, as bytes.
 
-Promises: a tool that fails raises ``ToolError`` with its command, exit code and output; nothing is left on the disk. Must not know models, equations or FMI.
+Promises: a tool that fails raises ``ToolError`` with its command, exit code and output; nothing is left on the disk.
+
+Must not: know models, equations or FMI.
 """
 
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
