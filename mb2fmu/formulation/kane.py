@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies, applies_because, not_because
+from mb2fmu.formulation.applies import Applies, by_projection
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.sympy_bodies import build
 from mb2fmu.mechanism.kinematics import NamedKinematics
@@ -32,11 +32,7 @@ Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies wherever there are bodies."""
-    if mechanism.lagrangian is not None:
-        return not_because("a Lagrangian alone has no bodies whose partial velocities could be taken")
-    if mechanism.holonomic:
-        return not_because("holonomic constraints (closed loops) are not supported yet")
-    return applies_because("it needs nothing but the velocities of the bodies")
+    return by_projection(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
