@@ -32,7 +32,7 @@ def not_because(reason: str) -> Applies:
 
 def by_projection(mechanism: Mechanism) -> Applies:
     """The answer of the methods that project Newton's and Euler's equations on partial velocities."""
-    if mechanism.lagrangian is not None:
+    if mechanism.lagrangian_alone:
         return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
     if mechanism.holonomic:
         return not_because("holonomic constraints (closed loops) are not supported yet")

@@ -61,6 +61,8 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         for i, column in load.partials.items():
             f[i] += dot(column, known)
             unknown[i] += dot(column, hidden)
+    for i, force in enumerate(mechanism.potential_forces):
+        f[i] += force
     forces = None
     if mechanism.u_auxiliary:
         forces = _constraint_forces(mechanism, M[n:, :n], f[n:], unknown[n:])
