@@ -226,3 +226,22 @@ def moving_pivot() -> Model:
         loads=[(bob, -m * g * N.y)],
     )
     return model_of("MovingPivot", parts, [q], [u], m=0.9, l=0.8, g=9.81, a=0.3, w=2.5)
+
+
+def lagrangian_with_bodies() -> Model:
+    """A spherical pendulum with a torque as a LagrangesMethod that was given its body and frame."""
+    m, l, g, T = sm.symbols("m l g T")
+    a, b = me.dynamicsymbols("a b")
+    N = me.ReferenceFrame("N")
+    A = N.orientnew("A", "Axis", [a, N.z])
+    B = A.orientnew("B", "Axis", [b, A.x])
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", -l * B.z)
+    P.v2pt_theory(O, N, B)
+    J = m * l**2 / 20
+    body = me.RigidBody("body", P, B, m, (me.inertia(B, J, J, J / 2), P))
+    body.potential_energy = m * g * P.pos_from(O).dot(N.z)
+    L = me.Lagrangian(N, body)
+    method = me.LagrangesMethod(L, [a, b], bodies=[body], frame=N, forcelist=[(B, T * N.z)])
+    return model_of("Spherical", method, [a, b], [a.diff(), b.diff()], m=1.2, l=0.7, g=9.81, T=0.3)

@@ -1,5 +1,9 @@
 """Backends: a program and an interface become files. Each backend is a folder and knows nothing of the others.
 
-``emit/python`` and later ``emit/c`` print the equations, ``emit/xml`` the description; each offers ``emit``. No backend
-touches the disk (but for its own templates), the clock or the environment.
+Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/python`` and later ``emit/c`` print the equations,
+``emit/xml`` the description; each offers ``emit``.
+
+Promises: equal input gives equal bytes; numbers read back to the same bits.
+
+Must not: decide anything about variables, or touch the disk (but for its own templates), the clock or the environment.
 """

@@ -1,1 +1,12 @@
-"""Placeholder docstring: input type, output type, promises, what this stage must not do."""
+"""Equations: the type that all formulations give and all that follows takes.
+
+Input: none, there is nothing but records here. Output: ``EquationsOfMotion``.
+
+Promises: a record that exists has matching shapes, and uses no symbol before it is defined.
+
+Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
+"""
+
+from mb2fmu.equations.motion import EquationsOfMotion, Method
+
+__all__ = ["EquationsOfMotion", "Method"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mb2fmu.mechanism.records import Mechanism
+
 
 @dataclass(frozen=True, slots=True)
 class Applies:
@@ -26,3 +28,12 @@ def applies_because(reason: str) -> Applies:
 def not_because(reason: str) -> Applies:
     """No."""
     return Applies(yes=False, because=reason)
+
+
+def by_projection(mechanism: Mechanism) -> Applies:
+    """The answer of the methods that project Newton's and Euler's equations on partial velocities."""
+    if mechanism.lagrangian_alone:
+        return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
+    if mechanism.holonomic:
+        return not_because("holonomic constraints (closed loops) are not supported yet")
+    return applies_because("it needs nothing but the velocities of the bodies")

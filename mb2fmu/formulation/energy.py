@@ -19,7 +19,7 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
     (noncontributing forces do no work).
     """
     m = kinematics.mechanism
-    if m.lagrangian is not None:
+    if m.lagrangian is not None and m.lagrangian_alone:
         return _energy_of_lagrangian(m, m.lagrangian)
     unknown = set(m.constraint_forces)
     powers = []
@@ -28,6 +28,9 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
         if unknown and any(c.free_symbols & unknown for c in vector):
             continue
         powers.append((load.name, power(number, kinematics)))
+    if m.potential_forces:
+        total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
+        powers.append(("potential", total))
     reason = "a prescribed motion (time in the kinematics or in a constraint) does work" if m.rheonomic else ""
     return Energy(kinetic_energy(kinematics), potential_energy(kinematics), tuple(powers), not m.rheonomic, reason)
 
@@ -35,7 +38,7 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
     """T in J."""
     m = kinematics.mechanism
-    if m.lagrangian is not None:
+    if m.lagrangian is not None and m.lagrangian_alone:
         return _quadratic_part(m, m.lagrangian.expression)
     total = sm.S.Zero
     for body in m.bodies:

@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies, applies_because, not_because
+from mb2fmu.formulation.applies import Applies, by_projection
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.sympy_bodies import build
 from mb2fmu.mechanism.kinematics import NamedKinematics
@@ -32,11 +32,7 @@ Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies wherever there are bodies."""
-    if mechanism.lagrangian is not None:
-        return not_because("a Lagrangian alone has no bodies whose partial velocities could be taken")
-    if mechanism.holonomic:
-        return not_because("holonomic constraints (closed loops) are not supported yet")
-    return applies_because("it needs nothing but the velocities of the bodies")
+    return by_projection(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -50,27 +46,30 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """
     m = mechanism
     kinematics = NamedKinematics(m)
-    model = build(kinematics, {})
-    dynamic = [m.dynamic[u] for u in m.u]
+    known = _functions_of_time(m)
+    model = build(kinematics, {u: known[u] for u in m.u})
+    dynamic = [known[u] for u in m.u]
     independent = list(m.u_independent)
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
     solves: list[LinearSolve] = []
     method = KanesMethod(
         model.frames[0],
-        [m.dynamic[q] for q in m.q],
+        [known[q] for q in m.q],
         [dynamic[i] for i in independent],
-        kd_eqs=_kinematic_equations(m),
+        kd_eqs=_kinematic_equations(m, known),
         u_dependent=[dynamic[i] for i in dependent] or None,
-        velocity_constraints=_constraints(m) or None,
-        u_auxiliary=[m.dynamic[u] for u in m.u_auxiliary] or None,
-        constraint_solver=_opaque_solver(kinematics, m, solves),
+        velocity_constraints=_constraints(m, known) or None,
+        u_auxiliary=[known[u] for u in m.u_auxiliary] or None,
+        constraint_solver=_opaque_solver(kinematics, _to_plain(m, known), solves),
         kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),
     )
     method.kanes_equations(list(model.bodies), list(model.loads) or None)
     rows = len(independent)
-    back = _to_plain(m)
+    back = _to_plain(m, known)
     M = translate_matrix(method.mass_matrix[:rows, :], back)
     f = translate_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
+    if m.potential_forces:  # of a Lagrangian, whose speeds are q', all of them independent
+        f = sm.ImmutableMatrix(f + sm.Matrix(m.potential_forces))
     order = [*independent, *dependent]
     columns = [order.index(i) for i in range(len(m.u))]
     dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
@@ -78,28 +77,33 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     return assemble("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
 
 
-def _kinematic_equations(m: Mechanism) -> list[sm.Expr]:
+def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
+    """Plain symbol → function of time; a speed that is q' itself gets one of its own, as SymPy wants it."""
+    own = {u: sm.Function(u.name)(m.t) for u in m.u if isinstance(m.dynamic[u], sm.Derivative)}
+    return {**m.dynamic, **own}
+
+
+def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """q' - K u - k0."""
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
-    rates = translate_matrix(rates, m.dynamic)
-    return [m.dynamic[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
+    rates = translate_matrix(rates, known)
+    return [known[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
 
 
-def _constraints(m: Mechanism) -> list[sm.Expr]:
+def _constraints(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """A u + b in functions of time."""
     if m.velocity_constraints is None:
         return []
     c = m.velocity_constraints
-    return list(translate_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, m.dynamic))
+    return list(translate_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, known))
 
 
-def _opaque_solver(kinematics: NamedKinematics, m: Mechanism, solves: list[LinearSolve]) -> Solver:
+def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]) -> Solver:
     """Returns symbols for A⁻¹ B and notes what they stand for."""
 
     def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         if right.is_zero_matrix:
             return right
-        back = _to_plain(m)
         symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
         name = "dependent speeds in terms of the independent ones"
         left, right_side = translate_matrix(matrix, back), translate_matrix(right, back)
@@ -109,14 +113,12 @@ def _opaque_solver(kinematics: NamedKinematics, m: Mechanism, solves: list[Linea
     return solve
 
 
-def _to_plain(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
+def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
     """Functions of time, q' and u' → plain symbols."""
-    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
+    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in known.items()}
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
-    mapping.update({m.dynamic[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
-    # a speed may be a derivative of a coordinate itself: then it wins over the rate, which it equals
-    mapping.update({m.dynamic[u]: u for u in m.u})
-    mapping.update({m.dynamic[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
+    mapping.update({known[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
+    mapping.update({known[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
     return mapping
 
 

@@ -77,7 +77,7 @@ def _refuse(what: str, remedy: str = "") -> FormulationError:
 def _answer(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
-    if m.lagrangian is not None and not request.kind.endswith("energy"):
+    if m.lagrangian_alone and not request.kind.endswith("energy"):
         raise _refuse(
             f"a Lagrangian alone has no points, frames or bodies: {request.kind} is not known",
             "hand over a System, a KanesMethod or Parts, or write the output as an expression",

@@ -20,7 +20,7 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies, applies_because, not_because
+from mb2fmu.formulation.applies import Applies, by_projection
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.loads import applied_loads
 from mb2fmu.mechanism.kinematics import (
@@ -38,11 +38,7 @@ from mb2fmu.mechanism.records import Body, Components, Mechanism
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies wherever there are bodies."""
-    if mechanism.lagrangian is not None:
-        return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
-    if mechanism.holonomic:
-        return not_because("holonomic constraints (closed loops) are not supported yet")
-    return applies_because("it needs nothing but the velocities of the bodies")
+    return by_projection(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -65,6 +61,8 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         for i, column in load.partials.items():
             f[i] += dot(column, known)
             unknown[i] += dot(column, hidden)
+    for i, force in enumerate(mechanism.potential_forces):
+        f[i] += force
     forces = None
     if mechanism.u_auxiliary:
         forces = _constraint_forces(mechanism, M[n:, :n], f[n:], unknown[n:])

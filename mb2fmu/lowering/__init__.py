@@ -1,4 +1,6 @@
-"""Lowering: EquationsOfMotion → Program, and what can be asked of a Program.
+"""Lowering: equations become a program, and what can be asked of one.
+
+Input: ``EquationsOfMotion``. Output: ``Program``.
 
 Entry points of a lowered program (labels in brackets):
 

@@ -328,5 +328,22 @@ def velocities_integrable(m: Mechanism) -> list[str]:
     return list(bad)
 
 
+def kinetic_energy_matches(m: Mechanism) -> bool:
+    """True if the bodies' kinetic energy is the part of the Lagrangian that vanishes at q' = 0.
+
+    Otherwise the bodies are not those that the Lagrangian speaks of, or a prescribed motion moves them.
+    """
+    assert m.lagrangian is not None
+    numeric = NumericMechanism(m)
+    arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+    lagrangian = sm.lambdify(arguments, m.lagrangian.expression, modules=["scipy", "numpy"])
+    for s in _samples(numeric):
+        _move(numeric, s, on_constraints=False)
+        values = [float(lagrangian(s.t, *s.q, *u, *s.z, *s.r, *s.parameters)) for u in (s.u, 0 * s.u)]
+        if _far(np.array([values[0] - values[1]]), np.array([numeric.kinetic_energy()])):
+            return False
+    return True
+
+
 def _numbers(vector: Array) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

@@ -76,6 +76,7 @@ class NumericMechanism:
         self._velocities = [None if p.velocity is None else self._add_terms(p.velocity) for p in m.points]
         self._bodies = [(self._add([b.mass]), None if b.inertia is None else self._add(b.inertia)) for b in m.bodies]
         self._loads = [self._add_load(load) for load in m.loads]
+        self._potential = self._add(m.potential_forces)
         self._kinematics = (self._add(m.kinematics.matrix), self._add(m.kinematics.offset))
         constraints = m.velocity_constraints
         self._constraints = (
@@ -147,6 +148,8 @@ class NumericMechanism:
     def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
         """Generalized active forces, shape (n_u + n_aux,)."""
         Q = np.zeros(self._n_u)
+        count = len(self.mechanism.potential_forces)
+        Q[:count] = self._take(self._potential, (count,))
         for partials, _, vector in self._applied(constraint_forces):
             Q += partials.T @ vector
         return Q

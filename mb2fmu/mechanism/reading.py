@@ -17,7 +17,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.consistency import settle_kinematics
+from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.records import Body, Lagrangian, Mechanism
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, solve_kinematics, time_derivative
@@ -94,10 +94,22 @@ class _Reader:
 
     def mechanism(self) -> Mechanism:
         """Puts everything together and checks the kinematics numerically."""
+        if not isinstance(self.mechanics, LagrangesMethod):
+            return self._with_bodies()
+        lagrangian = self._lagrangian(self.mechanics)
+        if self.mechanics.bodies and self.mechanics.inertial is not None:
+            mechanism = self._with_bodies(lagrangian=lagrangian, potential_forces=self._potential_forces(lagrangian))
+            if kinetic_energy_matches(mechanism):
+                return mechanism
+        return Mechanism(**self._shared(), frames=(), points=(), bodies=(), loads=(), lagrangian=lagrangian)
+
+    def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
+        """-∂V/∂q with V = -L at q' = 0."""
+        at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
+        return tuple(at_rest.diff(q) for q in self.q)
+
+    def _with_bodies(self, **more: Any) -> Mechanism:
         shared = self._shared()
-        if isinstance(self.mechanics, LagrangesMethod):
-            lagrangian = self._lagrangian(self.mechanics)
-            return Mechanism(**shared, frames=(), points=(), bodies=(), loads=(), lagrangian=lagrangian)
         trees = Trees(door.inertial_frame(self.mechanics), self.plain)
         frames = trees.read_frames()
         points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
@@ -106,6 +118,7 @@ class _Reader:
         )
         draft = Mechanism(
             **shared,
+            **more,
             z_dot=z_dot,
             frames=frames,
             points=points,

@@ -144,7 +144,7 @@ Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 @dataclass(frozen=True, slots=True)
 class Lagrangian:
-    """A Lagrangian handed over without bodies; the speeds are q'.
+    """A Lagrangian handed over; the speeds are q'.
 
     Attributes:
         expression: L(q, q', t) in plain symbols, J.
@@ -180,7 +180,9 @@ class Mechanism:
         holonomic: (name, phi).
         velocity_constraints: A u + b = 0, or None.
         given_by_constraint: Names of points whose velocity already uses a constraint.
-        lagrangian: For a ``LagrangesMethod``: then there are no bodies.
+        lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
+        potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
+            otherwise, and where there are no bodies.
         plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
     """
 
@@ -210,6 +212,7 @@ class Mechanism:
     velocity_constraints: VelocityConstraints | None = None
     given_by_constraint: tuple[str, ...] = ()
     lagrangian: Lagrangian | None = None
+    potential_forces: tuple[sm.Expr, ...] = ()
     plain: Any = None
 
     def __post_init__(self) -> None:
@@ -225,6 +228,11 @@ class Mechanism:
         ]
         if faults:
             raise MechanismError("the mechanism's records break their own laws:", faults)
+
+    @property
+    def lagrangian_alone(self) -> bool:
+        """True if nothing is known but a Lagrangian."""
+        return self.lagrangian is not None and not self.bodies
 
     @property
     def u_all(self) -> tuple[sm.Symbol, ...]:

@@ -99,6 +99,7 @@ def unarchived(content: bytes, where: str) -> FileTree:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
+            _refuse_lost_members(content, len(members))
             faults = list(_faults(members))
             if faults:
                 raise PackageError(f"{where} is not a sound FMU:", faults)
@@ -108,6 +109,14 @@ def unarchived(content: bytes, where: str) -> FileTree:
             f"{where} is not an FMU:",
             [Fault(f"it is no whole ZIP archive: {error}", where, "transfer or export it once more")],
         ) from error
+
+
+def _refuse_lost_members(content: bytes, found: int) -> None:
+    """Compares with the number of members that the archive says it has, which ``zipfile`` does not."""
+    end = content.rfind(b"PK\x05\x06")
+    said = int.from_bytes(content[end + 10 : end + 12], "little")
+    if said not in (found, 0xFFFF):  # 0xFFFF: the number stands elsewhere (ZIP64)
+        raise zipfile.BadZipFile(f"it has {found} members, not {said}")
 
 
 def _faults(members: list[zipfile.ZipInfo]) -> Iterator[Fault]:

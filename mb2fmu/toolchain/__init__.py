@@ -1,8 +1,11 @@
 """Toolchain: tools outside of mb2fmu, run as subprocesses with a time limit.
 
-Input: files. Output: what the tool made, as bytes. Promises: equal input gives equal bytes; nothing is left behind but
-the user's cache folder, which may be deleted. Raises ``ToolError`` with command, exit code and output when a tool
-fails. Must not know models or equations, and of FMI no more than the names of its platforms and folders.
+Input: files. Output: what the tool made, as bytes.
+
+Promises: equal input gives equal bytes; a tool that fails raises ``ToolError`` with its command, exit code and output;
+nothing is left behind but the user's cache folder, which may be deleted.
+
+Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
 from mb2fmu.toolchain.building import CompileObserver, compile_unit

@@ -138,7 +138,7 @@ def _check_platform(tree: FileTree, found: UnitDescription) -> None:
     has = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _refused(
         Fault(
-            f"has no binary for this machine ({folder}): {has}",
+            f"the unit has no binary for this machine ({folder}): {has}",
             missing[0],
             "validate it on such a machine, or export it for this one",
         )

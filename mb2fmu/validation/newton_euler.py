@@ -27,7 +27,7 @@ MOST_BODIES = 7
 def outgrows_symbols(mechanism: Mechanism) -> bool:
     """True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
-    if m.lagrangian is not None or len(m.bodies) <= MOST_BODIES:
+    if m.lagrangian_alone or len(m.bodies) <= MOST_BODIES:
         return False
     numeric, d = NumericMechanism(m), m.definition
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))

@@ -11,6 +11,7 @@ from mechanisms import (
     Numeric,
     cart_with_pathways,
     close,
+    lagrangian_with_bodies,
     mechanism_of,
     moving_pivot,
     pendulum_with_reactions,
@@ -26,6 +27,7 @@ from mb2fmu.model import check, load
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 BUILT = {
     "pathways": cart_with_pathways,
+    "lagrangian_with_bodies": lagrangian_with_bodies,
     "moving_pivot": moving_pivot,
     "sympy_rolling_disc": sympy_rolling_disc,
     "pendulum_with_reactions": lambda: pendulum_with_reactions()[0],
@@ -116,3 +118,26 @@ def test_mass_matrix_is_symmetric_and_gives_the_kinetic_energy():
         kinetic = evaluated("energy", state)[evaluated.program.entries["energy"].labels.index("kinetic")]
         assert np.allclose(M, M.T, rtol=0, atol=1e-14)
         assert 0.5 * u @ M @ u == pytest.approx(kinetic, rel=1e-12)
+
+
+def test_a_lagrangian_with_bodies_is_open_to_every_method():
+    model = lagrangian_with_bodies()
+    model.output_position("place", model.mechanics.bodies[0].masscenter)
+    model.output_total_energy()
+    mechanism = mechanism_of(model)
+    assert all(answer.yes for answer in applicable(mechanism).values())
+    lagrange, tmt = Evaluated(mechanism, "lagrange"), Evaluated(mechanism, "tmt")
+    for state in random_states(mechanism, 5):
+        assert np.allclose(lagrange("outputs", state), tmt("outputs", state), rtol=1e-12, atol=1e-12)
+        powers = [e("energy", state) for e in (lagrange, tmt)]
+        assert np.allclose(*powers, rtol=1e-12, atol=1e-12)
+
+
+def test_bodies_that_are_not_the_lagrangians_are_not_used():
+    model = lagrangian_with_bodies()
+    method = model.mechanics
+    L = method._L[0] + sum(q.diff() ** 2 for q in method.q)
+    model.mechanics = type(method)(L, list(method.q), bodies=method.bodies, frame=method.inertial)
+    answers = applicable(mechanism_of(model))
+    assert answers["lagrange"].yes
+    assert not answers["tmt"].yes

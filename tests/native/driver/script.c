@@ -9,7 +9,7 @@
  *   continue H N                    N steps of H were made before, by whom the state is from
  *   euler STATES H N                Model Exchange by explicit Euler; prints the bits of the states
  *   tangent UNKNOWN KNOWN           prints the bits of the directional derivative
- *   write FILE | read FILE          serialized state
+ *   write [FILE] | read [FILE]      serialized state, without a file kept in memory
  * Every answer other than OK is printed as "COMMAND STATUS"; the script goes on. Each command is given to all instances
  * one after the other, and all must answer alike. After each call the floating-point control register must be as before.
  */
@@ -28,6 +28,9 @@ typedef struct {
     double start; /* of the steps of size h */
     double h;
     unsigned long steps;
+    driver_control usual; /* what the driver computes with */
+    unsigned char *bytes; /* of the first instance */
+    size_t size;
     char *words[WORDS];
     int count;
 } state;
@@ -61,18 +64,46 @@ static void say_values(driver_text *output, const char *what, const double *valu
     say(output, "\n");
 }
 
-/* Reads "1.5e-3" whatever the locale's decimal point is. */
-static double number(const char *text)
+/* start + i h, as the driver computes: the unit's host has other settings. */
+static double point(const state *s, unsigned long i, double h)
 {
+    const driver_control control = driver_get_control();
+    driver_set_control(s->usual);
+    volatile double product = (double)(s->steps + i) * h;
+    volatile double sum = s->start + product;
+    driver_set_control(control);
+    return sum;
+}
+
+/* x + h dx, likewise; rounded twice, so that no compiler may fuse it. */
+static double advanced(const state *s, double x, double h, double dx)
+{
+    const driver_control control = driver_get_control();
+    volatile double factor = h;
+    volatile double summand = x;
+    driver_set_control(s->usual);
+    volatile double increment = factor * dx;
+    volatile double sum = summand + increment;
+    driver_set_control(control);
+    return sum;
+}
+
+/* Reads "1.5e-3" whatever the locale's decimal point is. */
+static double number(const state *s, const char *text)
+{
+    const driver_control control = driver_get_control();
     char copy[64];
-    char point[8];
+    char comma[8];
     size_t used = 0;
-    (void)snprintf(point, sizeof point, "%.1f", 0.0);
+    driver_set_control(s->usual);
+    (void)snprintf(comma, sizeof comma, "%.1f", 0.0);
     for (; *text != '\0' && used + 1 < sizeof copy; ++text) {
-        copy[used++] = *text == '.' ? point[1] : *text;
+        copy[used++] = *text == '.' ? comma[1] : *text;
     }
     copy[used] = '\0';
-    return strtod(copy, NULL);
+    volatile double value = strtod(copy, NULL);
+    driver_set_control(control);
+    return value;
 }
 
 static const char *word(const state *s, int i)
@@ -101,10 +132,10 @@ static int get(const state *s, void *instance, driver_text *output)
 static int steps(const state *s, void *instance)
 {
     const unit *u = s->run->unit;
-    const double h = number(word(s, 1));
+    const double h = number(s, word(s, 1));
     const unsigned long n = strtoul(word(s, 2), NULL, 10);
     for (unsigned long i = 0; i < n; ++i) {
-        const int status = u->calls->step(u, instance, s->start + (double)(s->steps + i) * h, h);
+        const int status = u->calls->step(u, instance, point(s, i, h), h);
         if (status > 1) {
             return status;
         }
@@ -116,19 +147,18 @@ static int euler(const state *s, void *instance, driver_text *output)
 {
     const unit *u = s->run->unit;
     const size_t size = strtoul(word(s, 1), NULL, 10);
-    const double h = number(word(s, 2));
+    const double h = number(s, word(s, 2));
     const unsigned long n = strtoul(word(s, 3), NULL, 10);
     double x[DRIVER_MAXIMUM];
     double dx[DRIVER_MAXIMUM];
     int status = size > DRIVER_MAXIMUM ? 3 : u->calls->get_states(u, instance, x, size);
     for (unsigned long i = 0; status <= 1 && i < n; ++i) {
-        status = u->calls->set_time(u, instance, s->start + (double)(s->steps + i) * h);
+        status = u->calls->set_time(u, instance, point(s, i, h));
         status = status > 1 ? status : u->calls->get_derivatives(u, instance, dx, size);
         for (size_t k = 0; k < size; ++k) {
-            volatile double increment = h * dx[k]; /* rounded: no compiler may fuse it */
-            x[k] += increment;
+            x[k] = advanced(s, x[k], h, dx[k]);
         }
-        status = status > 1 ? status : u->calls->set_time(u, instance, s->start + (double)(s->steps + i + 1) * h);
+        status = status > 1 ? status : u->calls->set_time(u, instance, point(s, i + 1, h));
         status = status > 1 ? status : u->calls->set_states(u, instance, x, size);
         status = status > 1 ? status : u->calls->completed(u, instance);
     }
@@ -136,46 +166,49 @@ static int euler(const state *s, void *instance, driver_text *output)
     return status;
 }
 
-static int write_state(const state *s, void *instance, driver_text *output)
+static int write_state(state *s, void *instance, driver_text *output)
 {
     const unit *u = s->run->unit;
     unsigned char *bytes = NULL;
     size_t size = 0;
     int status = u->calls->serialize(u, instance, &bytes, &size);
-    FILE *file = status <= 1 && instance == s->instances[0] ? fopen(word(s, 1), "wb") : NULL;
-    if (file != NULL) {
-        status = fwrite(bytes, 1, size, file) == size ? status : 3;
-        (void)fclose(file);
-    }
-    free(bytes);
     say(output, "write %lu\n", (unsigned long)size);
+    if (status > 1 || instance != s->instances[0]) {
+        free(bytes);
+        return status;
+    }
+    free(s->bytes);
+    s->bytes = bytes;
+    s->size = size;
+    if (s->count > 1) {
+        FILE *file = fopen(s->words[1], "wb");
+        status = file != NULL && fwrite(bytes, 1, size, file) == size ? status : 3;
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
     return status;
 }
 
-static int read_state(const state *s, void *instance)
+static int read_state(state *s, void *instance)
 {
-    const unit *u = s->run->unit;
     static const size_t room = 1u << 20;
-    unsigned char *bytes = (unsigned char *)malloc(room);
-    FILE *file = fopen(word(s, 1), "rb");
-    int status = 3;
-    if (file != NULL && bytes != NULL) {
-        const size_t size = fread(bytes, 1, room, file);
-        status = u->calls->deserialize(u, instance, bytes, size);
-    }
+    FILE *file = s->count > 1 ? fopen(s->words[1], "rb") : NULL;
     if (file != NULL) {
+        free(s->bytes);
+        s->bytes = (unsigned char *)malloc(room);
+        s->size = s->bytes == NULL ? 0 : fread(s->bytes, 1, room, file);
         (void)fclose(file);
     }
-    free(bytes);
-    return status;
+    return s->bytes == NULL ? 3 : s->run->unit->calls->deserialize(s->run->unit, instance, s->bytes, s->size);
 }
 
 static int enter(state *s, void *instance)
 {
     const unit *u = s->run->unit;
-    const double stop = number(word(s, 2));
-    const double tolerance = number(word(s, 3));
-    s->start = number(word(s, 1));
+    const double stop = number(s, word(s, 2));
+    const double tolerance = number(s, word(s, 3));
+    s->start = number(s, word(s, 1));
     s->steps = 0;
     return u->calls->enter(u, instance, s->start, strcmp(word(s, 2), "-") != 0 ? &stop : NULL,
                            strcmp(word(s, 3), "-") != 0 ? &tolerance : NULL);
@@ -240,7 +273,7 @@ static int command(state *s, size_t i, driver_text *output)
     }
     if (strcmp(name, "set") == 0) {
         const unsigned int target = reference(s, 1);
-        const double value = number(word(s, 2));
+        const double value = number(s, word(s, 2));
         return u->calls->set_reals(u, instance, &target, 1, &value);
     }
     if (strcmp(name, "choose") == 0) {
@@ -268,7 +301,7 @@ static int command(state *s, size_t i, driver_text *output)
 static void set_step(state *s, double h)
 {
     if (s->h < h || s->h > h) {
-        s->start += (double)s->steps * s->h;
+        s->start = point(s, 0, s->h);
         s->steps = 0;
         s->h = h;
     }
@@ -281,12 +314,12 @@ static void on_all(state *s, driver_control control)
     const size_t before = run->output.length;
     const int moving = strcmp(s->words[0], "step") == 0 || strcmp(s->words[0], "euler") == 0;
     if (strcmp(s->words[0], "continue") == 0) {
-        s->h = number(word(s, 1));
+        s->h = number(s, word(s, 1));
         s->steps = strtoul(word(s, 2), NULL, 10);
         return;
     }
     if (moving) {
-        set_step(s, number(word(s, s->count - 2)));
+        set_step(s, number(s, word(s, s->count - 2)));
     }
     for (size_t i = 0; i < run->instances; ++i) {
         driver_text mine = {NULL, 0, 0};
@@ -336,9 +369,11 @@ static size_t next_line(state *s, const char *text, char line[LINE])
 void driver_run_script(void *item)
 {
     driver_run *run = (driver_run *)item;
-    state s = {run, NULL, 0.0, 0.0, 0, {NULL}, 0};
+    state s;
+    memset(&s, 0, sizeof s);
+    s.run = run;
+    s.usual = driver_get_control();
     char line[LINE];
-    const driver_control usual = driver_get_control();
     s.instances = (void **)calloc(run->instances, sizeof *s.instances);
     const driver_control control = driver_set_conditions(&run->conditions);
     for (const char *at = run->script; s.instances != NULL && *at != '\0';) {
@@ -347,11 +382,12 @@ void driver_run_script(void *item)
             on_all(&s, control);
         }
     }
-    driver_set_control(usual);
+    driver_set_control(s.usual);
     for (size_t i = 0; s.instances != NULL && i < run->instances; ++i) {
         if (s.instances[i] != NULL) {
             run->unit->calls->free_instance(run->unit, s.instances[i]);
         }
     }
+    free(s.bytes);
     free(s.instances);
 }

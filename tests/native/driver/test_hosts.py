@@ -30,9 +30,7 @@ def script(made: Unit, kind: str, steps: int = 20) -> str:
     values = f"get {everything}\n{derivative}"
     begin = "enter 0 - 1e-6\nleave\n"
     again = f"reset\n{begin}{motion}{values}"
-    return (
-        f"instantiate\n{begin}save\n{motion}{values}write state.bin\n{again}read state.bin\n{values}terminate\nfree\n"
-    )
+    return f"instantiate\n{begin}save\n{motion}{values}write\n{again}read\n{values}terminate\nfree\n"
 
 
 def answer(made: Unit, kind: str, folder: Path, options=(), steps: int = 20, **others) -> str:

@@ -111,7 +111,7 @@ def test_force_and_power_of_an_actuator():
 def test_frames_that_hang_nowhere_are_all_named():
     model = moving_pivot()
     model.output_orientation("o", me.ReferenceFrame("loose"))
-    model.output_angular_velocity("w", me.ReferenceFrame("adrift"))
+    model.output_angular_velocity("turning", me.ReferenceFrame("adrift"))
     with pytest.raises(FormulationError) as error:
         formulate(mechanism_of(model), "tmt")
     assert len(error.value.faults) == 2

@@ -106,16 +106,18 @@ def test_truncated_archives_are_refused(cut):
         archive.unarchived(whole[: -(cut % len(whole)) or -1], "M.fmu")
 
 
-@given(position=st.integers(0, 10_000))
-def test_damaged_content_is_never_taken_for_sound(position):
-    """A flipped byte is noticed, or is in a place that carries nothing (times, versions)."""
-    whole = bytearray(archive.archived(SOUND))
-    whole[position % len(whole)] ^= 0xFF
-    try:
-        found = archive.unarchived(bytes(whole), "M.fmu")
-    except PackageError:
-        return
-    assert found == SOUND
+def test_damaged_content_is_never_taken_for_sound():
+    """A flipped byte, wherever it is, is noticed, or is in a place that carries nothing (times, versions)."""
+    sound = archive.archived(SOUND)
+    noticed = 0
+    for position in range(len(sound)):
+        damaged = bytearray(sound)
+        damaged[position] ^= 0xFF
+        try:
+            assert archive.unarchived(bytes(damaged), "M.fmu") == SOUND, position
+        except PackageError:
+            noticed += 1
+    assert noticed > len(sound) / 2
 
 
 @pytest.mark.parametrize(
