@@ -1,4 +1,4 @@
-"""Compiles the oscillator, a unit whose model is written by hand, in the ways the tests need."""
+"""Compiles units whose models are written by hand in the ways the tests need."""
 
 from __future__ import annotations
 
@@ -17,10 +17,20 @@ HEADERS = Path(fmpy.__file__).parent / "c-code"
 TOKEN = "0b5b1a56-6b0e-5d5c-8e52-6ad1d0c7a001"
 """Of the oscillator."""
 
-STRICT = (
-    "-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "
-    "-ffp-contract=off -fPIC -fvisibility=hidden"
-).split()
+STRICT = [
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wconversion",
+    "-Wshadow",
+    "-Wstrict-prototypes",
+    "-Wmissing-prototypes",
+    "-Werror",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-fvisibility=hidden",
+]
 
 
 def compilers() -> dict[str, list[str]]:
@@ -38,13 +48,15 @@ def scratch() -> Path:
 
 
 @functools.cache
-def build(fmi: int, *flags: str, compiler: str | None = None, driver: str | None = None) -> Path:
-    """The oscillator as a shared library, or with a driver (a C file beside this one) as a program.
+def build(
+    fmi: int, *flags: str, compiler: str | None = None, driver: str | None = None, model: str = "oscillator"
+) -> Path:
+    """A model as a shared library, or with a driver (a C file beside this one) as a program.
 
     Warnings are errors; what the compiler says is in the exception.
     """
     command = compilers()[compiler or ("gcc" if "gcc" in compilers() else "zig")]
-    target = scratch() / f"oscillator{len(list(scratch().iterdir()))}{'' if driver else '.so'}"
+    target = scratch() / f"{model}{len(list(scratch().iterdir()))}{'' if driver else '.so'}"
     kind = [str(HERE / driver), "-lpthread", "-ldl"] if driver else ["-shared", "-Wl,-Bsymbolic"]
     subprocess.run(
         [
@@ -53,10 +65,10 @@ def build(fmi: int, *flags: str, compiler: str | None = None, driver: str | None
             "-O1",
             f"-DMB2FMU_FMI={fmi}",
             *flags,
-            f"-I{HERE / 'oscillator'}",
+            f"-I{HERE / model}",
             f"-I{RUNTIME}",
             f"-isystem{HEADERS}",
-            str(HERE / "oscillator/unit.c"),
+            str(HERE / model / "unit.c"),
             *kind,
             "-lm",
             "-o",

@@ -12,9 +12,25 @@ from native.building import TOKEN
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 ME, CS = range(2)
-NAMES = (
-    "time x v der(x) der(v) force mass stiffness damping wall omega tip loss load twice speedup solver".split()
-)
+NAMES = [
+    "time",
+    "x",
+    "v",
+    "der(x)",
+    "der(v)",
+    "force",
+    "mass",
+    "stiffness",
+    "damping",
+    "wall",
+    "omega",
+    "tip",
+    "loss",
+    "load",
+    "twice",
+    "speedup",
+    "solver",
+]
 REFERENCE = {name: number for number, name in enumerate(NAMES)}
 
 _LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
@@ -117,7 +133,7 @@ class Unit:
                 lambda _e, status, category, text: self.log.append(Message(status, category.decode(), text.decode()))
             )
             self.keep = [logger]
-            head = (name, token, None, c.c_bool(False), c.c_bool(logging))
+            head = (name, token, None, c.c_bool(0), c.c_bool(logging))
             if self.kind == ME:
                 make = self.library.fmi3InstantiateModelExchange
                 arguments = (*head, None, logger)
@@ -212,10 +228,10 @@ class Unit:
 
     def step3(self, point: float, size: float) -> tuple[int, bool, bool, bool, float]:
         """FMI 3: status, eventHandlingNeeded, terminateSimulation, earlyReturn, lastSuccessfulTime."""
-        flags = [c.c_bool(True) for _ in range(3)]
+        flags = [c.c_bool(1) for _ in range(3)]
         last = c.c_double(99.0)
         status = self.call(
-            "DoStep", c.c_double(point), c.c_double(size), c.c_bool(True), *map(c.byref, flags), c.byref(last)
+            "DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *map(c.byref, flags), c.byref(last)
         )
         return status, flags[0].value, flags[1].value, flags[2].value, last.value
 
@@ -234,7 +250,12 @@ class Unit:
     # --- derivatives and states
 
     def directional(
-        self, unknowns: Sequence[str | int], knowns: Sequence[str | int], seed: Sequence[float], *, adjoint: bool = False
+        self,
+        unknowns: Sequence[str | int],
+        knowns: Sequence[str | int],
+        seed: Sequence[float],
+        *,
+        adjoint: bool = False,
     ) -> tuple[int, list[float]]:
         n = len(knowns if adjoint else unknowns)
         out = doubles([99.0] * n)

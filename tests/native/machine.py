@@ -5,9 +5,8 @@ A row of a table says in which states a function may be called. Columns, one let
     I instantiated   N initialization mode   E event mode   C continuous-time mode   S between steps (stepComplete, Step
     Mode)   F after a discarded step (FMI 2)   T terminated   X error (in FMI 3 a part of Terminated)
 
-FMI 2: sections 3.2.3 and 4.2.4; FMI 3: sections 2.3, 3.2.1 and 4.2.1. Two rows allow more than the standard, both on
-purpose: FMI 2's DoStep, SetReal and SetRealInputDerivatives in F (a discarded step leaves everything as it was), and
-SetTime in E (casadi evaluates units in Event Mode).
+FMI 2: sections 3.2.3 and 4.2.4; FMI 3: sections 2.3, 3.2.1 and 4.2.1. Three rows allow more than the standard, on
+purpose: FMI 2's DoStep, SetReal and SetRealInputDerivatives in F, because a discarded step leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ME2 = {
     "NewDiscreteStates": "E",
     "EnterContinuousTimeMode": "E",
     "CompletedIntegratorStep": "C",
-    "SetTime": "EC",
+    "SetTime": "C",
     "SetContinuousStates": "C",
     "GetDerivatives": "NECTX",
     "GetEventIndicators": "NECTX",
@@ -89,7 +88,7 @@ ME3 = {
     "EvaluateDiscreteStates": "E",
     "EnterContinuousTimeMode": "E",
     "CompletedIntegratorStep": "C",
-    "SetTime": "EC",
+    "SetTime": "C",
     "SetContinuousStates": "C",
     "GetContinuousStateDerivatives": "NECTX",
     "GetEventIndicators": "NECTX",

@@ -1,4 +1,4 @@
-"""What compilers say of the runtime, and what a binary shows to others: the FMI functions, all of them, nothing else."""
+"""What compilers say of the runtime, and what a binary shows to others: all FMI functions and nothing else."""
 
 import ctypes as c
 import re
@@ -17,7 +17,7 @@ TOOLS = pytest.mark.skipif(not (shutil.which("nm") and shutil.which("readelf")),
 def optimized(fmi, compiler):
     """With all the warnings that this compiler has and that mean something."""
     more = "-Wcast-qual -Wpointer-arith -Wwrite-strings -Wformat=2 -Wundef -Wvla"
-    gcc = "-Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference" if compiler == "gcc" else ""
+    gcc = "-Wlogical-op -Wduplicated-cond -Wnull-dereference" if compiler == "gcc" else ""
     return build(fmi, "-O2", *f"{more} {gcc}".split(), compiler=compiler)
 
 

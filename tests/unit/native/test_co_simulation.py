@@ -215,7 +215,7 @@ def test_inputs_set_in_intermediate_updates_act_from_there_on(fresh):
         assert watcher.unit.get("x")[0] == OK
         assert watcher.unit.set("force", 3.0 * time) == OK
 
-    watcher, unit = watched(fresh, act, required=["x", "force"])
+    _watcher, unit = watched(fresh, act, required=["x", "force"])
     assert unit.set_choice("solver", 2) == OK
     unit.start()
     pieces = 200

@@ -78,15 +78,15 @@ def test_nothing_happens_in_event_mode(fresh):
         assert unit.call("NewDiscreteStates", c.byref(info)) == OK
         assert [info.needed, info.terminate, info.nominals, info.values, info.defined] == [0] * 5
     else:
-        flags = [c.c_bool(True) for _ in range(5)]
+        flags = [c.c_bool(1) for _ in range(5)]
         assert unit.call("EvaluateDiscreteStates") == OK
         assert unit.call("UpdateDiscreteStates", *map(c.byref, flags), c.byref(c.c_double())) == OK
         assert not any(flag.value for flag in flags)
     assert unit.set("mass", 4.0) == OK
     assert unit.value("omega") == math.sqrt(2.0)
     assert unit.call("EnterContinuousTimeMode") == OK
-    answers = [c.c_int(1), c.c_int(1)] if unit.fmi == 2 else [c.c_bool(True), c.c_bool(True)]
-    truth = 1 if unit.fmi == 2 else c.c_bool(True)
+    answers = [c.c_int(1), c.c_int(1)] if unit.fmi == 2 else [c.c_bool(1), c.c_bool(1)]
+    truth = 1 if unit.fmi == 2 else c.c_bool(1)
     assert unit.call("CompletedIntegratorStep", truth, *map(c.byref, answers)) == OK
     assert [bool(answer.value) for answer in answers] == [False, False]
     assert unit.call("EnterEventMode") == OK

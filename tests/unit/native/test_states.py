@@ -1,4 +1,4 @@
-"""States: the same bits back, across instances, processes, FMI versions and compilers; nothing that is not one's own."""
+"""States: the same bits back, across instances, processes, FMI versions and compilers; nothing of others."""
 
 import ctypes as c
 import struct

@@ -93,7 +93,7 @@ def test_null_pointers_where_nothing_stands_behind_them(fresh, kind):
 def test_types_the_unit_does_not_have(fresh, kind):
     types = ["Boolean", "String"]
     if fresh.fmi == 3:
-        types += "Float32 Int8 UInt8 Int16 UInt16 Int32 UInt32 UInt64".split()
+        types += ["Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "UInt64"]
     for name in types:
         unit = fresh(kind)
         assert unit.enter() == OK

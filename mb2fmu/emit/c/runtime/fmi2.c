@@ -9,7 +9,7 @@
 
 #include "fmi2Functions.h"
 
-/* --- callbacks ----------------------------------------------------------------------------------------------------- */
+/* --- callbacks ---------------------------------------------------------------------------------------------------- */
 
 static void mb2fmu_tell(mb2fmu_instance *instance, enum mb2fmu_status status, const char *category,
                         const char *message)
@@ -29,7 +29,7 @@ static int mb2fmu_ask(mb2fmu_instance *instance, double t, double *until)
     return MB2FMU_GO_ON;
 }
 
-/* --- common functions (section 2.1) -------------------------------------------------------------------------------- */
+/* --- common functions (section 2.1) ------------------------------------------------------------------------------- */
 
 const char *fmi2GetTypesPlatform(void)
 {
@@ -164,7 +164,7 @@ fmi2Status fmi2Reset(fmi2Component c)
     MB2FMU_CALL(fmi2Status, c, mb2fmu_may_Reset, mb2fmu_reset(instance));
 }
 
-/* --- variables (section 2.1.7) ------------------------------------------------------------------------------------- */
+/* --- variables (section 2.1.7) ------------------------------------------------------------------------------------ */
 
 fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Real value[])
 {
@@ -244,7 +244,7 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t 
     MB2FMU_CALL(fmi2Status, c, mb2fmu_may_SetString, mb2fmu_absent(instance, nvr, "String"));
 }
 
-/* --- state and derivatives (sections 2.1.8 and 2.1.9) -------------------------------------------------------------- */
+/* --- state and derivatives (sections 2.1.8 and 2.1.9) ------------------------------------------------------------- */
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *FMUstate)
 {

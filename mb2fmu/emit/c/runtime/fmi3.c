@@ -7,7 +7,7 @@
 
 #include "fmi3Functions.h"
 
-/* --- callbacks ----------------------------------------------------------------------------------------------------- */
+/* --- callbacks ---------------------------------------------------------------------------------------------------- */
 
 static void mb2fmu_tell(mb2fmu_instance *instance, enum mb2fmu_status status, const char *category,
                         const char *message)
@@ -38,7 +38,7 @@ static int mb2fmu_ask(mb2fmu_instance *instance, double t, double *until)
     return MB2FMU_GO_ON;
 }
 
-/* --- creation (section 2.3.1) -------------------------------------------------------------------------------------- */
+/* --- creation (section 2.3.1) ------------------------------------------------------------------------------------- */
 
 const char *fmi3GetVersion(void)
 {
@@ -199,7 +199,7 @@ void fmi3FreeInstance(fmi3Instance instance_)
     (void)mb2fmu_leave(&call, status);
 }
 
-/* --- life (sections 2.3.1 to 2.3.4) -------------------------------------------------------------------------------- */
+/* --- life (sections 2.3.1 to 2.3.4) ------------------------------------------------------------------------------- */
 
 fmi3Status fmi3SetDebugLogging(fmi3Instance handle, fmi3Boolean loggingOn, size_t nCategories,
                                const fmi3String categories[])
@@ -245,7 +245,7 @@ fmi3Status fmi3Reset(fmi3Instance handle)
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_Reset, mb2fmu_reset(instance));
 }
 
-/* --- variables (section 2.2.6.2) ----------------------------------------------------------------------------------- */
+/* --- variables (section 2.2.6.2) ---------------------------------------------------------------------------------- */
 
 /* All variables are scalars: as many values as references. */
 static int mb2fmu_mismatch(mb2fmu_instance *instance, size_t references, size_t values)
@@ -331,7 +331,7 @@ fmi3Status fmi3SetInt64(fmi3Instance handle, const fmi3ValueReference valueRefer
                 mb2fmu_set_int64(instance, valueReferences, nValueReferences, values, nValues));
 }
 
-/* --- state and derivatives (sections 2.2.6.4 and 2.2.11) ----------------------------------------------------------- */
+/* --- state and derivatives (sections 2.2.6.4 and 2.2.11) ---------------------------------------------------------- */
 
 fmi3Status fmi3GetFMUState(fmi3Instance handle, fmi3FMUState *FMUState)
 {

@@ -60,7 +60,7 @@ fmi3Status fmi3SetBinary(fmi3Instance handle, const fmi3ValueReference valueRefe
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_SetBinary, mb2fmu_absent(instance, nValueReferences, "Binary"));
 }
 
-/* --- clocks (section 2.2.8) ---------------------------------------------------------------------------------------- */
+/* --- clocks (section 2.2.8) --------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3GetClock(fmi3Instance handle, const fmi3ValueReference valueReferences[], size_t nValueReferences,
                         fmi3Clock values[])
@@ -151,7 +151,7 @@ fmi3Status fmi3SetShiftFraction(fmi3Instance handle, const fmi3ValueReference va
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_SetShiftFraction, mb2fmu_absent(instance, nValueReferences, "Clock"));
 }
 
-/* --- Scheduled Execution (chapter 5) ------------------------------------------------------------------------------- */
+/* --- Scheduled Execution (chapter 5) ------------------------------------------------------------------------------ */
 
 fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3String instantiationToken,
                                                fmi3String resourcePath, fmi3Boolean visible, fmi3Boolean loggingOn,
@@ -181,7 +181,7 @@ fmi3Status fmi3ActivateModelPartition(fmi3Instance handle, fmi3ValueReference cl
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_ActivateModelPartition, MB2FMU_ERROR);
 }
 
-/* --- structural parameters, dependencies of elements (sections 2.3.6, 2.3.7 and 2.2.10) ---------------------------- */
+/* --- structural parameters, dependencies of elements (sections 2.3.6, 2.3.7 and 2.2.10) --------------------------- */
 
 fmi3Status fmi3EnterConfigurationMode(fmi3Instance handle)
 {

@@ -126,7 +126,7 @@ typedef struct {
     char escaped[2 * MB2FMU_MESSAGE_SIZE];
 } mb2fmu_instance;
 
-/* --- log.c --------------------------------------------------------------------------------------------------------- */
+/* --- log.c -------------------------------------------------------------------------------------------------------- */
 
 /* Text in out[size], always ended. Knows %s, %d, %u, %zu and %g (a double with the 15 digits that say what a person
  * wrote), in every locale the same. */
@@ -145,13 +145,13 @@ static enum mb2fmu_status mb2fmu_set_logging(mb2fmu_instance *instance, int on, 
 static void mb2fmu_tell(mb2fmu_instance *instance, enum mb2fmu_status status, const char *category,
                         const char *message);
 
-/* --- handles.c ----------------------------------------------------------------------------------------------------- */
+/* --- handles.c ---------------------------------------------------------------------------------------------------- */
 
 static void *mb2fmu_handle_take(mb2fmu_instance *instance);
 static mb2fmu_instance *mb2fmu_handle_find(void *handle);
 static mb2fmu_instance *mb2fmu_handle_release(void *handle);
 
-/* --- instance.c ---------------------------------------------------------------------------------------------------- */
+/* --- instance.c --------------------------------------------------------------------------------------------------- */
 
 /* NULL where there is no memory. */
 static mb2fmu_instance *mb2fmu_instance_create(enum mb2fmu_kind kind, const char *name);
@@ -174,7 +174,7 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
 /* The start values become the state that simulation begins with. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance);
 
-/* --- values.c ------------------------------------------------------------------------------------------------------ */
+/* --- values.c ----------------------------------------------------------------------------------------------------- */
 
 /* Makes valid what variables of that source need. */
 static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source);
@@ -205,7 +205,7 @@ static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, const
 static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance);
 static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed);
 
-/* --- derivatives.c ------------------------------------------------------------------------------------------------- */
+/* --- derivatives.c ------------------------------------------------------------------------------------------------ */
 
 static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
                                              const unsigned knowns[], size_t n_knowns, const double seed[],
@@ -221,7 +221,7 @@ MB2FMU_UNUSED static enum mb2fmu_status mb2fmu_set_slopes(mb2fmu_instance *insta
 static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const unsigned references[], size_t n,
                                             const int orders[], double values[]);
 
-/* --- communication.c ----------------------------------------------------------------------------------------------- */
+/* --- communication.c ---------------------------------------------------------------------------------------------- */
 
 /* The right-hand side for the solvers, at the present point. */
 static enum mb2fmu_status mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem);
@@ -232,7 +232,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
 /* --- fmi2.c or fmi3.c: the host's part in intermediate updates; a sum of enum mb2fmu_answer. */
 static int mb2fmu_ask(mb2fmu_instance *instance, double t, double *until);
 
-/* --- state.c ------------------------------------------------------------------------------------------------------- */
+/* --- state.c ------------------------------------------------------------------------------------------------------ */
 
 static enum mb2fmu_status mb2fmu_get_state(mb2fmu_instance *instance, void **state);
 static enum mb2fmu_status mb2fmu_set_state(mb2fmu_instance *instance, void *state);

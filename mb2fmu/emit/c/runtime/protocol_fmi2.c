@@ -1,10 +1,9 @@
 /* protocol_fmi2.c: the table of legal calls of FMI 2.0.5.
  *
  * Model Exchange: the table of section 3.2.3; Co-Simulation: that of section 4.2.4; columns "instantiated" to "error".
- * Conditions on variables (1 to 6 there) are in values.c. More is allowed in two places:
- *   - after a step that was discarded, inputs can be set and another step tried: the unit is then as before the step,
- *     so nothing has to be restored first;
- *   - time can be set in Event Mode, not only of units without states (condition 8): casadi evaluates units there.
+ * Conditions on variables (1 to 6 there) are in values.c; condition 8 (time in Event Mode) is for units without states
+ * only. More than that is allowed in one place: after a step that was discarded, inputs can be set and another step can
+ * be tried, because the unit is then as before the step and nothing has to be restored first.
  * fmi2CancelStep is never legal: no step is ever pending.
  */
 #include "protocol.h"
@@ -50,7 +49,7 @@ MB2FMU_RULE(EnterEventMode, MB2FMU_ME_RUNNING, 0);
 MB2FMU_RULE(NewDiscreteStates, MB2FMU_EVENT, 0);
 MB2FMU_RULE(EnterContinuousTimeMode, MB2FMU_EVENT, 0);
 MB2FMU_RULE(CompletedIntegratorStep, MB2FMU_CONTINUOUS, 0);
-MB2FMU_RULE(SetTime, MB2FMU_ME_RUNNING, 0);
+MB2FMU_RULE(SetTime, MB2FMU_CONTINUOUS, 0);
 MB2FMU_RULE(SetContinuousStates, MB2FMU_CONTINUOUS, 0);
 MB2FMU_RULE(GetDerivatives, MB2FMU_ME_READ, 0);
 MB2FMU_RULE(GetEventIndicators, MB2FMU_ME_READ, 0);

@@ -2,8 +2,7 @@
  *
  * Common states: sections 2.3.1 (all states), 2.3.2 (Instantiated), 2.3.3 (Initialization Mode), 2.3.5 (Event Mode),
  * 2.3.8 (Intermediate Update Mode), 2.3.9 (Terminated); Model Exchange 3.2.1 (Continuous-Time Mode); Co-Simulation
- * 4.2.1 (Step Mode). Conditions on variables are in values.c. Time can also be set in Event Mode: casadi evaluates
- * units there.
+ * 4.2.1 (Step Mode). Conditions on variables are in values.c.
  *
  * The unit has no clocks, no structural parameters, no event mode in Co-Simulation (hasEventMode="false") and no
  * dependencies per element: functions that need them are never legal, as far as something is asked of them. With
@@ -96,7 +95,7 @@ MB2FMU_RULE(UpdateDiscreteStates, MB2FMU_EVENT, 0);
 /* Model Exchange only. */
 MB2FMU_RULE(EnterContinuousTimeMode, MB2FMU_EVENT, 0);
 MB2FMU_RULE(CompletedIntegratorStep, MB2FMU_CONTINUOUS, 0);
-MB2FMU_RULE(SetTime, MB2FMU_ME_RUNNING, 0);
+MB2FMU_RULE(SetTime, MB2FMU_CONTINUOUS, 0);
 MB2FMU_RULE(SetContinuousStates, MB2FMU_CONTINUOUS, 0);
 MB2FMU_RULE(GetContinuousStateDerivatives, MB2FMU_ME_READ, 0);
 MB2FMU_RULE(GetEventIndicators, MB2FMU_ME_READ, 0);

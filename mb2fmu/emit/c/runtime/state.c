@@ -101,7 +101,7 @@ static enum mb2fmu_status mb2fmu_free_state(mb2fmu_instance *instance, void **pl
     return MB2FMU_OK;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------------------------- */
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 /* Writes the head; reading, hands back what does not agree, else NULL. */
 static const char *mb2fmu_stream_head(mb2fmu_stream *stream, enum mb2fmu_kind kind)

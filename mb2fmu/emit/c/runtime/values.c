@@ -164,8 +164,8 @@ static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsi
 }
 
 /* Who may be set when: FMI 2.0.5 sections 3.2.3 (conditions 1, 3, 4, 5) and 4.2.4 (1, 3, 6), FMI 3.0.2 sections 2.3.2,
- * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. Two liberties beyond them, for importers that evaluate units point by point instead
- * of simulating them: states may also be set in Event Mode, tunable parameters in Continuous-Time Mode (casadi). */
+ * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. One liberty beyond them, for importers that evaluate units point by point instead of
+ * simulating them: tunable parameters may also be set in Continuous-Time Mode (casadi). */
 static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
 {
     const int input = variable->source == MB2FMU_SOURCE_INPUT;
@@ -180,6 +180,7 @@ static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, 
     case MB2FMU_INITIALIZATION:
         return held && (variable->initial == MB2FMU_INITIAL_EXACT || input);
     case MB2FMU_EVENT:
+        return input || tunable;
     case MB2FMU_CONTINUOUS:
         return input || tunable || state;
     case MB2FMU_STEP:
@@ -277,7 +278,8 @@ static enum mb2fmu_status mb2fmu_set_choice(mb2fmu_instance *instance, unsigned 
                            mb2fmu_mode_name(instance->now.mode));
     }
     if (value < 1 || value > MB2FMU_SOLVER_ROSENBROCK) {
-        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s must be one of 1 to %d", variable->name, MB2FMU_SOLVER_ROSENBROCK);
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s must be one of 1 to %d", variable->name,
+                           MB2FMU_SOLVER_ROSENBROCK);
     }
     instance->now.solver = (int)value;
     return MB2FMU_OK;

@@ -1,0 +1,15 @@
+/* unit.c: the unit of nothing but time as one translation unit, in the order of a generated one. */
+#include "model_config.h"
+
+#include "linear_algebra.c"
+
+#include "model.c"
+
+#include "solver_dopri5.c"
+#include "solver_euler.c"
+#include "solver_rk4.c"
+#include "solver_rosenbrock.c"
+#include "solver_walk.c"
+#include "cosimulation.c"
+
+#include "shell.c"
