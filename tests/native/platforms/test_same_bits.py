@@ -20,7 +20,8 @@ OTHERS = [X86_64_WINDOWS, AARCH64_LINUX]
 
 
 def begin(made: Unit, solver: int = 1) -> str:
-    return f"instantiate\nchoose {made.references['solver']} {solver}\nenter 0 - 1e-9\nleave\n"
+    fixed = f"set {made.references['solver_step']} 1e-3\n" if solver in {2, 3} else ""
+    return f"instantiate\nchoose {made.references['solver']} {solver}\n{fixed}enter 0 - 1e-9\nleave\n"
 
 
 def simulate(made: Unit, kind: str, solver: int = 1) -> str:
