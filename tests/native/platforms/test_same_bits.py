@@ -20,8 +20,7 @@ OTHERS = [X86_64_WINDOWS, AARCH64_LINUX]
 
 
 def begin(made: Unit, solver: int = 1) -> str:
-    fixed = f"set {made.references['solver_step']} 1e-3\n" if solver in {2, 3} else ""
-    return f"instantiate\nchoose {made.references['solver']} {solver}\n{fixed}enter 0 - 1e-9\nleave\n"
+    return f"instantiate\nchoose {made.references['solver']} {solver}\nenter 0 - 1e-9\nleave\n"
 
 
 def simulate(made: Unit, kind: str, solver: int = 1) -> str:
@@ -29,6 +28,8 @@ def simulate(made: Unit, kind: str, solver: int = 1) -> str:
     states = " ".join(str(made.references[name]) for name in made.states)
     if kind == "me":
         motion = f"continuous\neuler {len(made.states)} 1e-4 20000\n"
+    elif solver in {2, 3}:  # whose steps are the communication steps, if the model says nothing
+        motion = f"step 1e-3 2000\nget {states}\nstep 3e-3 500\n"
     else:
         motion = f"step 0.01 200\nget {states}\nstep 0.37 10\n"
     return begin(made, solver) + motion + f"get {everything}\nterminate\nfree\n"
