@@ -4,7 +4,36 @@ In Model Exchange, at random points: each unknown's derivative by each known, as
 differences; on which knowns it depends, and in which way, against the declared dependencies; adjoint derivatives
 against directional ones. Dependencies are structural: one that is declared and whose terms cancel is mentioned, no
 more.
-"""Near the start, never at it: nothing vanishes by chance."""
+"""
+
+import sys
+
+import numpy as np
+from native import Unit
+
+POINTS = 6
+SEED = 4711
+
+unit = Unit(sys.argv[1])
+rng = np.random.default_rng(SEED)
+told = []
+superfluous = []
+
+inputs = unit.named(causality="input")
+parameters = unit.named(causality="parameter", variability="tunable")
+fixed = [name for name in unit.named(causality="parameter", variability="fixed") if name != "solver_step"]
+outputs = [unknown.variable.name for unknown in unit.description.outputs]
+derivatives = [variable.name for variable in unit.derivatives]
+unknowns = [name for name in outputs if name not in unit.states] + derivatives
+knowns = [*unit.states, *inputs, *parameters]
+
+
+def starts(names):
+    return {name: float(unit.variables[name].start) for name in names}
+
+
+def random_point():
+    """Near the start, never at it: nothing vanishes by chance."""
     values = {}
     for name, start in starts([*knowns, *fixed]).items():
         variable = unit.variables[name]

@@ -1,0 +1,117 @@
+"""Real native units through what importers do with instances, and their sources through other builders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conformance.tools import driver, script, tool
+
+from mb2fmu import package, pipeline
+from mb2fmu.errors import ToolError
+from mb2fmu.filetree import FileTree
+
+ROOT = Path(__file__).parents[2]
+MODELS = ["double_pendulum", *(pytest.param(name, marks=pytest.mark.slow) for name in ("muscle_arm", "rolling_disc"))]
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="the machine has no C compiler of its own")
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    """A function: model, FMI version, options → the unit's path; each is built once."""
+    folder = tmp_path_factory.mktemp("units")
+    derived, built = {}, {}
+
+    def unit(model, fmi, **options):
+        key = (model, fmi, *sorted(options.items()))
+        if key not in built:
+            if model not in derived:
+                derived[model] = pipeline.derive(ROOT / "models" / f"{model}.py")
+            built[key] = folder / f"{len(built)}.fmu"
+            package.pack(pipeline.build(derived[model], fmi=fmi, **options).core, built[key])
+        return built[key]
+
+    return unit
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("model", MODELS)
+def test_an_instance_s_life(units, model, fmi, tmp_path):
+    """Reset, states, steps in parts, refusals, a thousand instances, eight threads; a state goes to another process."""
+    file = tmp_path / "state"
+    assert driver("life", units(model, fmi), file, "write").endswith("ok\n")
+    assert driver("life", units(model, fmi), file, "read").endswith("ok\n")
+
+
+def ends(unit):
+    """Where the unit's Co-Simulation ends, as hexadecimal digits: all bits."""
+    program = (
+        "import sys, json, fmpy; r = fmpy.simulate_fmu(sys.argv[1], fmi_type='CoSimulation', stop_time=1.0, "
+        "output_interval=0.01); print(json.dumps([float(x).hex() for x in list(r[-1])]))"
+    )
+    return json.loads(tool(script("python"), "-c", program, unit).splitlines()[-1])
+
+
+def without_binaries(unit, path):
+    tree = package.unpack(unit)
+    package.pack(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
+    return path
+
+
+@needs_compiler
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_sources_compile_elsewhere_and_move_alike(units, fmi, tmp_path):
+    """By fmpy and by fmutool, from what the archive says of its sources: the same bits as the unit's own binary."""
+    unit = units("double_pendulum", fmi)
+    expected = ends(unit)
+    if shutil.which("cmake"):
+        by_fmpy = without_binaries(unit, tmp_path / "fmpy.fmu")
+        tool(script("fmpy"), "compile", by_fmpy)
+        assert ends(by_fmpy) == expected
+    source, result = without_binaries(unit, tmp_path / "source.fmu"), tmp_path / "fmutool.fmu"
+    tool(script("fmutool"), "-input", source, "-compile-sources", "-output", result)
+    assert ends(result) == expected
+
+
+@needs_compiler
+def test_the_system_s_compiler_gives_the_same_bits(units):
+    assert ends(units("double_pendulum", "2", compiler="cc")) == ends(units("double_pendulum", "2"))
+
+
+def test_fast_differs_by_round_off_only(units):
+    plain, fast = (
+        [float.fromhex(x) for x in ends(units("double_pendulum", "2", **options))] for options in ({}, {"fast": True})
+    )
+    assert fast == pytest.approx(plain, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["explicit", "rk4", "euler", "implicit"])
+def test_the_solver_chosen_at_export_is_the_unit_s(units, solver):
+    path = units("double_pendulum", "3", solver=solver)
+    number = {"explicit": 1, "rk4": 2, "euler": 3, "implicit": 4}[solver]
+    text = package.unpack(path)["modelDescription.xml"].decode()
+    (start,) = [line for line in text.splitlines() if "<Enumeration " in line or 'name="solver"' in line][:1]
+    assert 'name="solver"' in text
+    assert f'start="{number}"' in text[text.index('name="solver"') :].split("/>")[0].split("</")[0], start
+    assert len(ends(path)) > 1
+
+
+def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
+    """With its command and all it said."""
+    from mb2fmu.emit import c
+
+    emit = c.emit
+
+    def broken(program, interface):
+        tree = emit(program, interface)
+        return FileTree({**tree.files, "sources/unit.c": b"this is no C\n"})
+
+    monkeypatch.setattr(c, "emit", broken)
+    derivation = pipeline.derive(ROOT / "models" / "simple_pendulum.py")
+    with pytest.raises(ToolError) as caught:
+        pipeline.build(derivation)
+    assert caught.value.exit_code == 3
+    assert "exit code" in str(caught.value)
+    assert "unit.c" in str(caught.value)
