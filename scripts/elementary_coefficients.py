@@ -9,9 +9,11 @@ Run it without arguments: it takes a minute and always writes the same bytes.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import mpmath as mp
@@ -58,7 +60,7 @@ def best(p: Polynomial) -> list[mp.mpf]:
         rows = [[z**k for k in range(n)] + [(-1) ** i / p.weight(z)] for i, z in enumerate(points)]
         solution = mp.lu_solve(mp.matrix(rows), mp.matrix([p.function(z) for z in points]))
         coefficients, level = list(solution[:n]), abs(solution[n])
-        points, largest = _exchange(lambda z, c=coefficients: p.error(c, z), points, p)
+        points, largest = _exchange(partial(p.error, coefficients), points, p)
         if largest <= level * (1 + mp.mpf(10) ** -3):
             break
     return coefficients
@@ -67,10 +69,10 @@ def best(p: Polynomial) -> list[mp.mpf]:
 def _exchange(error: Function, points: Sequence[mp.mpf], p: Polynomial) -> tuple[list[mp.mpf], mp.mpf]:
     """The extrema of the error, one between every two of its zeros, and the largest."""
     edges = [p.low]
-    for left, right in zip(points, points[1:], strict=False):
+    for left, right in itertools.pairwise(points):
         edges.append(_zero(error, left, right))
     edges.append(p.high)
-    extrema = [_extremum(error, left, right) for left, right in zip(edges, edges[1:], strict=False)]
+    extrema = [_extremum(error, left, right) for left, right in itertools.pairwise(edges)]
     return extrema, max(abs(error(z)) for z in extrema)
 
 
@@ -145,9 +147,7 @@ def polynomials() -> list[Polynomial]:
         Polynomial(
             "SIN",
             "(x - sin x) / x^3 in z = x^2",
-            _series(
-                _in_root(lambda x: (x - mp.sin(x)) / x**3), lambda k: mp.mpf(-1) ** k / mp.factorial(2 * k + 3)
-            ),
+            _series(_in_root(lambda x: (x - mp.sin(x)) / x**3), lambda k: mp.mpf(-1) ** k / mp.factorial(2 * k + 3)),
             _in_root(lambda x: x**3 / mp.sin(x) if x else mp.mpf(10) ** -30),
             mp.mpf(0),
             QUARTER,

@@ -172,9 +172,7 @@ class Body:
         places: Values that are read from ``work``, and factors that live there: place by node, and by ~block.
     """
 
-    def __init__(
-        self, graph: Graph, signature: Signature, names: Names, places: dict[int, int] | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, signature: Signature, names: Names, places: dict[int, int] | None = None) -> None:
         self.lines: list[str] = []
         self._graph = graph
         self._program = graph.program
@@ -206,12 +204,12 @@ class Body:
 
     def store(self, target: str, node: int) -> None:
         """``target = value of node;``."""
-        self._used.add(target.split("[")[0])
+        self._used.add(target.partition("[")[0])
         self.lines.append(f"    {target} = {self._operand(node)};")
 
     def clear(self, targets: Sequence[str]) -> None:
         """``target = 0.0;`` for each."""
-        self._used.update(target.split("[")[0] for target in targets)
+        self._used.update(target.partition("[")[0] for target in targets)
         self.lines += [f"    {target} = 0.0;" for target in targets]
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -363,7 +361,7 @@ class _Parts:
             ending[end].append(node)
         places = dict(factors)
         texts = []
-        work = self._signature.parameters + ("double work[]",)
+        work = (*self._signature.parameters, "double work[]")
         signature = Signature(self._signature.name, work, self._signature.leaves)
         for i, part in enumerate(self._parts):
             body = Body(self._graph, signature, self._names, places)

@@ -146,19 +146,21 @@ def _row(variable: FmuVariable) -> str:
 def _runtime(version: Fmi) -> dict[str, bytes]:
     """The fixed files, without the shell of the other version."""
     folder = resources.files("mb2fmu.emit.c").joinpath("runtime")
-    files = {file.name: file for file in folder.iterdir() if file.name.endswith((".c", ".h"))}
     other = f"fmi{_OTHER[version]}"
-    return {name: _unix(files[name].read_bytes()) for name in sorted(files) if other not in name}
+    names = sorted(
+        file.name for file in folder.iterdir() if file.name.endswith((".c", ".h")) and other not in file.name
+    )
+    return {name: _packaged("mb2fmu.emit.c", f"runtime/{name}") for name in names}
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
-    folder = resources.files("fmpy").joinpath("c-code")
-    files = {name: _unix(folder.joinpath(name).read_bytes()) for name in _HEADERS[version]}
+    files = {name: _packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
     return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
 
 
-def _unix(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")
+def _packaged(package: str, path: str) -> bytes:
+    """A file that an installed package carries, with Unix line ends."""
+    return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")
 
 
 def _render(template: str, **facts: object) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -200,3 +202,16 @@ def test_smaller_and_larger_as_in_the_python_runtime(gcc: Functions) -> None:
     a, b = (grid.ravel() for grid in np.meshgrid(LIMITS, LIMITS))
     np.testing.assert_array_equal(gcc("min", a, b), np.minimum(a, b))
     np.testing.assert_array_equal(gcc("max", a, b), np.maximum(a, b))
+
+
+@pytest.mark.slow
+def test_coefficients_are_what_the_script_makes() -> None:
+    path = Path(__file__).parents[3] / "scripts" / "elementary_coefficients.py"
+    spec = importlib.util.spec_from_file_location("elementary_coefficients", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    with mp.workdps(mp.mp.dps), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, script)  # dataclasses look their module up
+        spec.loader.exec_module(script)
+        assert script.text() == script.TARGET.read_text(encoding="utf-8")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mb2fmu import formulation, lowering, mechanism, model
+from mb2fmu.lowering.native import NativeProgram, with_derivatives
 from mb2fmu.lowering.program import Program
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -18,7 +18,6 @@ PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "acc
 
 def parameters() -> list[object]:
     names = sorted(path.stem for path in MODELS.glob("*.py"))
-    assert ast is not None
     return [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in names]
 
 
@@ -37,18 +36,40 @@ def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray]:
     return program, np.array(x), np.array(r), np.array(p)
 
 
+def close(values: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-11 * (1.0 + np.max(np.abs(expected), initial=0.0)))
+
+
 @pytest.mark.parametrize("name", parameters())
 def test_compiled_functions_give_the_values_of_the_evaluator(name: str, compile_model) -> None:
     program, x0, r0, p = lowered(name)
     units = [compile_model(program, compiler) for compiler in ("gcc", "zig")]
+    native = with_derivatives(program)
     rng = np.random.default_rng(0)
     for _ in range(5):
         x, r = x0 + 0.2 * rng.standard_normal(x0.shape), r0 + rng.standard_normal(r0.shape)
         t = float(rng.uniform(0.0, 3.0))
-        for entry in PLAIN:
-            expected = lowering.evaluator(program, entry)(t, x, r, p)
-            values = [unit.call(entry, t, x, r, p) for unit in units]
-            np.testing.assert_allclose(
-                values[0], expected, rtol=1e-11, atol=1e-11 * (1 + np.max(np.abs(expected), initial=0.0))
-            )
+        calls: list[tuple[str, tuple[np.ndarray, ...]]] = [(entry, ()) for entry in PLAIN]
+        sizes = {"tangent": len(native.program.entries["adjoint"].results)}
+        sizes["adjoint"] = len(native.program.entries["tangent"].results)
+        calls += [(entry, (rng.standard_normal(size),)) for entry, size in sizes.items()]
+        for entry, seeds in calls:
+            values = [unit.call(entry, t, x, r, p, *seeds) for unit in units]
+            close(values[0], lowering.evaluator(native.program, entry)(t, x, r, p, (), padded(native, seeds)))
             assert values[0].tobytes() == values[1].tobytes()
+        check_jacobian(native, units[0], (t, x, r, p))
+
+
+def padded(native: NativeProgram, seeds: tuple[np.ndarray, ...]) -> np.ndarray:
+    """As many seeds as the layout names: tangent and adjoint read the first of them."""
+    return np.resize(seeds[0], len(native.program.layout.seeds)) if seeds else np.zeros(0)
+
+
+def check_jacobian(native: NativeProgram, unit, arguments: tuple[float, np.ndarray, np.ndarray, np.ndarray]) -> None:
+    n = len(native.program.layout.states)
+    dense, slope = unit.jacobian(*arguments)
+    expected, expected_slope = np.zeros((n, n)), np.zeros(n)
+    expected[native.rows, native.columns] = lowering.evaluator(native.program, "jacobian")(*arguments)
+    expected_slope[native.time_rows] = lowering.evaluator(native.program, "jacobian_time")(*arguments)
+    close(dense, expected)
+    close(slope, expected_slope)

@@ -1,0 +1,113 @@
+"""The files of a unit: a golden one, equal bytes for equal input, and no warning from any compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
+
+from mb2fmu import formulation, interface, lowering, mechanism, model
+from mb2fmu.emit.c import emit
+from mb2fmu.errors import EmitError
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import Target
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.linear_solve import LinearSystem
+from mb2fmu.lowering.native import RESULTS
+from mb2fmu.lowering.program import Layout, Op, Program, Table
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = Path(__file__).parent / "golden_model.c"
+
+
+def by_hand() -> Program:
+    """A program with something of everything that the printer knows."""
+    b = ProgramBuilder(Layout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
+    q, u, f, m, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
+    sine, cosine = b.unary(Op.SIN, q), b.unary(Op.COS, q)
+    table = Table("spring", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0)))
+    force = b.select(b.binary(Op.LT, q, b.constant(-0.1)), b.table(table, 0, u), b.binary(Op.MAX, f, b.mul(m, k)))
+    system = LinearSystem(b, [[m, sine, k, u], [q, m, f, k], [k, cosine, m, u], [u, f, k, m]], 'a "matrix"')
+    x = system.solve([force, u, b.time(), b.constant(1e-300)])
+    for name in RESULTS:
+        b.entry(name, [], [])
+    b.entry("prepare", ["k m"], [b.mul(b.power(k, b.constant(0.3)), m)])
+    b.entry("rhs", ["q", "*/ u"], [u, b.sum(x)])
+    b.entry("position", ["y"], [b.unary(Op.SIN, b.add(q, u))])
+    return b.build()
+
+
+def unit(name: str, fmi: str) -> FileTree:
+    definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
+    equations = formulation.formulate(mechanism.read(definition))
+    program = lowering.lower(equations)
+    return emit(program, interface.describe(definition, equations, program, Target(fmi, "native")))
+
+
+def test_golden() -> None:
+    """``MB2FMU_UPDATE_GOLDEN=1`` writes it anew."""
+    text = emit(by_hand(), bare_interface())["sources/model.c"]
+    if os.environ.get("MB2FMU_UPDATE_GOLDEN"):
+        GOLDEN.write_bytes(text)
+    assert text.decode() == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_hash_seed_changes_nothing() -> None:
+    code = (
+        "import importlib.util, sys; sys.path.insert(0, sys.argv[2])\n"
+        "spec = importlib.util.spec_from_file_location('it', sys.argv[1]); it = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(it); print(it.digest(it.unit('two_rods', '3')))"
+    )
+    digests = set()
+    for seed in ("0", "1", "77"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", code, __file__, str(ROOT / "tests")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def digest(tree: FileTree) -> str:
+    return hashlib.sha256(repr([(path, tree[path]) for path in tree]).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path) -> None:
+    reason = missing(compiler)
+    if reason:
+        pytest.skip(reason)
+    tree = unit("simple_pendulum", fmi)
+    for path in tree:
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(tree[path])
+    command = [*COMPILERS[compiler], *WARNINGS, *ARITHMETIC, "-c", "unit.c", "-o", "unit.o"]
+    done = subprocess.run(command, cwd=tmp_path / "sources", capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    names = subprocess.run(["nm", "unit.o"], cwd=tmp_path / "sources", capture_output=True, text=True, check=True)
+    public = [line.split()[-1] for line in names.stdout.splitlines() if line.split()[-2] in "TDBR"]
+    assert len(public) > 30
+    assert all(name.startswith(f"SimplePendulum_fmi{fmi}") for name in public)
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
+    files = [path.removeprefix("sources/") for path in unit("simple_pendulum", fmi)]
+    other = {"2": "fmi3", "3": "fmi2"}[fmi]
+    assert not [name for name in files if other in name]
+    assert {"unit.c", "model.c", "model_config.h", "CMakeLists.txt", f"fmi{fmi}Functions.h"} <= set(files)
+
+
+def test_missing_entry_points_are_named() -> None:
+    program = by_hand()
+    entries = {name: entry for name, entry in program.entries.items() if name != "velocity"}
+    with pytest.raises(EmitError, match="velocity"):
+        emit(dataclasses.replace(program, entries=entries), bare_interface())
