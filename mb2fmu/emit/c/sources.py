@@ -145,12 +145,10 @@ def _row(variable: FmuVariable) -> str:
 
 def _runtime(version: Fmi) -> dict[str, bytes]:
     """The fixed files, without the shell of the other version."""
-    folder = resources.files("mb2fmu.emit.c").joinpath("runtime")
+    names = [file.name for file in resources.files("mb2fmu.emit.c").joinpath("runtime").iterdir()]
     other = f"fmi{_OTHER[version]}"
-    names = sorted(
-        file.name for file in folder.iterdir() if file.name.endswith((".c", ".h")) and other not in file.name
-    )
-    return {name: _packaged("mb2fmu.emit.c", f"runtime/{name}") for name in names}
+    kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name)
+    return {name: _packaged("mb2fmu.emit.c", f"runtime/{name}") for name in kept}
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
