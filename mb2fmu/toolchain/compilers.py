@@ -33,7 +33,7 @@ Compiler = Literal["zig", "cc"]
 
 _LANGUAGE = ("-std=c99", "-O2", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
 _NAMES = ("-DDISABLE_PREFIX",)
-"""Sources prefix FMI's functions with the model's identifier unless told otherwise; binaries must not (FMI 2.0.5, 2.1.1)."""
+"""Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
 _INFLUENCES = (
     "CPATH",
