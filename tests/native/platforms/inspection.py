@@ -22,7 +22,7 @@ class Slice:
     Attributes:
         processor: As FMI 3 calls it.
         exports: Names, without the leading underscore of macOS and without what the linker adds there.
-        imports: Names of functions and data.
+        imports: Names of functions and data that the dynamic linker looks for.
         libraries: Needed at run time.
         versions: glibc's symbol versions that are needed, as pairs.
         minimum: macOS version, as a pair; (0, 0) elsewhere.
@@ -61,7 +61,9 @@ def _elf(binary: lief.ELF.Binary) -> Slice:
     return Slice(
         _processor(binary.header.machine_type),
         frozenset(str(each.name) for each in binary.exported_symbols),
-        frozenset(str(each.name) for each in binary.imported_symbols) - {""},
+        # An own function that is called through the dynamic linker is defined, but a relocation names it.
+        frozenset(str(each.name) for each in binary.imported_symbols)
+        | {str(each.symbol.name) for each in binary.relocations if each.symbol is not None} - {""},
         frozenset(binary.libraries),
         frozenset(tuple(int(part) for part in number[1].split(".")) for number in numbers if number),
         (0, 0),

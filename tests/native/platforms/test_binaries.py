@@ -13,8 +13,8 @@ from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import PLATFORMS, compile_unit, host, storage
-from mb2fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN
+from mb2fmu.toolchain import PLATFORMS, building, compile_unit, compilers, host, storage
+from mb2fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
 MODEL = "double_pendulum"
 FMI = (2, 3)
@@ -73,6 +73,25 @@ def test_fmi_functions_are_exported_all_of_them_and_nothing_else(fmi: int, platf
 def test_exported_functions_are_never_called_through_the_dynamic_linker(fmi: int, platform) -> None:
     for each in inspection.read(library(fmi, platform)):
         assert not each.imports & each.exports
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = b"""
+    __attribute__((visibility("default"), noinline)) int inner(int x) { return x * x + 1; }
+    __attribute__((visibility("default"))) int outer(int x) { return inner(x) + inner(x + 1); }
+    """
+    if not bound:
+        plain = compilers.arguments
+        monkeypatch.setattr(
+            building, "arguments", lambda *a, **k: tuple(w for w in plain(*a, **k) if w != "-Wl,-Bsymbolic")
+        )
+    monkeypatch.setenv(storage.VARIABLE, str(tmp_path))
+    tree = compile_unit(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
+    (content,) = tree.files.values()
+    (found,) = inspection.read(content)
+    assert found.exports == {"inner", "outer"}
+    assert ("inner" in found.imports) == (not bound)
 
 
 @each_binary
