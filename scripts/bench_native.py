@@ -1,0 +1,253 @@
+"""Costs of native units, in one run: instructions and ns per call, ratios, export times, sizes of binaries.
+
+Calls are made by ``bench_native.c``, compiled together with each unit's sources by zig with the flags of a unit.
+Instructions are counted by valgrind's callgrind, as the difference of two runs of different length: they are the same
+each time, and do not depend on what else the machine does. Times depend on the machine; their ratios much less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mb2fmu import package, pipeline
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface import FmuInterface
+from mb2fmu.outcomes import Derivation
+from mb2fmu.toolchain.compilers import arguments, find
+from mb2fmu.toolchain.platforms import PLATFORMS, host
+from mb2fmu.validation import conditions, simulate
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "performance_native.md"
+CALLS = ("model", "exchange", "step", "get", "set")
+COUNTED = (200, 600)
+TIMED = {"step": 2_000}
+USUALLY_TIMED = 200_000
+ROUNDS = 5
+BY_HAND = "double_pendulum"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one call: ns (the fastest of some rounds), and instructions (None: no valgrind)."""
+
+    nanoseconds: float
+    instructions: float | None
+
+    def __str__(self) -> str:
+        count = "" if self.instructions is None else f" ({self.instructions:,.0f})"
+        return f"{self.nanoseconds:,.0f}{count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one model's unit costs.
+
+    Attributes:
+        model: Name of the model file.
+        operations: Of x' in the program.
+        export: From the model file to the archive with warm caches, s.
+        stages: Of that, by stage, s.
+        costs: Call → cost.
+        python_step: One communication step of the Python unit through fmpy, µs.
+        native_step: The same of the native unit through fmpy, µs.
+    """
+
+    model: str
+    operations: int
+    export: float
+    stages: Mapping[str, float]
+    costs: Mapping[str, Cost]
+    python_step: float
+    native_step: float
+
+
+def measure(model: str) -> Row:
+    """All of one model."""
+    path = ROOT / "models" / f"{model}.py"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pipeline.export(path, folder)  # warms the caches
+        begin = time.perf_counter()
+        exported = pipeline.export(path, folder)
+        spent = time.perf_counter() - begin
+        derivation = exported.build.derivation
+        costs = calls(exported.build.core, exported.build.interface, folder, by_hand=model == BY_HAND)
+        native = seconds_per_step(exported.path, derivation)
+        package.pack(pipeline.build(derivation, backend="python").core, folder / "python.fmu")
+        hosted = seconds_per_step(folder / "python.fmu", derivation)
+    return Row(
+        model=model,
+        operations=derivation.operations,
+        export=spent,
+        stages={timing.stage: timing.seconds for timing in exported.timings},
+        costs=costs,
+        python_step=1e6 * hosted,
+        native_step=1e6 * native,
+    )
+
+
+def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
+    """One communication step as Co-Simulation through fmpy, over the default experiment."""
+    state = derivation.definition.coordinates[0].name
+    return simulate(fmu, conditions(derivation.definition), [state], kind="CoSimulation").seconds_per_step
+
+
+def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:
+    """Compiles the unit's sources with ``bench_native.c`` and calls it."""
+    for path in core:
+        if path.startswith("sources/"):
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(core[path])
+    states, inputs = interface.of("state"), interface.of("input") or interface.of("state")
+    of_library = ("-shared", "-Wl", "-s")
+    flags = [flag for flag in arguments("zig", host(), "bench", fast=False) if not flag.startswith(of_library)]
+    command = [
+        *find("zig").command,
+        *flags,
+        "-std=c99",
+        *(["-DHAND"] if by_hand else []),
+        f"-DFIRST_STATE={states[0].value_reference}u",
+        f"-DFIRST_INPUT={inputs[0].value_reference}u",
+        f"-I{folder / 'sources'}",
+        str(ROOT / "scripts" / "bench_native.c"),
+        "-o",
+        str(folder / "bench"),
+        "-lm",
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    names = [*CALLS, *(["hand", "own"] if by_hand else [])]
+    return {name: Cost(fastest(folder / "bench", name), instructions(folder / "bench", name)) for name in names}
+
+
+def fastest(program: Path, call: str) -> float:
+    """Fastest of some rounds, in ns."""
+    number = str(TIMED.get(call, USUALLY_TIMED))
+    rounds = [
+        subprocess.run([program, call, number], check=True, capture_output=True, text=True, timeout=300).stdout
+        for _ in range(ROUNDS)
+    ]
+    return min(float(text.split()[0]) for text in rounds)
+
+
+def instructions(program: Path, call: str) -> float | None:
+    """Of one call; None where there is no valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    totals = []
+    for number in COUNTED:
+        command: list[str | Path] = [
+            "valgrind",
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            program,
+            call,
+            str(number),
+        ]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stderr
+        found = re.search(r"Collected : (\d+)", said)
+        assert found, said
+        totals.append(int(found[1]))
+    return (totals[1] - totals[0]) / (COUNTED[1] - COUNTED[0])
+
+
+def sizes() -> dict[str, tuple[int, int]]:
+    """Platform → bytes of the double pendulum's binary, FMI 2 and FMI 3."""
+    derivation = pipeline.derive(ROOT / "models" / f"{BY_HAND}.py")
+    found: dict[str, list[int]] = {platform.name: [] for platform in PLATFORMS}
+    for number, fmi in ((2, "2"), (3, "3")):
+        built = pipeline.build(derivation, fmi="2" if fmi == "2" else "3", platforms="all")
+        for platform in PLATFORMS:
+            (path,) = [p for p in built.binaries if p.startswith(f"binaries/{platform.folder(number)}/")]
+            found[platform.name].append(len(built.binaries[path]))
+    return {name: (two, three) for name, (two, three) in found.items()}
+
+
+def page(rows: Sequence[Row], bytes_by_platform: Mapping[str, tuple[int, int]]) -> str:
+    """The measurements as a Markdown document."""
+    lines = [HEAD, "## Calls", "", CALLS_TEXT, "", *CALLS_HEAD]
+    for row in rows:
+        costs = " | ".join(str(row.costs[name]) for name in CALLS)
+        ratio = row.python_step * 1e3 / row.costs["step"].nanoseconds
+        lines.append(
+            f"| {row.model} | {row.operations} | {costs} | {row.python_step:,.0f} | {ratio:,.0f} "
+            f"| {row.python_step / row.native_step:,.0f} |"
+        )
+    for row in rows:
+        if "hand" in row.costs:
+            lines += ["", by_hand_text(row.costs)]
+    lines += ["", "## Exports", "", EXPORT_TEXT, "", "| model | s | of that |", "|---|---:|---|"]
+    for row in rows:
+        slow = sorted(row.stages.items(), key=lambda item: -item[1])[:4]
+        lines.append(f"| {row.model} | {row.export:.2f} | {', '.join(f'{name} {s:.2f}' for name, s in slow)} |")
+    if bytes_by_platform:
+        lines += ["", "## Binaries", "", "Of the double pendulum, in kB.", ""]
+        lines += ["| platform | FMI 2 | FMI 3 |", "|---|---:|---:|"]
+        lines += [f"| {name} | {old / 1e3:.0f} | {new / 1e3:.0f} |" for name, (old, new) in bytes_by_platform.items()]
+    return "\n".join([*lines, ""])
+
+
+def by_hand_text(costs: Mapping[str, Cost]) -> str:
+    """The generated right-hand side beside the one that a person wrote."""
+    parts = []
+    for name, what in (("own", "the unit's own sine and cosine"), ("hand", "the system's sine and cosine")):
+        model, hand = costs["model"], costs[name]
+        ratio = f"{model.nanoseconds / hand.nanoseconds:.2f} times its time"
+        if model.instructions is not None and hand.instructions is not None:
+            ratio += f", {model.instructions / hand.instructions:.2f} times its instructions"
+        parts.append(f"with {what} {hand} (the unit: {ratio})")
+    return (
+        f"The double pendulum's x' in the unit takes {costs['model']}; the same function written by hand "
+        f"(`scripts/bench_native.c`) takes {'; '.join(parts)}."
+    )
+
+
+HEAD = """\
+# Performance of native units
+
+Written by `scripts/bench_native`; do not edit. One run on one machine: times depend on it, ratios and numbers of
+instructions much less.
+"""
+CALLS_TEXT = """\
+Each cell: ns (instructions) of one call from C. *x'*: the generated function alone. *x' through FMI*: set time, set
+states, get derivatives. *step*: one communication step of the model's experiment by the default solver, to its
+tolerance. *get*, *set*: one value. *Python unit*: the same step of the Python unit through fmpy, in µs, and how many
+times longer that is than the native unit's step from C, and through fmpy, where most of the native step is fmpy."""
+CALLS_HEAD = (
+    "| model | operations of x' | x' | x' through FMI | step | get | set | Python unit | ratio | ratio in fmpy |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+)
+EXPORT_TEXT = "From the model file to the archive for the host, in s, caches warm; starting Python comes on top."
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measures, prints the page and writes it."""
+    models = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
+    parser = argparse.ArgumentParser(prog="scripts/bench_native", description=__doc__)
+    parser.add_argument("--models", nargs="+", choices=models, default=models, metavar="NAME")
+    parser.add_argument("--no-platforms", action="store_true", help="leave out the binaries of other platforms")
+    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/performance_native.md)")
+    options = parser.parse_args(given)
+    rows = []
+    for model in options.models:
+        rows.append(measure(model))
+        print(rows[-1], file=sys.stderr, flush=True)
+        options.output.write_text(page(rows, {}), encoding="utf-8")
+    text = page(rows, {} if options.no_platforms else sizes())
+    print(text)
+    options.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
