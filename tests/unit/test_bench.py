@@ -30,3 +30,16 @@ def test_a_row_over_its_limit_is_said_to_be(tmp_path: Path) -> None:
     done = bench("--links", "2", "--chains", "planar", "--methods", "tmt", "--limit", "0.01", "--output", str(page))
     assert done.returncode == 1  # nothing was measured
     assert "over 0.01 s" in done.stderr
+
+
+def test_native_units_are_measured_and_written(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    script = BENCH.with_name("bench_native.py")
+    command = [sys.executable, str(script), "--models", "double_pendulum", "--no-platforms", "--output", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| double_pendulum |")]
+    assert [len(row) for row in rows] == [10, 3]
+    assert all(float(cell.split()[0].replace(",", "")) > 0 for cell in rows[0][1:])
+    assert "written by hand" in text

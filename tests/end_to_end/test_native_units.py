@@ -1,0 +1,84 @@
+"""From the command line to proven native units of both versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu import package, pipeline
+from mb2fmu.cli import commands
+from mb2fmu.package import unpack
+
+ROOT = Path(__file__).parents[2]
+MODEL = ROOT / "models" / "simple_pendulum.py"
+
+
+def call(*arguments):
+    return CliRunner().invoke(commands, [str(argument) for argument in arguments], prog_name="mb2fmu")
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
+    verdict = tmp_path / "verdict.json"
+    result = call("run", MODEL, "-o", tmp_path, "--fmi", fmi, "--json", verdict)
+    assert result.exit_code == 0, result.output
+    assert "Model Exchange, integrated by CVODE: passed" in result.stdout
+    told = json.loads(verdict.read_text())
+    assert told["kind"] == "CoSimulation"
+    assert [(other["kind"], other["passed"]) for other in told["others"]] == [("ModelExchange", True)]
+    (path,) = tmp_path.glob("*.fmu")
+    tree = unpack(path)
+    page = tree["documentation/index.html"].decode()
+    assert "Model Exchange, integrated by CVODE" in page
+    manifest = tree["extra/org.fmi-standard.fmi-ls-ref/fmi-ls-manifest.xml"].decode()
+    assert "reference.csv" in manifest
+    header, first, *rows = tree["extra/org.fmi-standard.fmi-ls-ref/reference.csv"].decode().splitlines()
+    assert header.startswith("time,")
+    assert first.startswith("0.0,")
+    assert len(rows) > 100
+    again = call("validate", path, "--model", MODEL)
+    assert again.exit_code == 0, again.output
+
+
+def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
+    """Model Exchange alone is wrong: the verdict says so."""
+    from mb2fmu.emit import c
+    from mb2fmu.filetree import FileTree
+
+    emit = c.emit
+
+    def biased(program, interface):
+        files = dict(emit(program, interface).files)
+        name = "sources/fmi2_model_exchange.c"
+        before = b"mb2fmu_get_derivatives(instance, derivatives, nx)"
+        assert before in files[name]
+        files[name] = files[name].replace(before, b"mb2fmu_biased(instance, derivatives, nx)")
+        bias = (
+            b"static enum mb2fmu_status mb2fmu_biased(mb2fmu_instance *instance, double values[], size_t n)\n"
+            b"{\n    const enum mb2fmu_status status = mb2fmu_get_derivatives(instance, values, n);\n"
+            b"    values[n - 1] *= 1.001;\n    return status;\n}\n"
+        )
+        include = b'#include "protocol.h"\n'
+        files[name] = files[name].replace(include, include + bias, 1)
+        return FileTree(files)
+
+    monkeypatch.setattr(c, "emit", biased)
+    exported = pipeline.export(MODEL, tmp_path)
+    monkeypatch.undo()
+    assert package.unpack(exported.path)
+    result = pipeline.validate(exported.path, MODEL).result
+    assert not result.passed
+    assert all(v.verdict == "passed" for v in result.variables)
+    assert not result.others[0].passed
+
+
+def test_every_platform_from_one_machine(tmp_path):
+    result = call("export", MODEL, "-o", tmp_path, "--platform", "x86_64-linux,aarch64-linux", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    name = facts["model"]
+    assert sorted(facts["binaries"]) == [f"binaries/aarch64-linux/{name}.so", f"binaries/linux64/{name}.so"]
+    assert all(0 < size <= 200_000 for size in facts["binaries"].values())
