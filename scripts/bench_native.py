@@ -109,7 +109,8 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(core[path])
-    states, inputs = interface.of("state"), interface.of("input") or interface.of("state")
+    states, inputs = interface.of("state"), interface.of("input")
+    settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
     of_library = ("-shared", "-Wl", "-s")
     flags = [flag for flag in arguments("zig", host(), "bench", fast=False) if not flag.startswith(of_library)]
     command = [
@@ -118,7 +119,7 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
         "-std=c99",
         *(["-DHAND"] if by_hand else []),
         f"-DFIRST_STATE={states[0].value_reference}u",
-        f"-DFIRST_INPUT={inputs[0].value_reference}u",
+        f"-DFIRST_INPUT={settable[0].value_reference}u",
         f"-I{folder / 'sources'}",
         str(ROOT / "scripts" / "bench_native.c"),
         "-o",
@@ -191,7 +192,13 @@ def page(rows: Sequence[Row], bytes_by_platform: Mapping[str, tuple[int, int]]) 
         slow = sorted(row.stages.items(), key=lambda item: -item[1])[:4]
         lines.append(f"| {row.model} | {row.export:.2f} | {', '.join(f'{name} {s:.2f}' for name, s in slow)} |")
     if bytes_by_platform:
-        lines += ["", "## Binaries", "", "Of the double pendulum, in kB.", ""]
+        lines += [
+            "",
+            "## Binaries",
+            "",
+            "Of the double pendulum, in kB. FMI 2's for x86_64-darwin holds both processors' code.",
+            "",
+        ]
         lines += ["| platform | FMI 2 | FMI 3 |", "|---|---:|---:|"]
         lines += [f"| {name} | {old / 1e3:.0f} | {new / 1e3:.0f} |" for name, (old, new) in bytes_by_platform.items()]
     return "\n".join([*lines, ""])
@@ -221,7 +228,7 @@ instructions much less.
 CALLS_TEXT = """\
 Each cell: ns (instructions) of one call from C. *x'*: the generated function alone. *x' through FMI*: set time, set
 states, get derivatives. *step*: one communication step of the model's experiment by the default solver, to its
-tolerance. *get*, *set*: one value. *Python unit*: the same step of the Python unit through fmpy, in µs, and how many
+tolerance. *get*, *set*: one value (an input, or a tunable parameter where there is none). *Python unit*: the same step of the Python unit through fmpy, in µs, and how many
 times longer that is than the native unit's step from C, and through fmpy, where most of the native step is fmpy."""
 CALLS_HEAD = (
     "| model | operations of x' | x' | x' through FMI | step | get | set | Python unit | ratio | ratio in fmpy |",
