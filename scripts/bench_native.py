@@ -196,7 +196,8 @@ def page(rows: Sequence[Row], bytes_by_platform: Mapping[str, tuple[int, int]]) 
             "",
             "## Binaries",
             "",
-            "Of the double pendulum, in kB. FMI 2's for x86_64-darwin holds both processors' code.",
+        note = "Of the double pendulum, in kB. FMI 2's for x86_64-darwin holds both processors' code."
+        lines += ["", "## Binaries", "", note, ""]
             "",
         ]
         lines += ["| platform | FMI 2 | FMI 3 |", "|---|---:|---:|"]
@@ -228,8 +229,9 @@ instructions much less.
 CALLS_TEXT = """\
 Each cell: ns (instructions) of one call from C. *x'*: the generated function alone. *x' through FMI*: set time, set
 states, get derivatives. *step*: one communication step of the model's experiment by the default solver, to its
-tolerance. *get*, *set*: one value (an input, or a tunable parameter where there is none). *Python unit*: the same step of the Python unit through fmpy, in µs, and how many
-times longer that is than the native unit's step from C, and through fmpy, where most of the native step is fmpy."""
+tolerance. *get*, *set*: one value (an input, or a tunable parameter where there is none). *Python unit*: the same step
+of the Python unit through fmpy, in µs, and how many times longer that is than the native unit's step from C, and
+through fmpy, where most of the native step is fmpy."""
 CALLS_HEAD = (
     "| model | operations of x' | x' | x' through FMI | step | get | set | Python unit | ratio | ratio in fmpy |",
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
