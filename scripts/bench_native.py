@@ -192,14 +192,8 @@ def page(rows: Sequence[Row], bytes_by_platform: Mapping[str, tuple[int, int]]) 
         slow = sorted(row.stages.items(), key=lambda item: -item[1])[:4]
         lines.append(f"| {row.model} | {row.export:.2f} | {', '.join(f'{name} {s:.2f}' for name, s in slow)} |")
     if bytes_by_platform:
-        lines += [
-            "",
-            "## Binaries",
-            "",
         note = "Of the double pendulum, in kB. FMI 2's for x86_64-darwin holds both processors' code."
         lines += ["", "## Binaries", "", note, ""]
-            "",
-        ]
         lines += ["| platform | FMI 2 | FMI 3 |", "|---|---:|---:|"]
         lines += [f"| {name} | {old / 1e3:.0f} | {new / 1e3:.0f} |" for name, (old, new) in bytes_by_platform.items()]
     return "\n".join([*lines, ""])
