@@ -49,10 +49,13 @@ def values(line: str) -> list[float]:
     return [struct.unpack(">d", bytes.fromhex(word))[0] for word in line.split()[1:]]
 
 
-@pytest.mark.parametrize(("fmi", "kind"), KINDS)
+@pytest.mark.parametrize(
+    ("model", "fmi", "kind"),
+    [*((MODEL, fmi, kind) for fmi, kind in KINDS), ("muscle_arm", 3, "cs"), ("turntable_ball", 2, "me")],
+)
 @pytest.mark.parametrize("platform", OTHERS, ids=str)
-def test_motion_has_the_same_bits(fmi: int, kind: str, platform, tmp_path: Path) -> None:
-    made = unit(MODEL, fmi)
+def test_motion_has_the_same_bits(model: str, fmi: int, kind: str, platform, tmp_path: Path) -> None:
+    made = unit(model, fmi)
     script = simulate(made, kind)
     there = run(platform, made, kind, script, tmp_path / "there")
     here = run(host(), made, kind, script, tmp_path / "here")
