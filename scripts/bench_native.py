@@ -137,7 +137,7 @@ def fastest(program: Path, names: Sequence[str]) -> dict[str, float]:
     times = dict.fromkeys(names, float("inf"))
     for _ in range(ROUNDS):
         for name in names:
-            command = [program, name, str(TIMED.get(name, USUALLY_TIMED))]
+            command: list[str | Path] = [program, name, str(TIMED.get(name, USUALLY_TIMED))]
             said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
             times[name] = min(times[name], float(said.split()[0]))
     return times
