@@ -11,7 +11,6 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 import sympy as sm
-from scipy.interpolate import CubicSpline, PchipInterpolator
 
 TableKind = Literal["linear", "cubic", "pchip"]
 Extrapolation = Literal["linear", "constant"]
@@ -179,6 +178,8 @@ def _pieces(x: np.ndarray, y: np.ndarray, kind: TableKind) -> np.ndarray:
     """Coefficients of powers 0, 1, … of x − x[i], shape (powers, len(x) − 1)."""
     if kind == "linear":
         return np.array([y[:-1], np.diff(y) / np.diff(x)])
+    from scipy.interpolate import CubicSpline, PchipInterpolator  # takes longer to import than most models to derive
+
     if kind == "cubic":
         return CubicSpline(x, y).c[::-1]
     if kind == "pchip":

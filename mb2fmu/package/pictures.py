@@ -12,6 +12,7 @@ import textwrap
 from copy import deepcopy
 from functools import cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from lxml import etree
@@ -128,8 +129,9 @@ def _raster(drawing: bytes, width: int) -> bytes:
 
 @cache
 def _font_files() -> tuple[str, ...]:
-    """The fonts that matplotlib brings along."""
-    import matplotlib as mpl
-
-    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
+    """The fonts that matplotlib brings along; found without importing it, which takes long."""
+    package = find_spec("matplotlib")
+    assert package is not None
+    assert package.origin is not None
+    folder = Path(package.origin).parent / "mpl-data" / "fonts" / "ttf"
     return tuple(str(folder / f"{name}.ttf") for name in _FONTS)
