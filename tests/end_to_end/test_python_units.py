@@ -1,0 +1,20 @@
+"""Every model as a unit of Python code, built with pythonfmu, the whole way to the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import pipeline
+
+MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path) -> None:
+    finished = pipeline.run(path, tmp_path, backend="python")
+    result = finished.validated.result
+    failed = [variable.name for variable in result.variables if variable.verdict != "passed"]
+    assert failed == []
+    assert finished.passed
