@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sympy as sm
-
 from mb2fmu.equations.motion import (
-    Assignment,
     BodyMotion,
     EquationsOfMotion,
     Intermediate,
@@ -71,19 +68,6 @@ def assemble(
         energy=energy,
         outputs=outputs,
     )
-
-
-def needed(equations: EquationsOfMotion, expressions: Sequence[sm.Basic]) -> tuple[Intermediate, ...]:
-    """The intermediates that ``expressions`` need, in order."""
-    wanted = set().union(*(e.free_symbols for e in expressions)) if expressions else set()
-    kept: list[Intermediate] = []
-    for item in reversed(equations.intermediates):
-        symbols = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
-        if symbols & wanted:
-            kept.append(item)
-            parts = [item.expression] if isinstance(item, Assignment) else [item.matrix, item.right_hand_side]
-            wanted |= set().union(*(part.free_symbols for part in parts))
-    return tuple(reversed(kept))
 
 
 def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
