@@ -7,6 +7,6 @@ Promises: a record that exists has matching shapes, and uses no symbol before it
 Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
 """
 
-from mb2fmu.equations.motion import EquationsOfMotion, Method
+from mb2fmu.equations.motion import EquationsOfMotion, Method, Treatment
 
-__all__ = ["EquationsOfMotion", "Method"]
+__all__ = ["EquationsOfMotion", "Method", "Treatment"]

@@ -20,7 +20,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.variables import Level
+from mb2fmu.variables import Level, StartKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,24 @@ class Energy:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StartValue:
+    """How a coordinate or speed starts: a ``fixed`` value is kept, a ``guess`` is solved for from the constraints."""
+
+    symbol: sm.Symbol
+    kind: StartKind
+
+
 Method = Literal["kane", "tmt", "lagrange", "recursive"]
+
+Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
+"""What becomes of holonomic constraints in the ordinary differential equation of the unit:
+
+    attractor     all q, u are states; x' = f(P(x)) - rate (x - P(x)), P the projection onto the constraints
+    explicit      dependent coordinates of known loops in closed form of the independent ones
+    partition     dependent coordinates by Newton's method, dependent speeds by a linear solve
+    multipliers   all q, u are states; M u' + A^T lambda = f and A u' + gamma = 0, Baumgarte's terms on request
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +192,8 @@ class EquationsOfMotion:
         t: Time.
         q: Coordinates, in the order of ``ModelDefinition.coordinates``.
         u: Speeds, in the order of ``ModelDefinition.speeds``.
-        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints.
+        u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints. All of
+            them by the treatments ``attractor`` and ``multipliers``.
         u_dot: Symbols that stand for u', same order as ``u``.
         z: Auxiliary states.
         p: Free parameters.
@@ -185,7 +203,15 @@ class EquationsOfMotion:
         kinematics: q' = K u + k0.
         z_dot: f_z, one per z; may contain ``u_dot``.
         holonomic: (name, phi) rows.
-        velocity_constraints: All of them, holonomic ones differentiated included.
+        velocity_constraints: All of them, holonomic ones differentiated included, which come first.
+        treatment: Of the holonomic constraints; None where there are none.
+        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them.
+        multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
+            may contain; empty where nobody may ask for them.
+        attractor_rate: In 1/s; of the treatment ``attractor``.
+        baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
+            ``multipliers``; None: gamma alone.
+        start: Of coordinates and speeds, for consistent initialization.
         dynamics: M u' = f.
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         bodies: Per-body motion.
@@ -208,6 +234,12 @@ class EquationsOfMotion:
     z_dot: tuple[sm.Expr, ...] = ()
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    treatment: Treatment | None = None
+    q_dependent: tuple[int, ...] = ()
+    multipliers: tuple[sm.Symbol, ...] = ()
+    attractor_rate: sm.Expr | None = None
+    baumgarte: tuple[sm.Expr, sm.Expr] | None = None
+    start: tuple[StartValue, ...] = ()
     dynamics: MassMatrixDynamics
     constraint_forces: LinearSolve | None = None
     bodies: tuple[BodyMotion, ...] = ()
@@ -225,9 +257,14 @@ class EquationsOfMotion:
         return tuple(i for i in range(len(self.u)) if i not in self.u_independent)
 
     @property
+    def q_independent(self) -> tuple[int, ...]:
+        """Indices of the coordinates that are states."""
+        return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
+
+    @property
     def states(self) -> tuple[sm.Symbol, ...]:
-        """The FMU's continuous states: q, the independent u, z."""
-        return (*self.q, *(self.u[i] for i in self.u_independent), *self.z)
+        """The FMU's continuous states: the independent q, the independent u, z."""
+        return (*(self.q[i] for i in self.q_independent), *(self.u[i] for i in self.u_independent), *self.z)
 
     def _shape_faults(self) -> list[Fault]:
         n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
@@ -239,9 +276,14 @@ class EquationsOfMotion:
             (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
             (len(self.z_dot) == n_z, f"{len(self.z_dot)} derivatives for {n_z} auxiliary states"),
             (
-                len(self.u_independent) == n_u - m,
+                len(self.u_independent) == (n_u if self.treatment in ("attractor", "multipliers") else n_u - m),
                 f"{n_u} speeds, {m} constraints, {len(self.u_independent)} independent",
             ),
+            (
+                len(self.q_dependent) in (0, len(self.holonomic)),
+                f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
+            ),
+            (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
             (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
             (self.dynamics.mass_matrix.cols == n_u, f"mass matrix with {self.dynamics.mass_matrix.cols} columns"),
             (self.dynamics.forcing.shape == (rows, 1), f"forcing has shape {self.dynamics.forcing.shape}"),
@@ -279,10 +321,13 @@ class EquationsOfMotion:
         if self.velocity_constraints:
             c = self.velocity_constraints
             look("velocity constraints", known, c.jacobian, c.offset, c.bias)
-        late = known | set(self.u_dot)
+        late = known | set(self.u_dot) | set(self.multipliers)
         if self.constraint_forces:
             look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
             late |= set(self.constraint_forces.unknowns)
+        look("holonomic constraints", known, *(phi for _, phi in self.holonomic))
+        rates = [self.attractor_rate] if self.attractor_rate is not None else []
+        look("rates of the treatment", known, *rates, *(self.baumgarte or ()))
         look("z'", late, *self.z_dot)
         for output in self.outputs:
             look(output.name, late, output.expression)
