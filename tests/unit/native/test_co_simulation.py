@@ -207,22 +207,125 @@ def test_intermediate_updates_come_in_order_and_show_the_motion(fresh):
     assert np.array(seen)[:, 1] == pytest.approx(wanted**2 + watcher.times, abs=1e-5)
 
 
-def test_inputs_set_in_intermediate_updates_act_from_there_on(fresh):
-    if fresh.fmi == 2:
-        return
+def wave(t):
+    return 4.0 * math.sin(3.0 * t)
+
+
+def waving(fresh, solver):
+    """A unit whose importer gives the force after every internal step, and at the start."""
 
     def act(watcher, time, *_):
         assert watcher.unit.get("x")[0] == OK
-        assert watcher.unit.set("force", 3.0 * time) == OK
+        assert watcher.unit.set("force", wave(time)) == OK
 
     _watcher, unit = watched(fresh, act, required=["x", "force"])
+    assert unit.set_choice("solver", solver) == OK
+    return unit
+
+
+@pytest.mark.parametrize("solver", [2, 4])
+def test_inputs_of_intermediate_updates_are_lines_between_them(fresh, solver):
+    if fresh.fmi == 2:
+        return
+    wanted = solution([2.0], wave)[0]
+    errors = []
+    for pieces in (20, 40, 80, 160):
+        unit = waving(fresh, solver)
+        unit.start(force=wave(0.0), tolerance=1e-2)
+        for step in range(pieces):
+            assert unit.step3(2.0 * step / pieces, 2.0 / pieces)[0] == OK
+        assert unit.value("force") == wave(2.0)
+        errors.append(np.abs(np.array(unit.get("x", "v")[1]) - wanted).max())
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert orders.min() > 1.9, errors
+
+
+def test_the_slope_of_an_input_of_intermediate_updates_reaches_the_slopes_of_outputs(fresh):
+    if fresh.fmi == 2:
+        return
+    unit = waving(fresh, 1)
+    unit.start(force=wave(0.0), tolerance=1e-8)
+    for step in range(100):
+        assert unit.step3(0.01 * step, 0.01)[0] == OK
+    h = 1e-5
+    x, v = solution([1.0 - h, 1.0, 1.0 + h], wave).T
+
+    def load(i, t):
+        return (wave(t) - 8.0 * x[i] - 0.5 * v[i] + 1.0 / (1.0 + t * t)) / 2.0 + wave(t) / 2.0
+
+    slope = (load(2, 1.0 + h) - load(0, 1.0 - h)) / (2.0 * h)
+    assert unit.slopes("load")[1][0] == pytest.approx(slope, abs=0.25)  # the input's slope lags by half a step
+    assert abs(slope) > 5.0
+
+
+def test_an_input_that_is_given_no_more_keeps_its_last_value(fresh):
+    if fresh.fmi == 2:
+        return
+    values = iter([1.0, 2.0, None, None])
+
+    def act(watcher, *_):
+        value = next(values)
+        assert value is None or watcher.unit.set("force", value) == OK
+
+    _watcher, unit = watched(fresh, act, required=["force"])
     assert unit.set_choice("solver", 2) == OK
     unit.start()
-    pieces = 200
-    for step in range(pieces):
-        assert unit.step3(step / pieces, 1.0 / pieces)[0] == OK
-    assert unit.value("force") == 3.0
-    assert unit.value("x") == pytest.approx(solution([1.0], lambda t: 3.0 * t)[0][0], abs=0.01)
+    seen = []
+    size = 0.125
+    for step in range(4):
+        assert unit.step3(size * step, size)[0] == OK
+        seen.append(unit.value("force"))
+    assert seen == [1.0, 2.0, 2.0, 2.0]
+    # Nobody gave the start value, so no line led on from it; the third step went on along the line from 1 to 2.
+    lines = [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0 / size), (2.0, 0.0)]
+    motion = [1.0, 0.0]
+    for step, (value, slope) in enumerate(lines):
+
+        def rhs(t, y, start=size * step, value=value, slope=slope):
+            force = value + slope * (t - start)
+            return [y[1], (force - 8.0 * y[0] - 0.5 * y[1] + 1.0 / (1.0 + t * t)) / 2.0]
+
+        span = (size * step, size * step + size)
+        motion = solve_ivp(rhs, span, motion, method="DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
+    assert unit.get("x", "v")[1] == pytest.approx(motion, abs=1e-4)
+
+
+def test_an_input_that_jumps_at_a_communication_point_starts_no_line(fresh):
+    """What is set between steps is no sample of the line that intermediate updates gave."""
+    if fresh.fmi == 2:
+        return
+    ends = []
+    for jump in (False, True):
+        unit = waving(fresh, 2)
+        unit.start(force=wave(0.0))
+        for step in range(4):
+            assert unit.step3(0.1 * step, 0.1)[0] == OK
+        before = unit.slopes("load")[1][0]
+        if jump:
+            assert unit.set("force", -7.0, "force", wave(0.4)) == OK
+        else:
+            assert unit.set("force", wave(0.4)) == OK
+        ends.append((before, unit.slopes("load")[1][0]))
+    assert ends[0][0] == ends[0][1] == ends[1][0] != ends[1][1]
+
+
+@pytest.mark.parametrize("solver", [1, 2, 4])
+def test_lines_of_inputs_are_in_saved_states(fresh, solver):
+    if fresh.fmi == 2:
+        return
+    seen = []
+    unit = waving(fresh, solver)
+    unit.start(force=wave(0.0), tolerance=1e-6)
+    for step in range(10):
+        assert unit.step3(0.1 * step, 0.1)[0] == OK
+    data = unit.saved()
+    for _ in range(2):
+        for _step in range(10):
+            assert unit.step3(unit.value("time"), 0.1)[0] == OK
+        seen.append(unit.saved())
+        unit = waving(fresh, solver)
+        assert unit.restore(data) == OK
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize("wish", [0.2, -1.0])
@@ -264,6 +367,7 @@ def test_who_did_not_allow_early_return_gets_none(fresh):
     [
         lambda watcher, *_: watcher.unit.set("mass", 1.0),
         lambda watcher, *_: watcher.unit.get("loss"),
+        lambda watcher, *_: watcher.unit.slopes("loss"),
         lambda watcher, *_: (watcher.unit.set("force", 1.0), watcher.unit.get("x")),
         lambda watcher, *_: watcher.unit.set("force", math.nan),
         lambda watcher, *_: watcher.unit.call("Reset"),
@@ -271,7 +375,17 @@ def test_who_did_not_allow_early_return_gets_none(fresh):
         lambda watcher, *_: watcher.unit.call("Terminate"),
         lambda watcher, *_: watcher.unit.free(),
     ],
-    ids=["parameter", "not required", "get after set", "nan", "reset", "step", "terminate", "free"],
+    ids=[
+        "parameter",
+        "not required",
+        "slope not required",
+        "get after set",
+        "nan",
+        "reset",
+        "step",
+        "terminate",
+        "free",
+    ],
 )
 def test_what_is_not_allowed_in_intermediate_updates(fresh, act):
     if fresh.fmi == 2:

@@ -10,21 +10,28 @@
  */
 #include "instance.h"
 
-static enum mb2fmu_status mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem)
+/* Inputs as they are at t, and from there on along their lines. */
+static void mb2fmu_pose_inputs(const mb2fmu_snapshot *now, mb2fmu_problem *problem, double t)
 {
-    const mb2fmu_snapshot *const now = &instance->now;
-    const enum mb2fmu_status status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
     int i;
-    memset(problem, 0, sizeof *problem);
-    problem->p = now->p;
-    problem->w = instance->w;
+    problem->t0 = t;
     problem->r0 = now->r;
+    problem->r1 = NULL;
     for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
         if (now->slope[i] != 0.0) {
             problem->r1 = now->slope;
         }
     }
-    problem->t0 = now->clock.time;
+}
+
+static enum mb2fmu_status mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem)
+{
+    const mb2fmu_snapshot *const now = &instance->now;
+    const enum mb2fmu_status status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
+    memset(problem, 0, sizeof *problem);
+    problem->p = now->p;
+    problem->w = instance->w;
+    mb2fmu_pose_inputs(now, problem, now->clock.time);
     return status;
 }
 
@@ -48,31 +55,76 @@ static enum mb2fmu_status mb2fmu_may_step(mb2fmu_instance *instance, double poin
     return MB2FMU_OK;
 }
 
-/* After an accepted internal step: the host sees and changes the unit as it is there. */
+/* An internal step begins. */
+static void mb2fmu_begin_lines(mb2fmu_instance *instance)
+{
+    memcpy(instance->line_start, instance->now.r, sizeof instance->line_start);
+    memcpy(instance->line_given, instance->now.given, sizeof instance->line_given);
+}
+
+/* The importer cannot give derivatives of inputs in FMI 3. Two values that it gave for the two ends of an internal step
+ * are a line, and the input goes on along it through the next one. A value that was given for one of them only is held,
+ * and where none is given the last value set remains (FMI 3.0.2 section 2.3.8). 1 if the input's course from here on
+ * is another one than before. */
+static int mb2fmu_new_line(mb2fmu_instance *instance, int i, double length)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    const double before = now->slope[i];
+    const double slope = (now->r[i] - instance->line_start[i]) / length;
+    if (!now->given[i]) {
+        now->r[i] = instance->line_start[i];
+    }
+    now->slope[i] = now->given[i] && instance->line_given[i] && isfinite(slope) ? slope : 0.0;
+    return now->r[i] != instance->line_end[i] || now->slope[i] != before;
+}
+
+/* The next internal step begins at t. 1 if any input takes another course than before. */
+static int mb2fmu_new_lines(mb2fmu_instance *instance, double t)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    mb2fmu_problem *const problem = instance->problem;
+    int changed = 0;
+    int i;
+    for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
+        changed |= mb2fmu_new_line(instance, i, t - problem->t0);
+    }
+    mb2fmu_pose_inputs(now, problem, t);
+    mb2fmu_begin_lines(instance);
+    return changed;
+}
+
+/* After an accepted internal step: the host sees and changes the unit as it is there; inputs on a line have come to
+ * its end. */
 static int mb2fmu_at_internal_step(void *host, double t, const double x[], double *until)
 {
     mb2fmu_instance *const instance = (mb2fmu_instance *)host;
     mb2fmu_snapshot *const now = &instance->now;
     int answer;
+    int i;
+    for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
+        now->r[i] += now->slope[i] * (t - instance->problem->t0);
+        now->given[i] = 0;
+    }
+    memcpy(instance->line_end, now->r, sizeof now->r);
     memcpy(now->x, x, sizeof now->x);
     now->clock.time = t;
     now->mode = MB2FMU_INTERMEDIATE;
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
     instance->intermediate_set = 0;
-    instance->inputs_changed = 0;
     answer = mb2fmu_ask(instance, t, until);
     if (now->mode != MB2FMU_INTERMEDIATE) {
         return MB2FMU_STOP; /* a call was refused: the step has failed */
     }
     now->mode = MB2FMU_STEP;
-    return answer | (instance->inputs_changed ? MB2FMU_INPUTS_CHANGED : MB2FMU_GO_ON);
+    return answer | (mb2fmu_new_lines(instance, t) ? MB2FMU_INPUTS_CHANGED : MB2FMU_GO_ON);
 }
 
 /* Time, states and inputs at the end of a step that was made. */
 static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *problem, double size, int early)
 {
     mb2fmu_snapshot *const now = &instance->now;
-    const double passed = early ? problem->reached - problem->t0 : size;
+    const double passed = early ? problem->reached - instance->before.clock.time : size;
+    const int updated = problem->t0 != instance->before.clock.time; /* inputs are those of the end already */
     int i;
     now->clock = instance->before.clock;
     mb2fmu_clock_advance(&now->clock, passed);
@@ -81,8 +133,9 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
         now->clock.rest = 0.0;
     }
     memcpy(now->x, instance->x_next, sizeof now->x);
-    for (i = 0; problem->r1 != NULL && i < MB2FMU_N_INPUTS; ++i) {
-        now->r[i] += now->slope[i] * passed;
+    for (i = 0; !updated && i < MB2FMU_N_INPUTS; ++i) {
+        now->r[i] += problem->r1 != NULL ? now->slope[i] * passed : 0.0;
+        now->given[i] = 0;
     }
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
 }
@@ -104,9 +157,12 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     if (instance->intermediate_update != NULL) {
         problem.accepted = mb2fmu_at_internal_step;
         problem.host = instance;
+        instance->problem = &problem;
+        mb2fmu_begin_lines(instance);
     }
     outcome = mb2fmu_integrate(&instance->integrator, &problem, problem.t0, size, instance->x_next, reason,
                                sizeof reason);
+    instance->problem = NULL;
     if (now->mode == MB2FMU_FAILED || outcome != MB2FMU_STEP_OK) {
         const int refused = now->mode == MB2FMU_FAILED; /* and the host was told why */
         memcpy(now, &instance->before, sizeof *now);
@@ -114,7 +170,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
         return refused ? mb2fmu_fail(instance, MB2FMU_ERROR, "a call was refused in an intermediate update")
                        : mb2fmu_fail(instance, MB2FMU_DISCARD, "%s", reason);
     }
-    *early = problem.reached < problem.t0 + size;
+    *early = problem.reached < instance->before.clock.time + size;
     mb2fmu_arrive(instance, &problem, size, *early);
     return MB2FMU_OK;
 }

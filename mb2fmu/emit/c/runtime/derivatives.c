@@ -253,6 +253,9 @@ static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const uns
         if (variable->causality != MB2FMU_CAUSALITY_OUTPUT) {
             return mb2fmu_fail(instance, MB2FMU_ERROR, "%s is not an output", variable->name);
         }
+        if (!mb2fmu_readable(instance, references[i], variable)) {
+            return MB2FMU_ERROR;
+        }
     }
     status = mb2fmu_pose(instance, &problem);
     status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_DERIVATIVE) : status;

@@ -13,9 +13,7 @@ static int mb2fmu_missing(mb2fmu_instance *instance, const void *argument, size_
 static void mb2fmu_changed(mb2fmu_instance *instance, enum mb2fmu_source source)
 {
     instance->levels &= source == MB2FMU_SOURCE_PARAMETER ? 0u : (unsigned)MB2FMU_LEVEL_PREPARED;
-    if (instance->now.mode == MB2FMU_INTERMEDIATE) {
-        instance->inputs_changed = 1; /* the integrator is at work: it is told when the host has finished */
-    } else {
+    if (instance->now.mode != MB2FMU_INTERMEDIATE) { /* else it is at work, and is told when the host has finished */
         mb2fmu_integrator_invalidate(&instance->integrator);
     }
 }

@@ -64,7 +64,8 @@ typedef struct {
     double tolerance;
     double x[MB2FMU_SIZE(MB2FMU_N_STATES)];
     double r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
-    double slope[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* r', FMI 2 only: inputs are r + slope (t - time) */
+    double slope[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* r': between now and the next point inputs are r + slope (t - time) */
+    int given[MB2FMU_SIZE(MB2FMU_N_INPUTS)];    /* 1: the importer gave the value for just this time */
     double p[MB2FMU_SIZE(MB2FMU_N_PARAMETERS)];
 } mb2fmu_snapshot;
 
@@ -110,11 +111,14 @@ typedef struct {
 
     double x_next[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* of the communication step under way */
     mb2fmu_snapshot before;                      /* what it goes back to if it fails */
+    mb2fmu_problem *problem;                     /* while intermediate updates can come */
+    double line_start[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* inputs where the internal step began */
+    double line_end[MB2FMU_SIZE(MB2FMU_N_INPUTS)];   /* and where their lines have led at its end */
+    int line_given[MB2FMU_SIZE(MB2FMU_N_INPUTS)];    /* the importer gave the value at the beginning */
     double reals[MB2FMU_INTEGRATOR_REALS];           /* the integrator's memory on its way from or to bytes */
     unsigned char required[MB2FMU_N_VARIABLES];  /* FMI 3: variables of intermediate updates */
     int early_return_allowed;
     int intermediate_set; /* in this update something was set: getting is over */
-    int inputs_changed;   /* and it had another value than before */
 
     mb2fmu_environment host; /* the host's floating-point environment, for callbacks */
     void *environment;       /* of the host, handed to its callbacks */
@@ -184,6 +188,9 @@ static const char *mb2fmu_name_of(enum mb2fmu_source source, int index);
 
 /* The variable of that reference if it is real, or NULL with a message. */
 static const mb2fmu_variable *mb2fmu_real(mb2fmu_instance *instance, unsigned reference);
+
+/* 0 and a message where a variable cannot be read in the present state. */
+static int mb2fmu_readable(mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable);
 
 static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
                                            double values[]);

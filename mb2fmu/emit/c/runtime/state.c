@@ -4,13 +4,14 @@
  *   "MB2FMUST", format, length of the token, token, kind, number of states, inputs, parameters, and of the integrator's
  *   reals and integers,
  *   mode, solver, stop defined, experiment defined, last status, time, its rest, steps, start, stop, tolerance,
- *   x, r, r', p, the integrator's reals and integers, and the checksum of all that (FNV-1a, 64 bits).
+ *   x, r, r', whether r was given for just this time, p, the integrator's reals and integers, and the checksum of all
+ *   that (FNV-1a, 64 bits).
  * They do not depend on the FMI version or the platform. Bytes that are not ours, of another unit, kind or format, or
  * damaged, are refused, and nothing changes.
  */
 #include "instance.h"
 
-#define MB2FMU_STATE_FORMAT 1
+#define MB2FMU_STATE_FORMAT 2
 #define MB2FMU_STATE_MARK 0x4D42325354415445ULL /* a live state object */
 
 typedef struct {
@@ -144,6 +145,7 @@ static const char *mb2fmu_stream_head(mb2fmu_stream *stream, enum mb2fmu_kind ki
 static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
 {
     long long steps = (long long)now->clock.steps;
+    int i;
     mb2fmu_stream_int(stream, &now->mode);
     mb2fmu_stream_int(stream, &now->solver);
     mb2fmu_stream_int(stream, &now->stop_defined);
@@ -158,6 +160,9 @@ static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
     mb2fmu_stream_reals(stream, now->x, MB2FMU_N_STATES);
     mb2fmu_stream_reals(stream, now->r, MB2FMU_N_INPUTS);
     mb2fmu_stream_reals(stream, now->slope, MB2FMU_N_INPUTS);
+    for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
+        mb2fmu_stream_int(stream, &now->given[i]);
+    }
     mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS);
     now->clock.steps = (int64_t)steps;
 }
@@ -250,7 +255,7 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
         finite = finite && isfinite(now->x[i]);
     }
     for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
-        finite = finite && isfinite(now->r[i]) && isfinite(now->slope[i]);
+        finite = finite && isfinite(now->r[i]) && isfinite(now->slope[i]) && (now->given[i] | 1) == 1;
     }
     for (i = 0; i < MB2FMU_N_PARAMETERS; ++i) {
         finite = finite && isfinite(now->p[i]);

@@ -238,9 +238,16 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
     for (i = 0; status == MB2FMU_OK && i < n; ++i) {
         const mb2fmu_variable *const variable = &model_variables[references[i]];
         double *const place = mb2fmu_place(&instance->now, variable);
+        const int input = variable->source == MB2FMU_SOURCE_INPUT && instance->kind == MB2FMU_CO_SIMULATION;
         if (memcmp(place, &values[i], sizeof values[i]) != 0) {
             *place = values[i];
             mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
+            if (input && MB2FMU_FMI == 3 && instance->now.mode != MB2FMU_INTERMEDIATE) {
+                instance->now.slope[variable->index] = 0.0; /* a jump, from which no line leads on */
+            }
+        }
+        if (input) {
+            instance->now.given[variable->index] = 1;
         }
     }
     if (status == MB2FMU_OK && n > 0 && instance->now.mode == MB2FMU_INTERMEDIATE) {
