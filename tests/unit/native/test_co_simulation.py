@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from native.fmi import CS, DISCARD, ERROR, ME, OK, bits
+from native.fmi import CS, DISCARD, ERROR, ME, OK, WARNING, bits
 from scipy.integrate import solve_ivp
 
 
@@ -79,6 +79,30 @@ def test_a_step_that_cannot_be_made_changes_nothing_and_a_smaller_one_follows(fr
     assert unit.get("x", "v", "time", "load", "force") == before
     assert unit.step(0.25, 0.25) == twin.step(0.25, 0.25) == OK
     assert bits(unit.get("x", "v", "time")[1]) == bits(twin.get("x", "v", "time")[1])
+
+
+def test_what_does_not_exist_can_be_asked_for_after_a_step_that_could_not_be_made(fresh):
+    """Beyond the wall there are no accelerations; reading them there takes nothing from the unit."""
+    unit = fresh(CS).start(x=20.0)
+    if fresh.fmi == 2:  # Discard is no answer of reading functions of Co-Simulation; before a step Error is all there is
+        assert fresh(CS).start(x=20.0).get("der(v)")[0] == ERROR
+    assert unit.step(0.0, 0.1) == DISCARD
+    answer = WARNING if fresh.fmi == 2 else DISCARD
+    status, (x, slope, load) = unit.get("x", "der(v)", "load")
+    assert status == answer
+    assert unit.log[-1].status == answer
+    assert "the wall is singular" in unit.log[-1].text
+    assert x == 20.0
+    assert math.isnan(slope)
+    assert math.isnan(load) or fresh.fmi == 3
+    for status, (value,) in (unit.slopes("load"), unit.directional(["load"], ["x"], [1.0])):
+        assert status == answer
+        assert math.isnan(value)
+    assert unit.get("x", "tip") == (OK, [20.0, 400.0])
+    assert unit.step(0.0, 0.05) == DISCARD
+    assert unit.call("Terminate") == OK
+    assert unit.get("der(v)")[0] == answer
+    assert unit.call("Reset") == OK
 
 
 def test_fmi2_tells_the_last_successful_time(fresh):

@@ -24,15 +24,15 @@ static void mb2fmu_pose_inputs(const mb2fmu_snapshot *now, mb2fmu_problem *probl
     }
 }
 
-static enum mb2fmu_status mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem)
+static int mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem)
 {
     const mb2fmu_snapshot *const now = &instance->now;
-    const enum mb2fmu_status status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
+    const int failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
     memset(problem, 0, sizeof *problem);
     problem->p = now->p;
     problem->w = instance->w;
     mb2fmu_pose_inputs(now, problem, now->clock.time);
-    return status;
+    return failed;
 }
 
 static enum mb2fmu_status mb2fmu_may_step(mb2fmu_instance *instance, double point, double size)
@@ -146,11 +146,16 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     char reason[512];
     mb2fmu_problem problem;
     enum mb2fmu_outcome outcome;
-    enum mb2fmu_status status = mb2fmu_may_step(instance, point, size);
-    status = status == MB2FMU_OK ? mb2fmu_pose(instance, &problem) : status;
+    const enum mb2fmu_status status = mb2fmu_may_step(instance, point, size);
+    int failed;
     *early = 0;
     if (status != MB2FMU_OK) {
         return status;
+    }
+    failed = mb2fmu_pose(instance, &problem);
+    if (failed != 0) {
+        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters the matrix of %s is singular",
+                           model_failures[failed - 1]);
     }
     memcpy(&instance->before, now, sizeof *now);
     memcpy(instance->x_next, now->x, sizeof now->x);

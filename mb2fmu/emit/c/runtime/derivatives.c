@@ -128,7 +128,7 @@ static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const un
     }
     status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
     if (status != MB2FMU_OK) {
-        return status;
+        return mb2fmu_undefined(status, sensitivity, n_unknowns);
     }
     memset(instance->seeds, 0, sizeof instance->seeds);
     for (i = 0; i < n_knowns; ++i) {
@@ -136,13 +136,13 @@ static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const un
     }
     failed = model_tangent(now->clock.time, now->x, now->r, now->p, instance->w, instance->seeds, instance->out);
     if (failed != 0) {
-        return mb2fmu_singular(instance, failed);
+        return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_unknowns);
     }
     for (i = 0; i < n_unknowns; ++i) {
         const int place = mb2fmu_result_of(instance, unknowns[i]);
         const double value = place < 0 ? instance->seeds[-1 - place] : instance->out[place];
         if (!isfinite(value)) {
-            return mb2fmu_not_finite(instance, unknowns[i], value);
+            return mb2fmu_undefined(mb2fmu_not_finite(instance, unknowns[i], value), sensitivity, n_unknowns);
         }
         sensitivity[i] = value;
     }
@@ -163,7 +163,7 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
     }
     status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
     if (status != MB2FMU_OK) {
-        return status;
+        return mb2fmu_undefined(status, sensitivity, n_knowns);
     }
     memset(instance->out, 0, sizeof instance->out);
     for (i = 0; i < n_unknowns; ++i) {
@@ -174,7 +174,7 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
     }
     failed = model_adjoint(now->clock.time, now->x, now->r, now->p, instance->w, instance->out, instance->seeds);
     if (failed != 0) {
-        return mb2fmu_singular(instance, failed);
+        return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_knowns);
     }
     for (i = 0; i < n_unknowns; ++i) {
         const int place = mb2fmu_result_of(instance, unknowns[i]);
@@ -185,7 +185,7 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
     for (i = 0; i < n_knowns; ++i) {
         const double value = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];
         if (!isfinite(value)) {
-            return mb2fmu_not_finite(instance, knowns[i], value);
+            return mb2fmu_undefined(mb2fmu_not_finite(instance, knowns[i], value), sensitivity, n_knowns);
         }
         sensitivity[i] = value;
     }
@@ -257,20 +257,20 @@ static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const uns
             return MB2FMU_ERROR;
         }
     }
-    status = mb2fmu_pose(instance, &problem);
-    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_DERIVATIVE) : status;
+    (void)mb2fmu_pose(instance, &problem); /* if it failed, the next line says so */
+    status = mb2fmu_need(instance, MB2FMU_SOURCE_DERIVATIVE);
     if (status != MB2FMU_OK) {
-        return status;
+        return mb2fmu_undefined(status, values, n);
     }
     if (mb2fmu_output_slope(&instance->integrator, &problem, instance->now.clock.time, instance->now.x,
                             instance->out) != MB2FMU_STEP_OK) {
-        return mb2fmu_singular(instance, problem.failed);
+        return mb2fmu_undefined(mb2fmu_singular(instance, problem.failed), values, n);
     }
     for (i = 0; i < n; ++i) {
         const int place = mb2fmu_result_of(instance, references[i]);
         const double value = place < 0 ? instance->dx[-1 - place - MB2FMU_SEED_STATES] : instance->out[place];
         if (!isfinite(value)) {
-            return mb2fmu_not_finite(instance, references[i], value);
+            return mb2fmu_undefined(mb2fmu_not_finite(instance, references[i], value), values, n);
         }
         values[i] = value;
     }

@@ -180,6 +180,9 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
 
 /* --- values.c ----------------------------------------------------------------------------------------------------- */
 
+/* Makes a level valid. 0 or the number of the solve that failed. */
+static int mb2fmu_provide(mb2fmu_instance *instance, unsigned wanted);
+
 /* Makes valid what variables of that source need. */
 static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source);
 
@@ -212,6 +215,9 @@ static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, const
 static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance);
 static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed);
 
+/* Where there is no result: NaN for all values. Hands back the status. */
+static enum mb2fmu_status mb2fmu_undefined(enum mb2fmu_status status, double values[], size_t n);
+
 /* --- derivatives.c ------------------------------------------------------------------------------------------------ */
 
 static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
@@ -230,8 +236,8 @@ static enum mb2fmu_status mb2fmu_get_slopes(mb2fmu_instance *instance, const uns
 
 /* --- communication.c ---------------------------------------------------------------------------------------------- */
 
-/* The right-hand side for the solvers, at the present point. */
-static enum mb2fmu_status mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem);
+/* The right-hand side for the solvers, at the present point. 0 or the number of the solve that failed. */
+static int mb2fmu_pose(mb2fmu_instance *instance, mb2fmu_problem *problem);
 
 /* One communication step from `point`, of `size` s. OK with *early 1 where the host asked for less. */
 static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, double size, int *early);

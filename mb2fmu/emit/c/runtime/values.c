@@ -9,8 +9,26 @@
 
 static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance)
 {
-    /* FMI 2.0.5 section 2.1.3 lists who may answer Discard: in Co-Simulation no reading function. FMI 3 has no list. */
-    return MB2FMU_FMI == 2 && instance->kind == MB2FMU_CO_SIMULATION ? MB2FMU_ERROR : MB2FMU_DISCARD;
+    /* FMI 2.0.5 section 2.1.3 lists who may answer Discard: in Co-Simulation no reading function. FMI 3 has no list,
+     * but excepts intermediate updates. Where what is read is "for debugging only" (FMI 2.0.5 section 4.2.4: after a
+     * step that was discarded, and in the end) Error would take from the importer the way back to a smaller step. */
+    const int debugging = MB2FMU_STEP_FAILED | MB2FMU_TERMINATED | MB2FMU_FAILED;
+    if (instance->now.mode == MB2FMU_INTERMEDIATE) {
+        return MB2FMU_WARNING;
+    }
+    if (MB2FMU_FMI == 2 && instance->kind == MB2FMU_CO_SIMULATION) {
+        return (instance->now.mode & debugging) != 0 ? MB2FMU_WARNING : MB2FMU_ERROR;
+    }
+    return MB2FMU_DISCARD;
+}
+
+static enum mb2fmu_status mb2fmu_undefined(enum mb2fmu_status status, double values[], size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; ++i) {
+        values[i] = MB2FMU_NAN;
+    }
+    return status;
 }
 
 static unsigned mb2fmu_level_of(enum mb2fmu_source source)
@@ -57,26 +75,29 @@ static int mb2fmu_compute(mb2fmu_instance *instance, unsigned level)
     }
 }
 
+static int mb2fmu_provide(mb2fmu_instance *instance, unsigned wanted)
+{
+    int failed = 0;
+    if ((instance->levels & MB2FMU_LEVEL_PREPARED) == 0) {
+        failed = mb2fmu_compute(instance, MB2FMU_LEVEL_PREPARED);
+        instance->levels |= failed == 0 ? (unsigned)MB2FMU_LEVEL_PREPARED : 0u;
+    }
+    if (failed == 0 && (instance->levels & wanted) == 0) {
+        failed = mb2fmu_compute(instance, wanted);
+        instance->levels |= failed == 0 ? wanted : 0u;
+    }
+    return failed;
+}
+
 static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source)
 {
     const unsigned wanted = mb2fmu_level_of(source);
-    unsigned level = MB2FMU_LEVEL_PREPARED;
+    int failed;
     if (wanted == 0 || (instance->levels & wanted) != 0) {
         return MB2FMU_OK;
     }
-    for (;;) {
-        if ((instance->levels & level) == 0) {
-            const int failed = mb2fmu_compute(instance, level);
-            if (failed != 0) {
-                return mb2fmu_singular(instance, failed);
-            }
-            instance->levels |= level;
-        }
-        if (level == wanted) {
-            return MB2FMU_OK;
-        }
-        level = wanted;
-    }
+    failed = mb2fmu_provide(instance, wanted);
+    return failed == 0 ? MB2FMU_OK : mb2fmu_singular(instance, failed);
 }
 
 /* Of a variable whose level is valid. */
@@ -135,9 +156,24 @@ static int mb2fmu_readable(mb2fmu_instance *instance, unsigned reference, const 
     return 1;
 }
 
+static enum mb2fmu_status mb2fmu_get_real(mb2fmu_instance *instance, const mb2fmu_variable *variable, double *value)
+{
+    const enum mb2fmu_status status = mb2fmu_need(instance, (enum mb2fmu_source)variable->source);
+    if (status != MB2FMU_OK) {
+        return mb2fmu_undefined(status, value, 1);
+    }
+    *value = mb2fmu_value(instance, variable);
+    if (!isfinite(*value)) {
+        return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s is %g, not a finite number",
+                           instance->now.clock.time, variable->name, *value);
+    }
+    return MB2FMU_OK;
+}
+
 static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
                                            double values[])
 {
+    enum mb2fmu_status worst = MB2FMU_OK;
     size_t i;
     if (mb2fmu_missing(instance, references, n, "value references") || mb2fmu_missing(instance, values, n, "values")) {
         return MB2FMU_ERROR;
@@ -145,22 +181,16 @@ static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsi
     for (i = 0; i < n; ++i) {
         const mb2fmu_variable *const variable = mb2fmu_real(instance, references[i]);
         enum mb2fmu_status status;
-        double value;
         if (variable == NULL || !mb2fmu_readable(instance, references[i], variable)) {
             return MB2FMU_ERROR;
         }
-        status = mb2fmu_need(instance, (enum mb2fmu_source)variable->source);
-        if (status != MB2FMU_OK) {
+        status = mb2fmu_get_real(instance, variable, &values[i]);
+        if (status > MB2FMU_WARNING) {
             return status;
         }
-        value = mb2fmu_value(instance, variable);
-        if (!isfinite(value)) {
-            return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s is %g, not a finite number",
-                               instance->now.clock.time, variable->name, value);
-        }
-        values[i] = value;
+        worst = status > worst ? status : worst;
     }
-    return MB2FMU_OK;
+    return worst;
 }
 
 /* Who may be set when: FMI 2.0.5 sections 3.2.3 (conditions 1, 3, 4, 5) and 4.2.4 (1, 3, 6), FMI 3.0.2 sections 2.3.2,
