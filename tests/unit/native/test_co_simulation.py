@@ -84,7 +84,7 @@ def test_a_step_that_cannot_be_made_changes_nothing_and_a_smaller_one_follows(fr
 def test_what_does_not_exist_can_be_asked_for_after_a_step_that_could_not_be_made(fresh):
     """Beyond the wall there are no accelerations; reading them there takes nothing from the unit."""
     unit = fresh(CS).start(x=20.0)
-    if fresh.fmi == 2:  # Discard is no answer of reading functions of Co-Simulation; before a step Error is all there is
+    if fresh.fmi == 2:  # Discard is no answer of reading functions of Co-Simulation
         assert fresh(CS).start(x=20.0).get("der(v)")[0] == ERROR
     assert unit.step(0.0, 0.1) == DISCARD
     answer = WARNING if fresh.fmi == 2 else DISCARD
