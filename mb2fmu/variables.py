@@ -9,7 +9,7 @@ others), the FMU variable ``name`` (FMI structured naming, ``shoulder.q``), ``un
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import sympy as sm
 
@@ -104,6 +104,22 @@ class ConstraintForce(Quantity):
     """An unknown (noncontributing) force or torque, made visible by an auxiliary speed; usable in outputs."""
 
     symbol: sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint(Quantity):
+    """What the model says of one constraint of the mechanics; ``name`` is for messages, no variable of the FMU.
+
+    Attributes:
+        row: The constraint as it stands in the mechanics: phi(q, t), or an expression linear in the speeds.
+        symbol: Its multiplier, a function of time for outputs to contain; None: not wanted.
+        acts: (point, vector) and (frame, vector) pairs: where the constraint's force acts. Each vector times minus the
+            multiplier is the force on its point, or the torque on its frame.
+    """
+
+    row: sm.Expr
+    symbol: sm.Expr | None = None
+    acts: tuple[tuple[Any, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,7 @@ class EquationsOfMotion:
             ``multipliers``; None: gamma alone.
         start: Of coordinates and speeds, for consistent initialization.
         dynamics: M u' = f.
+        late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         bodies: Per-body motion.
         energy: Energies and powers.
@@ -241,6 +242,7 @@ class EquationsOfMotion:
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
     start: tuple[StartValue, ...] = ()
     dynamics: MassMatrixDynamics
+    late_intermediates: tuple[Assignment, ...] = ()
     constraint_forces: LinearSolve | None = None
     bodies: tuple[BodyMotion, ...] = ()
     energy: Energy = field(default_factory=Energy)
@@ -329,6 +331,9 @@ class EquationsOfMotion:
         rates = [self.attractor_rate] if self.attractor_rate is not None else []
         look("rates of the treatment", known, *rates, *(self.baumgarte or ()))
         look("z'", late, *self.z_dot)
+        for item in self.late_intermediates:
+            look(str(item.symbol), late, item.expression)
+            late.add(item.symbol)
         for output in self.outputs:
             look(output.name, late, output.expression)
         return faults

@@ -11,6 +11,7 @@ from mb2fmu.equations.motion import (
     LinearSolve,
     MassMatrixDynamics,
     Method,
+    OutputExpression,
 )
 from mb2fmu.formulation.energy import energy_of
 from mb2fmu.formulation.outputs import outputs_of
@@ -63,11 +64,19 @@ def assemble(
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
         dynamics=dynamics,
+        late_intermediates=tuple(kinematics.late),
+        multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),
         constraint_forces=constraint_forces,
         bodies=bodies,
         energy=energy,
         outputs=outputs,
     )
+
+
+def _asks_for_multipliers(kinematics: NamedKinematics, outputs: Sequence[OutputExpression]) -> bool:
+    expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
+    wanted = set(kinematics.mechanism.multipliers)
+    return any(e.free_symbols & wanted for e in expressions)
 
 
 def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:

@@ -42,15 +42,18 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         mechanism: With bodies.
 
     Returns:
-        Equations whose mass matrix has shape (n_u - m, n_u); symmetric if there are no velocity constraints.
+        Equations whose mass matrix has shape (n_u - m, n_u), or (n_u, n_u) and is symmetric where there are no
+        velocity constraints, and where holonomic constraints or outputs need their multipliers.
     """
     m = mechanism
     kinematics = NamedKinematics(m)
     known = _functions_of_time(m)
     model = build(kinematics, {u: known[u] for u in m.u})
     dynamic = [known[u] for u in m.u]
-    independent = list(m.u_independent)
-    dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
+    # Over all speeds, as if there were no constraints, where multipliers are needed; reduced rows are shorter.
+    whole = bool(m.holonomic) or m.asks_for_multipliers
+    independent = list(range(len(m.u)) if whole else m.u_independent)
+    dependent = [i for i in range(len(m.u)) if i not in independent]
     solves: list[LinearSolve] = []
     method = KanesMethod(
         model.frames[0],
@@ -58,7 +61,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         [dynamic[i] for i in independent],
         kd_eqs=_kinematic_equations(m, known),
         u_dependent=[dynamic[i] for i in dependent] or None,
-        velocity_constraints=_constraints(m, known) or None,
+        velocity_constraints=(None if whole else _constraints(m, known)) or None,
         u_auxiliary=[known[u] for u in m.u_auxiliary] or None,
         constraint_solver=_opaque_solver(kinematics, _to_plain(m, known), solves),
         kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),

@@ -1,4 +1,4 @@
-"""Lagrange's equations: SymPy's ``LagrangesMethod`` for holonomic systems.
+"""Lagrange's equations: SymPy's ``LagrangesMethod``; constraints by multipliers.
 
     d/dt (∂T/∂q') - ∂T/∂q = Q,    all loads in the generalized forces Q.
 
@@ -10,7 +10,12 @@ which stay the states: with q' = K u + k0,
 
 A ``LagrangesMethod`` handed over is taken with its own Lagrangian and loads; its speeds are q'.
 
-Source: Lanczos, The Variational Principles of Mechanics, ch. V; Moore, Learn Multibody Dynamics, chapter "Equations of
+Constraints are left out of all that: the equations are formed over all speeds, Aᵀλ is added when they are solved. A
+velocity constraint A u + b = 0 does no work on what it allows, so λ enters as in d'Alembert's principle (never as a
+Lagrangian with λ times a velocity in it).
+
+Source: Lanczos, The Variational Principles of Mechanics, ch. II (multipliers), V; Goldstein, Classical Mechanics,
+section 2.4 (nonholonomic constraints); Moore, Learn Multibody Dynamics, chapter "Equations of
 Motion with the Lagrange Method".
 """
 
@@ -30,10 +35,8 @@ from mb2fmu.mechanism.symbols import invert_blocks, translate, translate_matrix
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Applies to holonomic systems whose velocities are derivatives of positions."""
+    """Applies to systems whose velocities are derivatives of positions; constraints may be of any kind."""
     if mechanism.lagrangian is not None:
-        if len(mechanism.lagrangian.method.coneqs):
-            return not_because("the LagrangesMethod has constraints: multipliers are not supported yet")
         return applies_because("the Lagrangian is given")
     reason = _obstacle(mechanism)
     if reason:
@@ -46,7 +49,6 @@ def _obstacle(m: Mechanism) -> str:
     names = ", ".join(m.given_by_constraint)
     obstacles = [
         (bool(m.holonomic), "holonomic constraints (closed loops) are not supported yet"),
-        (m.velocity_constraints is not None, "nonholonomic constraints need multipliers: use kane or tmt"),
         (len(m.q) != len(m.u), f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u"),
         (bool(m.u_auxiliary), "auxiliary speeds have no coordinates: use kane or tmt"),
         (bool(names), f"the velocity of {names} already uses a constraint: it is not the derivative of a position"),
@@ -62,7 +64,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """Forms M and f in the user's speeds.
 
     Args:
-        mechanism: Holonomic; see :func:`applies`.
+        mechanism: See :func:`applies`.
 
     Returns:
         Equations whose mass matrix is symmetric, shape (n_u, n_u).

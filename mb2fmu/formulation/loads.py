@@ -44,7 +44,7 @@ def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
     Vectors with unknown forces in them stay expressions; all others are named.
     """
     for number, load in enumerate(kinematics.mechanism.loads):
-        for at, torque, vector in _pieces(load, kinematics):
+        for at, torque, vector in pieces(load, kinematics):
             partials = kinematics.omega_partials(at) if torque else kinematics.velocity_partials(at)
             unknown = set(kinematics.mechanism.constraint_forces)
             if not any(c.free_symbols & unknown for c in vector):
@@ -74,12 +74,12 @@ def power(number: int, kinematics: NamedKinematics) -> sm.Expr:
     if isinstance(load, PathwayLoad):
         return magnitude(load, kinematics) * load.rate
     total = sm.S.Zero
-    for at, torque, vector in _pieces(load, kinematics):
+    for at, torque, vector in pieces(load, kinematics):
         total += dot(kinematics.omega(at) if torque else kinematics.velocity(at), vector)
     return total
 
 
-def _pieces(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
+def pieces(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
     """(number of point or frame, whether a torque, vector in N)."""
     match load:
         case ForceLoad():

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import sympy as sm
+from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.equations.motion import OutputExpression
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.energy import kinetic_energy, potential_energy
 from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
+from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
+from mb2fmu.mechanism.constraints import find_row
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
 from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.model.definition import OutputRequest
@@ -27,23 +30,26 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
         FormulationError: With every request that the mechanism cannot answer.
     """
     scalars: list[tuple[Quantity, str, sm.Expr]] = []
+    reactions = Reactions(kinematics)
     faults: list[Fault] = []
     for item in kinematics.mechanism.definition.outputs:
         try:
             if isinstance(item, Output):
                 scalars.append((item, item.name, kinematics.mechanism.plain(item.expression)))
             else:
-                scalars += [(item, name, expression) for name, expression in _answer(item, kinematics)]
+                scalars += [(item, name, expression) for name, expression in _answer(item, kinematics, reactions)]
         except FormulationError as error:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
     if faults:
         raise FormulationError("some outputs cannot be computed:", faults)
     levels = levels_of(kinematics)
+    m = kinematics.mechanism
+    late = {*m.u_dot, *m.constraint_forces, *m.multipliers, *(a.symbol for a in kinematics.late)}
     return tuple(
         OutputExpression(
             name=name,
             expression=expression,
-            level=_level(expression, levels, kinematics.mechanism),
+            level=_level(expression, levels, late),
             unit=item.unit,
             display_unit=item.display_unit,
             nominal=item.nominal,
@@ -63,9 +69,9 @@ def levels_of(kinematics: NamedKinematics) -> set[sm.Symbol]:
     return moving
 
 
-def _level(expression: sm.Expr, moving: set[sm.Symbol], m: Mechanism) -> Level:
+def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) -> Level:
     symbols = expression.free_symbols
-    if symbols & {*m.u_dot, *m.constraint_forces}:
+    if symbols & late:
         return "acceleration"
     return "velocity" if symbols & moving else "position"
 
@@ -74,10 +80,10 @@ def _refuse(what: str, remedy: str = "") -> FormulationError:
     return FormulationError("", [Fault(what, remedy=remedy)])
 
 
-def _answer(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+def _answer(request: OutputRequest, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
-    if m.lagrangian_alone and not request.kind.endswith("energy"):
+    if m.lagrangian_alone and not (request.kind.endswith("energy") or request.kind in {"multiplier", "momentum"}):
         raise _refuse(
             f"a Lagrangian alone has no points, frames or bodies: {request.kind} is not known",
             "hand over a System, a KanesMethod or Parts, or write the output as an expression",
@@ -93,6 +99,8 @@ def _answer(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, s
             yield request.name, sm.sqrt(dot(d, d))
         case "force" | "power":
             yield from _load(request, k)
+        case "reaction_force" | "reaction_torque" | "multiplier" | "momentum":
+            yield from _dynamic(request, k, reactions)
         case "kinetic_energy":
             yield request.name, kinetic_energy(k)
         case _:
@@ -162,6 +170,65 @@ def _load(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.
         yield from zip((request.name + axis for axis in AXES), vector, strict=True)
     else:
         yield request.name, magnitude(load, k)
+
+
+def _dynamic(request: OutputRequest, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
+    if request.kind == "multiplier":
+        yield request.name, _multiplier(request.subject[0], k.mechanism)
+    elif request.kind == "momentum":
+        yield request.name, _momentum(request.subject[0], k)
+    else:
+        yield from _reaction(request, k, reactions)
+
+
+def _reaction(request: OutputRequest, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
+    m, subject = k.mechanism, request.subject
+    at = None if request.relative_to is None else _point(request.relative_to, m)
+    is_joint = len(subject) == 1 and isinstance(subject[0], Joint)
+    wrench = reactions.of_joint(subject[0], at) if is_joint else reactions.of_bodies(subject, at)
+    vector = wrench.force if request.kind == "reaction_force" else wrench.torque
+    if request.expressed_in is not None:
+        vector = times(k.rotation(_frame(request.expressed_in, m)).T, vector)
+    yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+
+
+def _multiplier(row: sm.Expr, m: Mechanism) -> sm.Symbol:
+    constraints = m.velocity_constraints
+    rows = list(constraints.jacobian * sm.Matrix(m.u) + constraints.offset) if constraints else []
+    index = find_row(m.plain(row), [phi for _, phi in m.holonomic], rows)
+    if index is None:
+        raise _refuse(
+            f"{str(row)[:80]} is none of the mechanics' constraints", "give the expression given to the mechanics"
+        )
+    if m.given_by_constraint:
+        names = ", ".join(m.given_by_constraint)
+        raise _refuse(
+            f"the velocity of {names} already uses a constraint, whose force is then not in the equations",
+            "give velocities that follow from positions, or leave them out",
+        )
+    return m.multipliers[index]
+
+
+def _momentum(speed: sm.Expr, k: NamedKinematics) -> sm.Expr:
+    """dT/du = sum of m v · v_r + H · w_r."""
+    m = k.mechanism
+    plain = {m.dynamic[u]: j for j, u in enumerate(m.u)}
+    if speed not in plain:
+        raise _refuse(f"{speed} is no speed of the mechanics", f"take one of {', '.join(map(str, plain))}")
+    j = plain[speed]
+    if m.lagrangian is not None and m.lagrangian_alone:
+        return m.lagrangian.expression.diff(m.u[j])
+    total = sm.S.Zero
+    for body in m.bodies:
+        column = k.velocity_partials(body.masscenter).get(j)
+        if column is not None:
+            total += body.mass * dot(column, k.velocity(body.masscenter))
+        column = k.omega_partials(body.frame).get(j) if body.inertia is not None else None
+        if column is not None and body.inertia is not None:
+            R = k.rotation(body.frame)
+            w = k.named(times(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            total += dot(times(R.T, column), times(body.inertia, w))
+    return total
 
 
 def _frame(frame: Any, m: Mechanism) -> int:

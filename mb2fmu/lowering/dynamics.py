@@ -101,6 +101,21 @@ class ConstrainedDynamics:
         M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
+    def multipliers(self, nodes: Sequence[int]) -> list[int]:
+        """λ from the rows of the dependent speeds of Aᵀλ = f - M u'; the other rows then hold by themselves.
+
+        Args:
+            nodes: Of :meth:`expressions`, then u'.
+        """
+        b, e, m = self._builder, self._equations, self._m
+        n, dependent = len(e.u), e.u_dependent
+        M, f = _rows(nodes, n, n), nodes[n * n : n * n + n]
+        A, u_dot = _rows(nodes[n * n + n :], m, n), nodes[-n:]
+        M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+        left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in dependent]
+        transposed = [[A[row][i] for row in range(m)] for i in dependent]
+        return LinearSystem(b, transposed, "the multipliers").solve(left)
+
     def _reduced(self, M: Rows, A: Rows, gamma: list[int], loads: Rows) -> Rows:
         b, e = self._builder, self._equations
         n, independent, dependent = len(e.u), e.u_independent, e.u_dependent

@@ -87,6 +87,8 @@ class Lowering:
                 self._define_solve(item)
         if e.constraint_forces:
             self._define_solve(e.constraint_forces)
+        for late in e.late_intermediates:
+            self.walker.define([late.symbol], [late.expression], lambda nodes: nodes)
 
     def _define_solve(self, item: LinearSolve) -> None:
         n, columns = item.right_hand_side.shape
@@ -112,6 +114,8 @@ class Lowering:
             self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
         if e.u:
             self.walker.define(e.u_dot, dynamics.expressions(), dynamics.accelerations)
+        if e.multipliers:
+            self.walker.define(e.multipliers, [*dynamics.expressions(), *e.u_dot], dynamics.multipliers)
 
     # --- entry points ------------------------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     faults += more
     if not faults:
         faults += _mass_faults(settled, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
+        faults += _act_faults(settled, samples)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return settled
@@ -260,6 +261,30 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
         names = ", ".join(map(str, m.constraint_forces))
         what = f"the auxiliary speeds do not determine {names}"
         faults.append(Fault(what, remedy="give each unknown force an auxiliary speed along it"))
+    return faults
+
+
+def _act_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
+    """The points' and frames' velocities along a constraint's vectors must add up to its row."""
+    faults = []
+    numeric = NumericMechanism(m)
+    for i, acts in enumerate(m.acts):
+        for sample in samples if acts else ():
+            _move(numeric, sample, on_constraints=True)
+            wanted, total = numeric.constraints()[0][i], np.zeros(len(m.u))
+            for act in acts:
+                place = numeric.frames[act.at] if act.torque else numeric.points[act.at]
+                vector = numeric.vector(act.vector)
+                total += vector @ place.partials[:, : len(m.u)]
+            if _far(total, wanted):
+                assert m.velocity_constraints is not None
+                what = (
+                    f"what constraint {m.velocity_constraints.names[i]} acts on moves with {_numbers(total)} per "
+                    f"speed, the constraint's own row is {_numbers(wanted)} (at a random state)"
+                )
+                remedy = "the velocities of the points along the vectors must add up to the row: mend acts"
+                faults.append(Fault(what, remedy=remedy))
+                break
     return faults
 
 

@@ -9,6 +9,9 @@ All vectors are components in the inertial frame N. With R = ``N_C_B`` of a fram
 Partials J (v = J u + v_t) and the accelerations at u' = 0 (``alpha0``, ``acceleration0``) follow from the same
 relations.
 Auxiliary speeds are zero in all values; they appear in the partials only.
+
+Accelerations with u' in them (``alpha``, ``acceleration``) go from frame to frame and point to point too, so that those
+of n bodies cost n steps; they have names of their own, in ``late``.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ def times(matrix: sm.MatrixBase, a: Components) -> Components:
 class NamedKinematics:
     """Kinematic quantities on demand; what is needed is named once, in ``assignments``, in order.
 
+    What depends on u' or on multipliers is named in ``late``.
+
     Args:
         mechanism: Whose kinematics.
     """
@@ -66,8 +71,10 @@ class NamedKinematics:
     def __init__(self, mechanism: Mechanism) -> None:
         m = self.mechanism = mechanism
         self.assignments: list[Assignment] = []
+        self.late: list[Assignment] = []
         self._names: dict[sm.Expr, sm.Symbol] = {}
-        self._taken = {s.name for s in (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces)}
+        given = (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces, *m.multipliers)
+        self._taken = {s.name for s in given}
         self._taken |= {a.symbol.name for a in m.calculated_parameters}
         for load in m.loads:
             if isinstance(load, PathwayLoad):
@@ -106,6 +113,20 @@ class NamedKinematics:
     def assign(self, symbol: sm.Symbol, expression: sm.Expr) -> None:
         """``symbol`` := ``expression``."""
         self.assignments.append(Assignment(symbol, expression))
+
+    def name_late(self, expression: sm.Expr, hint: str) -> sm.Expr:
+        """As :meth:`name`, for what may depend on u' and multipliers."""
+        if expression.is_Atom or (-expression).is_Atom:
+            return expression
+        if expression not in self._names:
+            self._names[expression] = self.symbol(hint)
+            self.late.append(Assignment(self._names[expression], expression))
+        return self._names[expression]
+
+    def named_late(self, components: Iterable[sm.Expr], hint: str) -> Components:
+        """Three components, each named."""
+        x, y, z = (self.name_late(sm.sympify(c), f"{hint}_{axis}") for c, axis in zip(components, "xyz", strict=True))
+        return (x, y, z)
 
     def named(self, components: Iterable[sm.Expr], hint: str) -> Components:
         """Three components, each named."""
@@ -267,6 +288,55 @@ class NamedKinematics:
                 moving = self.named(times(R, rate), f"rr_{place.name}")
                 total = add(total, add(scale(sm.Integer(2), cross(w, moving)), times(R, second)))
         return self.named(total, f"a_{place.name}")
+
+    # ------------------------------------------------------------------ accelerations
+
+    def alpha(self, i: int) -> Components:
+        """Angular acceleration of frame i in N, rad/s²; contains u'."""
+        return self._remember("alpha", i, self._alpha)
+
+    def acceleration(self, i: int) -> Components:
+        """Acceleration of point i in N, m/s²; contains u'."""
+        return self._remember("acceleration", i, self._acceleration)
+
+    def _alpha(self, i: int) -> Components:
+        if i == 0:
+            return ZERO
+        frame = self.mechanism.frames[i]
+        total = self.alpha(frame.reference)
+        for k, components in frame.angular_velocity:
+            total = add(total, self._accelerated(k, components, f"w_{frame.name}_rel"))
+        return self.named_late(total, f"alpha_{frame.name}")
+
+    def _acceleration(self, i: int) -> Components:
+        place, total = self.mechanism.points[i], ZERO
+        if place.velocity is not None:
+            for k, components in place.velocity:
+                total = add(total, self._accelerated(k, components, f"v_{place.name}_in"))
+            return self.named_late(total, f"acc_{place.name}")
+        if place.parent >= 0:
+            total = self.acceleration(place.parent)
+        for k, components in place.position or ():
+            arm, R, w = self._arm(i, k, components), self.rotation(k), self.omega(k)
+            rate, second = self._rate(components), self._rate_of_rate(components)
+            for j, u_dot in enumerate(self.mechanism.u_dot):
+                second = add(second, scale(u_dot, self._slope(components, j)))
+            if k != 0:
+                swing = self.named(cross(w, arm), f"wxr_{place.name}")
+                total = add(total, add(cross(self.alpha(k), arm), cross(w, swing)))
+            if any(rate) or any(second):
+                moving = self.named(times(R, rate), f"rr_{place.name}")
+                total = add(total, add(scale(sm.Integer(2), cross(w, moving)), times(R, second)))
+        return self.named_late(total, f"acc_{place.name}")
+
+    def _accelerated(self, k: int, components: Components, hint: str) -> Components:
+        """Derivative in N of a vector written in frame k and linear in the speeds."""
+        still, R = self._still(components), self.rotation(k)
+        rate = self._rate(still)
+        for u, u_dot in zip(self.mechanism.u, self.mechanism.u_dot, strict=True):
+            if any(u in c.free_symbols for c in still):
+                rate = add(rate, scale(u_dot, (still[0].diff(u), still[1].diff(u), still[2].diff(u))))
+        return add(times(R, rate), cross(self.omega(k), self.named(times(R, still), hint)))
 
     # ------------------------------------------------------------------ pathways
 

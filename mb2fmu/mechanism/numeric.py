@@ -76,6 +76,7 @@ class NumericMechanism:
         self._velocities = [None if p.velocity is None else self._add_terms(p.velocity) for p in m.points]
         self._bodies = [(self._add([b.mass]), None if b.inertia is None else self._add(b.inertia)) for b in m.bodies]
         self._loads = [self._add_load(load) for load in m.loads]
+        self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
         self._potential = self._add(m.potential_forces)
         self._kinematics = (self._add(m.kinematics.matrix), self._add(m.kinematics.offset))
         constraints = m.velocity_constraints
@@ -172,6 +173,11 @@ class NumericMechanism:
                 w = frame.rotation.T @ frame.omega
                 total += 0.5 * float(w @ self._take(inertia_at, (3, 3)) @ w)
         return total
+
+    def vector(self, terms: VectorTerms) -> Array:
+        """A vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""
+        parts = zip(terms, self._acts[terms], strict=True)
+        return sum((self.frames[k].rotation @ self._take(at, (3,)) for (k, _), at in parts), np.zeros(3))
 
     def z_dot(self) -> Array:
         """Derivatives of the auxiliary states."""

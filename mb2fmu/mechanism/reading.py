@@ -8,6 +8,7 @@ called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,9 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod, Particle, Point, RigidBody
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
-from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
+from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.records import Body, Lagrangian, Mechanism
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, solve_kinematics, time_derivative
@@ -65,9 +66,10 @@ class _Reader:
             [s.symbol for s in d.auxiliary_states],
             [i.symbol for i in d.inputs],
             [f.symbol for f in d.constraint_forces],
+            [c.symbol for c in d.constraints if c.symbol is not None],
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
-        self.q, self.u, self.u_aux, self.z, self.r, self.forces = plain
+        self.q, self.u, self.u_aux, self.z, self.r, self.forces, _ = plain
         self.u_dot = tuple(_fresh(f"{ui.name}_d", self.taken) for ui in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
@@ -101,7 +103,16 @@ class _Reader:
             mechanism = self._with_bodies(lagrangian=lagrangian, potential_forces=self._potential_forces(lagrangian))
             if kinetic_energy_matches(mechanism):
                 return mechanism
-        return Mechanism(**self._shared(), frames=(), points=(), bodies=(), loads=(), lagrangian=lagrangian)
+        constraints = self._constraints()
+        return Mechanism(
+            **self._shared(constraints),
+            frames=(),
+            points=(),
+            bodies=(),
+            loads=(),
+            lagrangian=lagrangian,
+            acts=((),) * len(constraints.said),
+        )
 
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
@@ -109,7 +120,8 @@ class _Reader:
         return tuple(at_rest.diff(q) for q in self.q)
 
     def _with_bodies(self, **more: Any) -> Mechanism:
-        shared = self._shared()
+        constraints = self._constraints()
+        shared = self._shared(constraints)
         trees = Trees(door.inertial_frame(self.mechanics), self.plain)
         frames = trees.read_frames()
         points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
@@ -127,15 +139,16 @@ class _Reader:
             load_of=load_of,
             frame_of=trees.frame_of,
             point_of=trees.point_of,
-            holonomic=self._holonomic(),
-            velocity_constraints=self._velocity_constraints(),
+            acts=read_acts(constraints.said, trees),
         )
         return settle_kinematics(draft, trees.given_velocities())
 
-    def _shared(self) -> dict[str, Any]:
+    def _shared(self, constraints: Constraints) -> dict[str, Any]:
         """What a Lagrangian has too."""
         d = self.definition
-        dependent = set(self.speeds.dependent)
+        dependent = {self.u_user.index(u) for u in self.speeds.dependent}
+        if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
+            dependent = set(dependent_speeds(constraints.velocity, self._start()))
         return {
             "definition": d,
             "t": self.t,
@@ -150,7 +163,10 @@ class _Reader:
                 Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
             ),
             "constraint_forces": self.forces,
-            "u_independent": tuple(i for i, s in enumerate(self.u_user) if s not in dependent),
+            "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
+            "holonomic": constraints.holonomic,
+            "velocity_constraints": constraints.velocity,
+            "multipliers": self._multipliers(constraints),
             "dynamic": self.to_dynamic,
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
@@ -175,6 +191,7 @@ class _Reader:
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 wanted += [*request.subject, request.relative_to]
+        wanted += acted_on(self.definition.constraints)
         for joint in door.joints(self.mechanics):
             wanted += [joint.parent_point, joint.child_point]
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
@@ -192,33 +209,31 @@ class _Reader:
             bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, matrix))
         return tuple(bodies)
 
-    def _holonomic(self) -> tuple[tuple[str, sm.Expr], ...]:
-        rows = door.holonomic_constraints(self.mechanics)
-        return tuple((f"holonomic[{i + 1}]", self.plain(row)) for i, row in enumerate(rows))
+    def _constraints(self) -> Constraints:
+        """All constraints; the rates of holonomic ones come first."""
+        motion = Motion(self.t, self.q, self.q_dot, self.u, frozenset({*self.u_dot, *self.u_aux}))
+        return read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
 
-    def _velocity_constraints(self) -> VelocityConstraints | None:
-        """All velocity constraints, linear in u; those of holonomic constraints come first."""
-        rows = [self.plain(row) for row in door.velocity_constraints(self.mechanics)]
-        if not rows:
-            return None
-        vector = sm.Matrix(rows)
-        jacobian = vector.jacobian(list(self.u))
-        offset = vector.xreplace(dict.fromkeys(self.u, sm.S.Zero))
-        faults = []
-        for i, row in enumerate(rows):
-            late = row.free_symbols & {*self.u_dot, *self.u_aux}
-            if late:
-                faults.append(Fault(f"velocity constraint {i + 1} contains {', '.join(sorted(map(str, late)))}"))
-            if jacobian[i, :].free_symbols & set(self.u):
-                faults.append(Fault(f"velocity constraint {i + 1} is not linear in the speeds", str(row)[:80]))
-        if faults:
-            raise MechanismError("the velocity constraints cannot be used:", faults)
-        bias = [time_derivative(row, self.q, self.q_dot, self.t) for row in rows]
-        n_holonomic = len(door.holonomic_constraints(self.mechanics))
-        names = [f"holonomic[{i + 1}]" for i in range(n_holonomic)]
-        names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - n_holonomic)]
-        matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
-        return VelocityConstraints(tuple(names), *matrices)
+    def _start(self) -> dict[sm.Symbol, float]:
+        """Start values of q, and of parameters; inputs and time at the start."""
+        d = self.definition
+        values: dict[sm.Symbol, Any] = {q: c.start for q, c in zip(self.q, d.coordinates, strict=True)}
+        values |= {r: i.start for r, i in zip(self.r, d.inputs, strict=True)}
+        values |= {z: s.start for z, s in zip(self.z, d.auxiliary_states, strict=True)}
+        values[self.t] = 0.0
+        for p in d.parameters:
+            values[p.symbol] = float(sm.sympify(p.value).subs(values))
+        return values
+
+    def _multipliers(self, constraints: Constraints) -> tuple[sm.Symbol, ...]:
+        """One symbol per velocity constraint, the user's own where there is one."""
+        names = constraints.velocity.names if constraints.velocity else ()
+        symbols = []
+        for name, item in zip(names, constraints.said, strict=True):
+            own = item.symbol if item else None
+            word = re.sub(r"\W+", "_", name).strip("_")
+            symbols.append(_fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
+        return tuple(symbols)
 
 
 def _fresh(name: str, taken: set[str]) -> sm.Symbol:

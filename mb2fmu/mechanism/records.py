@@ -15,7 +15,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.definition import ModelDefinition, OutputRequest
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
 VectorTerms = tuple[tuple[int, Components], ...]
@@ -143,6 +143,21 @@ Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """Where the force of a constraint acts: ``vector`` times minus the multiplier is the force or torque there.
+
+    Attributes:
+        at: Number of the point, or of the frame.
+        torque: True: a torque on a frame.
+        vector: Of the force per unit of the multiplier.
+    """
+
+    at: int
+    torque: bool
+    vector: VectorTerms
+
+
+@dataclass(frozen=True, slots=True)
 class Lagrangian:
     """A Lagrangian handed over; the speeds are q'.
 
@@ -179,6 +194,8 @@ class Mechanism:
         frame_of, point_of: The user's frame or point → number.
         holonomic: (name, phi).
         velocity_constraints: A u + b = 0, or None.
+        multipliers: Symbols of lambda, one per velocity constraint.
+        acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
         given_by_constraint: Names of points whose velocity already uses a constraint.
         lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
@@ -210,6 +227,8 @@ class Mechanism:
     point_of: Mapping[Any, int] = field(default_factory=dict)
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    multipliers: tuple[sm.Symbol, ...] = ()
+    acts: tuple[tuple[Act, ...], ...] = ()
     given_by_constraint: tuple[str, ...] = ()
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
@@ -233,6 +252,14 @@ class Mechanism:
     def lagrangian_alone(self) -> bool:
         """True if nothing is known but a Lagrangian."""
         return self.lagrangian is not None and not self.bodies
+
+    @property
+    def asks_for_multipliers(self) -> bool:
+        """True if an output may need multipliers: then the equations are formed over all speeds."""
+        d = self.definition
+        kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
+        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(self.acts)
+        return "multiplier" in kinds or reactions or any(c.symbol is not None for c in d.constraints)
 
     @property
     def u_all(self) -> tuple[sm.Symbol, ...]:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.mechanics.actuator import ActuatorBase
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as door
@@ -24,6 +26,7 @@ from mb2fmu.model.usage import uses
 from mb2fmu.units import base_text, compatible, parse_unit
 from mb2fmu.variables import (
     AuxiliaryState,
+    Constraint,
     ConstraintForce,
     Coordinate,
     Input,
@@ -76,6 +79,7 @@ def check(model: Model) -> ModelDefinition:
         speeds=_sorted(_of(model, Speed), door.speeds(model.mechanics).all),
         auxiliary_states=_of(model, AuxiliaryState),
         constraint_forces=_of(model, ConstraintForce),
+        constraints=_of(model, Constraint),
         outputs=tuple(item for item in model.declared if isinstance(item, Output | OutputRequest)),
         potential_energy=model.potential,
         experiment=model.default_experiment,
@@ -109,7 +113,7 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
         yield from _number_faults(item)
         if isinstance(item, Coordinate | Speed) and item.kind not in {"fixed", "guess"}:
             yield Fault(f"the start of {item.name} cannot be {item.kind!r}", item.where, "take 'fixed' or 'guess'")
-        if not is_variable_name(item.name):
+        if not isinstance(item, Constraint) and not is_variable_name(item.name):
             remedy = f"letters, digits and _, with dots and [indices] between: name={suggested_name(item.name, 'x')!r}"
             yield Fault(f"the FMU cannot have a variable called {item.name!r}", item.where, remedy)
     yield from _double_symbols(model)
@@ -211,6 +215,8 @@ def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
         if isinstance(item, OutputRequest):
             yield from ((name, f"output {item.name}", item.where) for name in requested_names(item))
             continue
+        if isinstance(item, Constraint):  # its name is for messages
+            continue
         what = f"output {item.name}" if isinstance(item, Output) else f"{_kind(item)} {getattr(item, 'symbol', '')}"
         yield item.name, what, item.where
         if isinstance(item, Coordinate | Speed | AuxiliaryState) and item.symbol not in dependent:
@@ -220,16 +226,18 @@ def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Whether an output in one line asks for what the mechanics can have."""
     call, name = f"output_{request.kind}", request.name
-    wanted: dict[str, tuple[type, str]] = {
+    wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("position", "velocity", "acceleration", "distance"), (Point, "a Point")),
         **dict.fromkeys(("orientation", "angular_velocity"), (ReferenceFrame, "a ReferenceFrame")),
+        **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
     }
     if door.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
         remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
     elif request.kind in wanted:
         kind, article = wanted[request.kind]
-        for item in (*request.subject, request.relative_to):
+        relative_to = () if request.kind.startswith("reaction") else (request.relative_to,)
+        for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
                 what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")

@@ -95,10 +95,9 @@ def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
     mechanics = model.mechanics
     velocity, holonomic = len(door.velocity_constraints(mechanics)), len(door.holonomic_constraints(mechanics))
     if isinstance(mechanics, LagrangesMethod):
-        if velocity:
-            what = "the LagrangesMethod has constraints, whose multipliers are not supported yet"
-            remedy = "hand over a System, a KanesMethod or Parts, with dependent speeds"
-            yield Fault(what, model.where, remedy)
+        if velocity >= len(door.coordinates(mechanics)):
+            what = f"the LagrangesMethod has {velocity} constraints and {len(door.coordinates(mechanics))} coordinates"
+            yield Fault(what, model.where, "as many constraints as coordinates leave nothing to move")
         return
     dependent = len(door.dependent_coordinates(mechanics))
     if len(speeds.dependent) != velocity:

@@ -8,7 +8,7 @@ over as they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.variables import (
     AuxiliaryState,
+    Constraint,
     ConstraintForce,
     Coordinate,
     Input,
@@ -90,6 +91,7 @@ class ModelDefinition:
         speeds: In the order of the mechanics' u (independent before dependent, as SymPy keeps them).
         auxiliary_states: In order of declaration.
         constraint_forces: In order of declaration.
+        constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
         potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
         experiment: The default experiment.
@@ -114,6 +116,7 @@ class ModelDefinition:
     experiment: Experiment
     source: Path | None = None
     diagram: str = ""
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
@@ -351,6 +354,35 @@ class Model:
             ConstraintForce(symbol=symbol, **_quantity(symbol, name, unit=unit, description=description))
         )
 
+    def constraint(
+        self,
+        row: sm.Expr,
+        name: str = "",
+        *,
+        multiplier: sm.Expr | None = None,
+        acts: Sequence[tuple[Any, Any]] = (),
+    ) -> None:
+        """Says more of a constraint of the mechanics: its name in messages, its multiplier, where its force acts.
+
+        Args:
+            row: The constraint, the expression that was given to the mechanics.
+            name: For messages, such as ``loop.x``; holonomic[1], nonholonomic[1], … otherwise.
+            multiplier: A function of time that outputs may then contain; it stands for λ in M u' + A^T λ = f.
+            acts: Where the constraint's force acts: (point, vector) and (frame, vector) pairs, such that the sum of
+                the points' velocities (and frames' angular velocities) times the vectors is the row, or its rate.
+                For a loop closed between points P and Q by (Q - P)·N.x: ``[(Q, N.x), (P, -N.x)]``. Reactions of joints
+                in closed loops, and of those that carry wheels, need it.
+        """
+        self.declared.append(
+            Constraint(
+                row=sm.sympify(row),
+                symbol=multiplier,
+                acts=tuple((place, vector) for place, vector in acts),
+                name=name,
+                where=caller(),
+            )
+        )
+
     def output(
         self,
         name: str,
@@ -425,6 +457,41 @@ class Model:
     def output_power(self, name: str, load: Any) -> None:
         """Outputs ``name``: the power in W that a load or actuator delivers to the mechanism."""
         self._request("power", name, "W", (load,))
+
+    def output_multiplier(self, name: str, row: sm.Expr, *, unit: str = "N") -> None:
+        """Outputs ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
+
+        Where the row is a component of a point's velocity (or its φ one of the point's position), -λ is the component
+        of the force that holds the point.
+
+        Args:
+            name: FMU name.
+            row: The constraint, the expression that was given to the mechanics.
+            unit: W over the unit of the row's rate: ``N`` for a row in m/s, ``N.m`` for one in rad/s.
+        """
+        self._request("multiplier", name, unit, (sm.sympify(row),))
+
+    def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
+        """Outputs ``name``: the generalized momentum ∂T/∂u of a speed u (or q')."""
+        self._request("momentum", name, unit, (speed,))
+
+    def output_reaction(
+        self, name: str, of: Any, *, at: Point | None = None, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Outputs ``name.force.x``, … in N and ``name.torque.x``, … in N.m: what a joint transmits.
+
+        The force and the torque about ``at`` that the joint's parent exerts on its child, loads and actuators not
+        counted: those are loads. Of bodies: what everything but loads exerts on them together.
+
+        Args:
+            name: FMU name.
+            of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
+            at: The point about which the torque is taken; of a joint its point on the child, unless given.
+            expressed_in: The frame of the components; the inertial frame, unless given.
+        """
+        subject = tuple(of) if isinstance(of, list | tuple) else (of,)
+        for kind, part, unit in (("reaction_force", "force", "N"), ("reaction_torque", "torque", "N.m")):
+            self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
 
     def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
         """Outputs the kinetic energy in J."""

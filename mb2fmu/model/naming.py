@@ -13,7 +13,9 @@ _PATH = rf"{_PART}(\.{_PART})*"
 _NAME = re.compile(rf"({_PATH}|der\({_PATH}(,[1-9]\d*)?\))\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
-VECTOR_KINDS = frozenset({"position", "velocity", "acceleration", "angular_velocity"})
+VECTOR_KINDS = frozenset(
+    {"position", "velocity", "acceleration", "angular_velocity", "reaction_force", "reaction_torque"}
+)
 
 
 def is_variable_name(name: object) -> bool:

@@ -18,6 +18,10 @@ OutputKind = Literal[
     "distance",
     "force",
     "power",
+    "multiplier",
+    "momentum",
+    "reaction_force",
+    "reaction_torque",
     "kinetic_energy",
     "potential_energy",
     "total_energy",
@@ -32,8 +36,10 @@ class OutputRequest(Quantity):
         kind: What is asked.
         subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
             ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
-            (load or actuator,); energies: ().
-        relative_to: The point (position) or frame (the others) it is relative to; None: the origin, the inertial frame.
+            (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,); ``reaction_force``,
+            ``reaction_torque``: (joint,) or (body, …); energies: ().
+        relative_to: The point (position, reaction) or frame (the others) it is relative to; None: the origin, the
+            joint's point on its child, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """

@@ -19,6 +19,7 @@ from mb2fmu.model.expressions import contents
 from mb2fmu.model.usage import Role, Use
 from mb2fmu.variables import (
     AuxiliaryState,
+    Constraint,
     ConstraintForce,
     Coordinate,
     Input,
@@ -54,11 +55,14 @@ class _Known:
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
+        self.multipliers = declared(Constraint) - {None}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(door.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
         self.auxiliary: set[sm.Basic] = set(speeds.auxiliary)
-        self.functions = self.inputs | self.forces | self.states | self.coordinates | self.speeds | self.auxiliary
+        self.functions = (
+            self.inputs | self.forces | self.multipliers | self.states | self.coordinates | self.speeds | self.auxiliary
+        )
         # declared as something that the mechanics do not have: told once, where it is declared
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
@@ -146,6 +150,9 @@ class _Lists:
             self._undeclared_function(function, occurrence)
         elif function in known.inputs and role in GEOMETRY:
             self._prescribed(function, occurrence)
+        elif function in known.multipliers and role != "output":
+            remedy = "what it does is in the equations already; outputs may contain it"
+            self._add(f"the multiplier {name} stands in something else than an output", name, occurrence, remedy)
         elif function in known.forces and role not in {"load", "output"}:
             self._add(
                 f"the constraint force {name} stands where no load is", name, occurrence, "use it in a load, once"

@@ -81,10 +81,12 @@ class NewtonEuler(NumericEquations):
             A, b, gamma = m.constraints()
         M, f = m.dynamics()
         constraints = [*A.ravel().tolist(), *b.tolist()]
-        u_dot = self._accelerations([*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma], constraints)
+        numbers = [*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma]
+        u_dot = self._accelerations(numbers, constraints)
         K, k0 = m.kinematics()
         values = [t, *q.tolist(), *u.tolist(), *z.tolist(), *r, *prepared]
         values += self._blank[len(values) :]
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
+        self._set_multipliers(values, numbers, constraints, u_dot)
         x_dot = np.concatenate([K @ u + k0, u_dot[self._independent], m.z_dot()])
         return values, constraints, x_dot, float(sum(m.powers()))

@@ -233,7 +233,8 @@ class NumericEquations:
             [c.symbol for c in e.calculated_parameters]
         )
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        intermediates = (*e.intermediates, e.constraint_forces) if e.constraint_forces else e.intermediates
+        forces = (e.constraint_forces,) if e.constraint_forces else ()
+        intermediates = (*e.intermediates, *forces, *e.late_intermediates)
         compiler = _Compiler(intermediates, {s: i for i, s in enumerate(given)})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
@@ -244,6 +245,7 @@ class NumericEquations:
         self._constraints = compiler.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
         self._dynamics = self._plan_dynamics(compiler)
         self._u_dot = compiler.reserve(e.u_dot)
+        self._multipliers = compiler.reserve(e.multipliers)
         self._late = compiler.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
         self._kinetic = compiler.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
         self._outputs = compiler.plan([output.expression for output in e.outputs])
@@ -334,8 +336,22 @@ class NumericEquations:
         numbers = self._dynamics(values)
         u_dot = self._accelerations(numbers[n_q:], constraints)
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
+        self._set_multipliers(values, numbers[n_q:], constraints, u_dot)
         *z_dot, power = self._late(values)
         return values, constraints, np.array([*numbers[:n_q], *u_dot[self._independent], *z_dot]), power
+
+    def _set_multipliers(
+        self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
+    ) -> None:
+        """λ of least norm in A^T λ = f - M u', where outputs want it."""
+        if not self.equations.multipliers:
+            return
+        rows, n_u = self.rows, self.n_u
+        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
+        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        A, _ = self._rows(constraints)
+        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=None)[0]
+        values[self._multipliers : self._multipliers + self.m] = found.tolist()
 
     def _accelerations(self, numbers: list[float], constraints: list[float]) -> Floats:
         """Accelerations u' of all speeds from M, f, gamma (row by row) and A."""

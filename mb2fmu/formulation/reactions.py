@@ -1,0 +1,254 @@
+"""Reactions: what joints and contacts transmit, by Newton's and Euler's laws of the bodies beyond the cut.
+
+With all bodies B beyond the cut, P the point about which torques are taken,
+
+    R = sum_B m a - sum F                       F, T: loads on these bodies; forces of constraints (-λ times where they
+    S = sum_B [ r_PB × m a + H' ] - sum [ r_PF × F + T ]                            act) count as loads
+
+are the force and the torque on them through the cut. The sums run from the leaves of the tree of joints to its root,
+each joint adding one body to what its children transmit: n joints cost n steps. They need u' and multipliers only, so
+they are the same for every formulation; the component along a free direction of a joint is zero by the equations of
+motion themselves.
+
+Source: Newton and Euler; Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3 (recursive Newton-Euler).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation.loads import in_inertial_frame, pieces
+from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, add, cross, scale, times
+from mb2fmu.mechanism.records import Components, Mechanism
+from mb2fmu.model import mechanics as door
+
+
+@dataclass(frozen=True, slots=True)
+class Wrench:
+    """A force in N, and the torque about a point in N·m; in the inertial frame's components."""
+
+    force: Components
+    torque: Components
+
+
+_NOTHING = Wrench(ZERO, ZERO)
+
+
+class Reactions:
+    """Reactions of one mechanism, each computed once.
+
+    Args:
+        kinematics: Takes the names; those that depend on u' go to its ``late``.
+    """
+
+    def __init__(self, kinematics: NamedKinematics) -> None:
+        self._k = kinematics
+        self._m: Mechanism = kinematics.mechanism
+        self._handed = door.bodies(self._m.definition.mechanics)
+        self._number = {id(body): i for i, body in enumerate(self._handed)}
+        self._own: list[Wrench] | None = None
+        self._beyond: dict[int, Wrench] = {}
+        joints = door.joints(self._m.definition.mechanics)
+        self._children: dict[int, list[Any]] = {}
+        self._inward: dict[int, Any] = {}
+        for joint in joints:
+            self._children.setdefault(self._body(joint.parent), []).append(joint)
+            self._inward[self._body(joint.child)] = joint
+
+    def of_joint(self, joint: Any, at: int | None) -> Wrench:
+        """What the joint's parent exerts on its child, the torque about point ``at`` (the joint's on the child)."""
+        if joint not in door.joints(self._m.definition.mechanics):
+            raise _refuse(f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies")
+        unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
+        if unknown:
+            raise _refuse(
+                f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
+                "say it by model.constraint(row, acts=[(point, vector), …])",
+            )
+        point = self._m.point_of[joint.child_point]
+        wrench = self._through(self._body(joint.child))
+        return self._moved(wrench, point, point if at is None else at)
+
+    def of_bodies(self, bodies: Sequence[Any], at: int | None) -> Wrench:
+        """What everything but loads exerts on the bodies together, the torque about point ``at``."""
+        numbers = []
+        for body in bodies:
+            if id(body) not in self._number:
+                raise _refuse(f"{body} is no moving body of the mechanics", "give one that was handed over")
+            numbers.append(self._number[id(body)])
+        if at is None:
+            raise _refuse("the torque of a reaction needs its point", "add at=point")
+        total = _NOTHING
+        for number in numbers:
+            moved = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, at)
+            total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+        return total
+
+    def _constraint_names(self) -> Sequence[str]:
+        constraints = self._m.velocity_constraints
+        return constraints.names if constraints else ()
+
+    def _body(self, body: Any) -> int:
+        """Number of a body; -1 for the ground."""
+        return self._number.get(id(body), -1)
+
+    def _through(self, body: int) -> Wrench:
+        """What is transmitted to ``body`` and all beyond it through its joint, about the joint's point on it."""
+        order, stack = [], [body]
+        while stack:  # no recursion: chains may be long
+            number = stack.pop()
+            if number in self._beyond:
+                continue
+            order.append(number)
+            stack += [self._body(joint.child) for joint in self._children.get(number, ())]
+        for number in reversed(order):
+            here = self._m.point_of[self._inward[number].child_point]
+            total = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, here)
+            for joint in self._children.get(number, ()):
+                there = self._m.point_of[joint.child_point]
+                moved = self._moved(self._beyond[self._body(joint.child)], there, here)
+                total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
+            name = self._inward[number].name
+            self._beyond[number] = Wrench(
+                self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
+            )
+        return self._beyond[body]
+
+    def _moved(self, wrench: Wrench, old: int, new: int) -> Wrench:
+        """The same about another point."""
+        if old == new:
+            return wrench
+        if self._root(old) != self._root(new):
+            names = " to ".join(self._m.points[i].name for i in (old, new))
+            raise _refuse(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
+        arm = add(self._k.position(old), scale(sm.S.NegativeOne, self._k.position(new)))
+        if not any(arm):
+            return wrench
+        return Wrench(wrench.force, add(wrench.torque, cross(self._k.named(arm, "arm"), wrench.force)))
+
+    def _root(self, point: int) -> int:
+        """The point that the chain of positions of ``point`` begins at; the origin where it is located."""
+        while self._m.points[point].parent >= 0:
+            point = self._m.points[point].parent
+        return point
+
+    def _wrenches(self) -> list[Wrench]:
+        """For each body what it needs beyond its loads: inertia less loads, about its mass centre."""
+        if self._own is None:
+            attached = _Attachment(self._m)
+            own = [self._inertia(i) for i in range(len(self._m.bodies))]
+            for at, torque, vector, what in self._applied():
+                number = attached.body_of_frame(at) if torque else attached.body_of_point(at)
+                if number is None:
+                    place = self._m.frames[at].name if torque else self._m.points[at].name
+                    raise _refuse(
+                        f"{what} acts on {place}, which is fixed to no body: the reactions are not determined",
+                        "apply it to a point or frame of a body",
+                    )
+                if number < 0:
+                    continue
+                load = Wrench(ZERO, vector) if torque else Wrench(vector, ZERO)
+                if not torque:
+                    load = self._moved(load, at, self._m.bodies[number].masscenter)
+                own[number] = Wrench(
+                    add(own[number].force, scale(sm.S.NegativeOne, load.force)),
+                    add(own[number].torque, scale(sm.S.NegativeOne, load.torque)),
+                )
+            self._own = [
+                Wrench(self._k.named_late(w.force, f"need_{b.name}"), self._k.named_late(w.torque, f"turn_{b.name}"))
+                for w, b in zip(own, self._m.bodies, strict=True)
+            ]
+        return self._own
+
+    def _inertia(self, number: int) -> Wrench:
+        """m a, and H' about the mass centre."""
+        k, body = self._k, self._m.bodies[number]
+        force = scale(body.mass, k.acceleration(body.masscenter))
+        if body.inertia is None or body.inertia.is_zero_matrix:
+            return Wrench(force, ZERO)
+        R = k.rotation(body.frame)
+        w = k.named(times(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.named(times(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.named_late(times(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        rate = add(times(body.inertia, alpha), cross(w, momentum))
+        return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
+
+    def _applied(self) -> Iterable[tuple[int, bool, Components, str]]:
+        """(point or frame, whether a torque, vector in N, what it is) of loads and of constraints' forces."""
+        for load in self._m.loads:
+            for at, torque, vector in pieces(load, self._k):
+                yield at, torque, vector, f"load {load.name}"
+        for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
+            for act in acts:
+                vector = scale(-symbol, in_inertial_frame(act.vector, self._k))
+                yield act.at, act.torque, vector, f"the force of {name}"
+
+
+class _Attachment:
+    """Which body a point or frame is fixed in: -1 for the ground, None for none."""
+
+    def __init__(self, m: Mechanism) -> None:
+        self._m = m
+        self._rigid = self._rigid_classes()
+        self._frame_body = {self._rigid[0]: -1}
+        for number, body in enumerate(m.bodies):
+            if body.frame >= 0:
+                self._frame_body[self._rigid[body.frame]] = number
+        self._point_body = self._points()
+
+    def body_of_frame(self, frame: int) -> int | None:
+        """Of a frame."""
+        return self._frame_body.get(self._rigid[frame])
+
+    def body_of_point(self, point: int) -> int | None:
+        """Of a point."""
+        return self._point_body.get(point)
+
+    def _rigid_classes(self) -> list[int]:
+        """For each frame the first frame that it is turned from by constants only."""
+        constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
+        rigid: list[int] = []
+        for i, frame in enumerate(self._m.frames):
+            fixed = frame.parent >= 0 and frame.rotation.free_symbols <= constants
+            rigid.append(rigid[frame.parent] if fixed else i)
+        return rigid
+
+    def _points(self) -> dict[int, int]:
+        """From mass centres along positions that are constant in the body's own frame; nearest first."""
+        m = self._m
+        constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
+        neighbours: dict[int, list[tuple[int, set[int]]]] = {}
+        for i, place in enumerate(m.points):
+            terms = place.position
+            if terms is None or place.parent < 0:
+                continue
+            if any(not c.free_symbols <= constants for _, cs in terms for c in cs):
+                continue
+            frames = {self._rigid[k] for k, cs in terms if any(cs)}
+            neighbours.setdefault(i, []).append((place.parent, frames))
+            neighbours.setdefault(place.parent, []).append((i, frames))
+        found = {body.masscenter: number for number, body in enumerate(m.bodies)}
+        found.setdefault(0, -1)
+        level = list(found)
+        while level:
+            after = []
+            for point in level:
+                number = found[point]
+                own = self._rigid[0] if number < 0 else self._rigid[m.bodies[number].frame]
+                if number >= 0 and m.bodies[number].frame < 0:
+                    continue
+                for other, frames in neighbours.get(point, ()):
+                    if other not in found and frames <= {own}:
+                        found[other] = number
+                        after.append(other)
+            level = after
+        return found
+
+
+def _refuse(what: str, remedy: str) -> FormulationError:
+    return FormulationError("", [Fault(what, remedy=remedy)])

@@ -1,0 +1,226 @@
+"""Reads the constraints: holonomic rows, velocity rows in the same order, names, and where their forces act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sm
+from scipy.linalg import qr
+from sympy.physics.mechanics import Point, RigidBody
+from sympy.physics.mechanics.body_base import BodyBase
+
+from mb2fmu.equations.motion import VelocityConstraints
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.records import Act
+from mb2fmu.mechanism.symbols import SymbolMap, time_derivative
+from mb2fmu.mechanism.trees import Trees
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Mechanics
+from mb2fmu.variables import Constraint
+
+HEADLINE = "the constraints cannot be used:"
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """The symbols and rates that constraints are written in."""
+
+    t: sm.Symbol
+    q: Sequence[sm.Symbol]
+    q_dot: Sequence[sm.Expr]
+    u: Sequence[sm.Symbol]
+    late: frozenset[sm.Symbol]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The constraints of a mechanism.
+
+    Attributes:
+        holonomic: (name, phi).
+        velocity: A u + b = 0, those of ``holonomic`` first and in their order; None where there are none.
+        said: What the model says of each row of ``velocity``; None where it says nothing.
+    """
+
+    holonomic: tuple[tuple[str, sm.Expr], ...]
+    velocity: VelocityConstraints | None
+    said: tuple[Constraint | None, ...]
+
+
+def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, said: Sequence[Constraint]) -> Constraints:
+    """Reads all constraints.
+
+    Args:
+        mechanics: As handed over.
+        plain: Translation to plain symbols.
+        motion: Symbols and rates.
+        said: Names, multipliers and acts, to be found a row for.
+
+    Raises:
+        MechanismError: For rows that are not linear in the speeds or contain accelerations, holonomic rows with speeds
+            in them or without their rate among the velocity constraints, and what is said of no row.
+    """
+    phis = [plain(row) for row in door.holonomic_constraints(mechanics)]
+    rows = [plain(row) for row in door.velocity_constraints(mechanics)]
+    faults = _faults_of_rows(phis, rows, motion)
+    if faults:
+        raise MechanismError(HEADLINE, faults)
+    rows, faults = _rates_first(phis, rows, motion)
+    names = [f"holonomic[{i + 1}]" for i in range(len(phis))]
+    names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
+    found, more = _assign(said, plain, phis, rows)
+    faults += more
+    names = [item.name if item and item.name else name for item, name in zip(found, names, strict=True)]
+    faults += [Fault(f"two constraints are called {n}", remedy="rename one") for n in _doubles(names)]
+    if faults:
+        raise MechanismError(HEADLINE, faults)
+    holonomic = tuple(zip(names, phis, strict=False))
+    if not rows:
+        return Constraints(holonomic, None, ())
+    vector = sm.Matrix(rows)
+    jacobian = vector.jacobian(list(motion.u))
+    offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
+    bias = sm.Matrix([time_derivative(row, motion.q, motion.q_dot, motion.t) for row in rows])
+    matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
+    return Constraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found))
+
+
+def read_acts(said: Sequence[Constraint | None], trees: Trees) -> tuple[tuple[Act, ...], ...]:
+    """Where the force of each row acts; an empty tuple where nothing is said.
+
+    Raises:
+        MechanismError: If a place is no point or frame of the mechanism.
+    """
+    faults: list[Fault] = []
+    acts = []
+    for item in said:
+        row = []
+        for place, vector in item.acts if item else ():
+            centre = getattr(place, "masscenter", place)
+            numbers = trees.point_of if isinstance(centre, Point) else trees.frame_of
+            if centre not in numbers:
+                what = f"the force of constraint {item.name if item else ''} acts on {place}, which is not connected"
+                faults.append(Fault(what, item.where if item else "", "give a point or a frame of the mechanism"))
+                continue
+            row.append(Act(numbers[centre], not isinstance(centre, Point), trees.terms(vector)))
+        acts.append(tuple(row))
+    if faults:
+        raise MechanismError(HEADLINE, faults)
+    return tuple(acts)
+
+
+def dependent_speeds(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> list[int]:
+    """As many speeds as there are constraints, those that these determine best at the start: QR with pivoting."""
+    A = np.array(constraints.jacobian.xreplace({s: sm.Float(v, 17) for s, v in start.items()}).evalf(17), dtype=float)
+    chosen = qr(A, pivoting=True, mode="r")[1][: len(A)]
+    return sorted(int(i) for i in chosen)
+
+
+def acted_on(said: Iterable[Constraint]) -> list[object]:
+    """Points and frames at which forces of constraints act."""
+    return [
+        place.masscenter if isinstance(place, (RigidBody, BodyBase)) else place
+        for item in said
+        for place, _ in item.acts
+    ]
+
+
+def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> list[Fault]:
+    """What stands where it must not."""
+    faults = []
+    for i, phi in enumerate(phis):
+        wrong = phi.free_symbols & {*motion.u, *motion.late}
+        if wrong:
+            what = f"holonomic constraint {i + 1} contains {_names(wrong)}, and must contain coordinates and time only"
+            faults.append(Fault(what, remedy="give it as a velocity constraint"))
+    speeds = list(motion.u)
+    for i, row in enumerate(rows):
+        late = row.free_symbols & motion.late
+        if late:
+            what = f"velocity constraint {i + 1} contains {_names(late)}: it depends on accelerations"
+            faults.append(Fault(what, remedy="a constraint relates coordinates, speeds and time only"))
+        elif sm.Matrix([row]).jacobian(speeds).free_symbols & set(speeds):
+            what = f"velocity constraint {i + 1} is not linear in the speeds"
+            faults.append(Fault(what, str(row)[:80], "write it linear in the speeds"))
+    return faults
+
+
+def _rates_first(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> tuple[list[sm.Expr], list[Fault]]:
+    """The velocity rows with the rate of holonomic row i in place i: a KanesMethod has them in any order and scale."""
+    left, first, faults = list(rows), [], []
+    for i, phi in enumerate(phis):
+        rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
+        match = next((row for row in left if row == rate or proportional(row, rate)), None)
+        if match is None:
+            what = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
+            faults.append(Fault(what, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
+            continue
+        left.remove(match)
+        first.append(rate)
+    return [*first, *left], faults
+
+
+def _assign(
+    said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]
+) -> tuple[list[Constraint | None], list[Fault]]:
+    """For each row what is said of it."""
+    found: list[Constraint | None] = [None] * len(rows)
+    faults = []
+    for item in said:
+        index = find_row(plain(item.row), phis, rows)
+        if index is None:
+            what = f"{str(item.row)[:80]} is none of the mechanics' constraints"
+            faults.append(Fault(what, item.where, "give the expression that was given to the mechanics"))
+        elif found[index] is not None:
+            faults.append(Fault("a constraint is described twice", item.where, "say all in one call"))
+        else:
+            found[index] = item
+    return found, faults
+
+
+def find_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]) -> int | None:
+    """Number of the velocity row whose constraint ``expression`` is; phi(q, t) of a holonomic one will do."""
+    for candidates in (phis, rows):
+        for i, candidate in enumerate(candidates):
+            if expression == candidate:
+                return i
+    for candidates in (phis, rows):
+        for i, candidate in enumerate(candidates):
+            if _equal(expression, candidate):
+                return i
+    return None
+
+
+def _samples(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
+    """Values of two expressions at the same random places."""
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    function = sm.lambdify(symbols, [a, b], modules=["scipy", "numpy"], cse=True)
+    generator = np.random.default_rng(7)
+    with np.errstate(all="ignore"):
+        values = np.array([function(*generator.uniform(0.2, 1.0, len(symbols))) for _ in range(4)], dtype=float)
+    return values[:, 0], values[:, 1]
+
+
+def _equal(a: sm.Expr, b: sm.Expr) -> bool:
+    if a.free_symbols != b.free_symbols:
+        return False
+    x, y = _samples(a, b)
+    return bool(np.all(np.abs(x - y) <= 1e-10 * (np.abs(x) + np.abs(y) + 1e-300)))
+
+
+def proportional(a: sm.Expr, b: sm.Expr) -> bool:
+    """Whether a = c b with a constant c, at random places."""
+    x, y = _samples(a, b)
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    return bool(len(x) > 1 and np.linalg.norm(x) > 0 and abs(x @ y) >= (1 - 1e-12) * np.sqrt((x @ x) * (y @ y)))
+
+
+def _names(symbols: Iterable[sm.Basic]) -> str:
+    return ", ".join(sorted(map(str, symbols)))
+
+
+def _doubles(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
