@@ -1,0 +1,146 @@
+"""Outputs in one line each: what of a mechanism is asked for most often, kept as requests until it is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+
+from mb2fmu.model.places import caller
+from mb2fmu.model.requests import OutputKind, OutputRequest
+from mb2fmu.variables import Quantity
+
+
+class Outputs:
+    """The ``output_…`` calls of a ``Model``."""
+
+    declared: list[Quantity | OutputRequest]
+
+    def output_position(
+        self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
+        self._request("position", name, "m", (point,), relative_to=relative_to, expressed_in=expressed_in)
+
+    def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
+        self._request("velocity", name, "m/s", (point,), expressed_in=expressed_in)
+
+    def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
+        self._request("acceleration", name, "m/s2", (point,), expressed_in=expressed_in)
+
+    def output_orientation(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+    ) -> None:
+        """Outputs the orientation of ``frame``.
+
+        ``quaternion``: ``name.w``, ``.x``, ``.y``, ``.z``, unit length, rotating vectors of ``frame`` into
+        ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
+        """
+        unit = "1" if representation == "quaternion" else "rad"
+        self._request("orientation", name, unit, (frame,), relative_to=relative_to, representation=representation)
+
+    def output_angular_velocity(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
+        self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
+
+    def output_distance(self, name: str, point: Point, other: Point) -> None:
+        """Outputs ``name``: the distance of two points in m."""
+        self._request("distance", name, "m", (point, other))
+
+    def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
+        """Outputs the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
+
+        ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
+        frame, an actuator ``name``.
+        """
+        self._request("force", name, unit, (load,))
+
+    def output_power(self, name: str, load: Any) -> None:
+        """Outputs ``name``: the power in W that a load or actuator delivers to the mechanism."""
+        self._request("power", name, "W", (load,))
+
+    def output_multiplier(self, name: str, row: sm.Expr, *, unit: str = "N") -> None:
+        """Outputs ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
+
+        Where the row is a component of a point's velocity (or its φ one of the point's position), -λ is the component
+        of the force that holds the point.
+
+        Args:
+            name: FMU name.
+            row: The constraint, the expression that was given to the mechanics.
+            unit: W over the unit of the row's rate: ``N`` for a row in m/s, ``N.m`` for one in rad/s.
+        """
+        self._request("multiplier", name, unit, (sm.sympify(row),))
+
+    def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
+        """Outputs ``name``: the generalized momentum ∂T/∂u of a speed u (or q')."""
+        self._request("momentum", name, unit, (speed,))
+
+    def output_reaction(
+        self, name: str, of: Any, *, at: Point | None = None, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Outputs ``name.force.x``, … in N and ``name.torque.x``, … in N.m: what a joint transmits.
+
+        The force and the torque about ``at`` that the joint's parent exerts on its child, loads and actuators not
+        counted: those are loads. Of bodies: what everything but loads exerts on them together.
+
+        Args:
+            name: FMU name.
+            of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
+            at: The point about which the torque is taken; of a joint its point on the child, unless given.
+            expressed_in: The frame of the components; the inertial frame, unless given.
+        """
+        subject = tuple(of) if isinstance(of, list | tuple) else (of,)
+        for kind, part, unit in (("reaction_force", "force", "N"), ("reaction_torque", "torque", "N.m")):
+            self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
+
+    def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
+        """Outputs the kinetic energy in J."""
+        self._request("kinetic_energy", name, "J")
+
+    def output_potential_energy(self, name: str = "potential_energy") -> None:
+        """Outputs the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
+        self._request("potential_energy", name, "J")
+
+    def output_total_energy(self, name: str = "total_energy") -> None:
+        """Outputs the sum of kinetic and potential energy in J."""
+        self._request("total_energy", name, "J")
+
+    def _request(
+        self,
+        kind: OutputKind,
+        name: str,
+        unit: str,
+        subject: tuple[Any, ...] = (),
+        *,
+        relative_to: Any = None,
+        expressed_in: ReferenceFrame | None = None,
+        representation: str = "quaternion",
+    ) -> None:
+        self.declared.append(
+            OutputRequest(
+                kind=kind,
+                name=name,
+                unit=unit,
+                subject=subject,
+                relative_to=relative_to,
+                expressed_in=expressed_in,
+                representation=representation,
+                where=caller(),
+            )
+        )
