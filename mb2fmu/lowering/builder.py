@@ -56,6 +56,7 @@ class ProgramBuilder:
         self._tables: list[Table] = []
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
+        self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}}  # node → name of the solve
 
     def __len__(self) -> int:
         return len(self._op)
@@ -390,6 +391,15 @@ class ProgramBuilder:
         rank = max(self._rank[node] for node in (*factored.operands, *right_hand_side))
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
 
+    def require(self, node: int, name: str, *, positive: bool) -> None:
+        """Where it is zero, or negative if it must be positive, a linear system written out in nodes is singular.
+
+        What is required stands in the entry points ``pivots`` and ``divisors``, with the system's name as the label.
+        """
+        value = self._constant.get(node, 0.0)
+        if value == 0.0 or (positive and value < 0.0):
+            self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
+
     # --- the whole ---------------------------------------------------------------------------------------------------
 
     def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
@@ -398,6 +408,9 @@ class ProgramBuilder:
 
     def build(self) -> Program:
         """The program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
+        for entry, named in self._divisors.items():
+            if named:
+                self.entry(entry, tuple(named.values()), tuple(named))
         return Program(
             layout=self.layout,
             op=np.array(self._op, dtype=np.uint8),

@@ -35,7 +35,7 @@ class LinearSystem:
         if not symmetric:
             self._solver = _Substitution(builder, matrix, name)
         elif self._n <= _SMALL or _is_sparse(builder, matrix):
-            self._solver = _WrittenOut(builder, matrix)
+            self._solver = _WrittenOut(builder, matrix, name)
         else:
             self._solver = _SymmetricBlock(builder, matrix, name)
 
@@ -69,7 +69,7 @@ def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
 class _WrittenOut:
     """L D Lᵀ as scalar nodes."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
         self._builder = b = builder
         n = len(matrix)
         self._pivots: list[int] = []
@@ -82,6 +82,7 @@ class _WrittenOut:
             scaled = [b.div(value, pivot) for value, pivot in zip(row, self._pivots, strict=False)]
             self._pivots.append(b.sum([row[i]], [b.mul(x, y) for x, y in zip(scaled, row[:i], strict=True)]))
             self._rows.append(scaled)
+            b.require(self._pivots[i], name, positive=True)
 
     def solve(self, right: list[int]) -> list[int]:
         b, n = self._builder, len(right)
@@ -125,6 +126,8 @@ class _Substitution:
             (self._first if is_row else self._last).append((row, column))
             rows.remove(row)
             columns.remove(column)
+        for row, column in (*self._first, *self._last):
+            b.require(matrix[row][column], name, positive=False)
         self._rows, self._columns = sorted(rows), sorted(columns)
         self._factor = -1
         if rows:

@@ -158,7 +158,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A named entry point: ``labels[i]`` is the value of node ``results[i]``; only what they need is evaluated."""
+    """A named entry point: ``labels[i]`` is the value of node ``results[i]``; only what they need is evaluated.
+
+    Two are no results but conditions, where a program has them: the linear system called ``labels[i]``, written out in
+    nodes, is singular where ``results[i]`` is not positive (entry ``pivots``) or is zero (entry ``divisors``).
+    """
 
     name: str
     labels: tuple[str, ...]

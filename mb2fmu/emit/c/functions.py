@@ -66,11 +66,15 @@ class Names:
         prepared: Place in w of nodes that depend on parameters only.
         tables: (table, order of the derivative) → stem of the names of its arrays, in the order of first use.
         failures: Names of the linear solves; what a failing one returns is its place, counted from 1.
+        pivots: Name of the linear solve of nodes that must be positive.
+        divisors: Name of the linear solve of nodes that must not be zero.
     """
 
     prepared: dict[int, int] = field(default_factory=dict)
     tables: dict[tuple[int, int], str] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
+    pivots: dict[int, str] = field(default_factory=dict)
+    divisors: dict[int, str] = field(default_factory=dict)
 
     def table(self, index: int, order: int) -> str:
         """Stem of the names of a table's arrays."""
@@ -195,6 +199,7 @@ class Body:
         match statement:
             case Operation():
                 self._define(statement.node, self._expression(statement.node, statement.reads))
+                self._require(statement.node)
             case Angles():
                 self._add_angles(statement)
             case Factor():
@@ -247,6 +252,7 @@ class Body:
         known = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}
         remark = f" {comment(known[op][index])}" if op in known else ""
         self._define(node, array if op is Op.TIME else f"{array}[{index}]", remark)
+        self._require(node)
 
     def _expression(self, node: int, reads: Sequence[int]) -> str:
         op = Op(self._graph.op[node])
@@ -295,6 +301,18 @@ class Body:
 
     # --- linear solves -----------------------------------------------------------------------------------------------
 
+    def _require(self, node: int) -> None:
+        """Gives up where a linear system that is written out in nodes is singular."""
+        names, value = self._names, self._local[node]
+        if node in names.pivots:
+            self._refuse(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", names.pivots[node])
+        elif node in names.divisors:
+            self._refuse(f"!(fabs({value}) > 0.0 && fabs({value}) < MB2FMU_INFINITY)", names.divisors[node])
+
+    def _refuse(self, condition: str, name: str) -> None:
+        number_of_failure = self._names.failure(name)
+        self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
+
     def _factor(self, index: int) -> str:
         if index not in self._factors:
             self._used.add("work")
@@ -311,10 +329,7 @@ class Body:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
             self.lines.append(f"    double {name}[{factor_size(block.kind, block.size)}];")
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
-        number_of_failure = self._names.failure(block.name)
-        self.lines.append(f"    if (mb2fmu_{block.kind}({block.size}, {name}) != 0) {{")
-        self.lines.append(f"        return {number_of_failure}; {comment(block.name)}")
-        self.lines.append("    }")
+        self._refuse(f"mb2fmu_{block.kind}({block.size}, {name}) != 0", block.name)
 
     def _add_solve(self, statement: Solve) -> None:
         block = self._program.blocks[statement.block]

@@ -92,7 +92,11 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     constant = parameter_only(program)
     hoisted = constant & ~graph.is_leaf
     calculated = program.entries["prepare"].results
-    names = Names(prepared=_places(graph, functions, hoisted, calculated))
+    names = Names(
+        prepared=_places(graph, functions, hoisted, calculated),
+        pivots=_required(program, "pivots"),
+        divisors=_required(program, "divisors"),
+    )
     prepare = _prepare(calculated, names)
     texts = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
     texts += [print_function(graph, f.signature, f.outputs, names, given=hoisted, part=part) for f in functions]
@@ -105,6 +109,12 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         rows=tuple(native.rows.tolist()),
         columns=tuple(native.columns.tolist()),
     )
+
+
+def _required(program: Program, entry: str) -> dict[int, str]:
+    """Nodes without whose being positive, or not zero, a linear system is singular; and what that is called."""
+    required = program.entries.get(entry)
+    return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
 def _functions(native: NativeProgram) -> list[_Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -117,8 +118,6 @@ def test_parts_are_of_bounded_size() -> None:
 
 
 def test_a_failing_solve_says_which(compile_model) -> None:
-    from compiled_c import SingularError
-
     b = ProgramBuilder(Layout(states=("a", "b"), parameters=("p",)))
     a, c, p = b.state(0), b.state(1), b.parameter(0)
     matrix = [[a, c, p, a], [c, a, c, p], [a, p, a, c], [p, c, p, a]]
@@ -133,3 +132,37 @@ def test_a_failing_solve_says_which(compile_model) -> None:
         unit.call("rhs", 0.0, np.array([1.0, 1.0]), np.array([]), np.array([1.0]))
     with pytest.raises(SingularError, match="the test's matrix"):
         unit.call("rhs", 0.0, np.array([np.nan, 1.0]), np.array([]), np.array([1.0]))
+
+
+def test_systems_written_out_in_nodes_say_when_they_are_singular(compile_model):
+    """A symmetric system of two unknowns, and the single entries of a general one."""
+    b = ProgramBuilder(Layout(states=("q", "u"), parameters=("m",)))
+    two, one, zero, q, u = b.constant(2.0), b.constant(1.0), b.constant(0.0), b.state(0), b.state(1)
+    mass = LinearSystem(b, [[b.constant(4.0), two], [two, q]], "the mass matrix", symmetric=True)
+    speeds = LinearSystem(b, [[u, zero], [one, b.parameter(0)]], "the dependent speeds")
+    for name in RESULTS:
+        b.entry(name, [], [])
+    b.entry("rhs", ["q", "u"], mass.solve([one, u]))
+    b.entry("position", ["a", "b"], speeds.solve([one, q]))
+    program = b.build()
+    assert program.entries["pivots"].labels == ("the mass matrix",)
+    assert program.entries["divisors"].labels == ("the dependent speeds",) * 2
+    unit = compile_model(program, "gcc")
+    r, p = np.zeros(1), np.array([0.5])
+
+    def call(name, *x, seeds=()):
+        return unit.call(name, 0.0, np.array(x), r, p, *seeds)
+
+    assert call("rhs", 2.0, 3.0) == pytest.approx(np.linalg.solve([[4.0, 2.0], [2.0, 2.0]], [1.0, 3.0]))
+    assert call("position", 2.0, -4.0) == pytest.approx([-0.25, (2.0 + 0.25) / 0.5])
+    for q in (1.0, 0.5, np.inf, np.nan):  # pivots 0, negative and none
+        with pytest.raises(SingularError, match="the mass matrix"):
+            call("rhs", q, 3.0)
+        with pytest.raises(SingularError, match="the mass matrix"):
+            call("tangent", q, 3.0, seeds=(np.ones(4),))
+    for u in (0.0, np.inf, np.nan):
+        with pytest.raises(SingularError, match="the dependent speeds"):
+            call("position", 2.0, u)
+    p[0] = 0.0
+    with pytest.raises(SingularError, match="the dependent speeds"):
+        call("position", 2.0, -4.0)
