@@ -243,7 +243,7 @@ def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
         described = interface.describe(derivation.definition, derivation.equations, program, target)
     with stage("emit"):
         sources = c.emit(derivation.program, described)
-        description = xml.emit(described)
+        description = xml.emit(described, c.translation_units(sources))
     with stage("compile"):
         binaries = toolchain.compile_unit(
             sources,

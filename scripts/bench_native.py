@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu import package, pipeline
+from mb2fmu.emit.c import translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import FmuInterface
 from mb2fmu.outcomes import Derivation
-from mb2fmu.toolchain.compilers import arguments, find
+from mb2fmu.toolchain.compilers import compiling, find, variants
 from mb2fmu.toolchain.platforms import PLATFORMS, host
 from mb2fmu.validation import conditions, simulate
 
@@ -111,17 +112,23 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
             file.write_bytes(core[path])
     states, inputs = interface.of("state"), interface.of("input")
     settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
-    of_library = ("-shared", "-Wl", "-s")
-    flags = [flag for flag in arguments("zig", host(), "bench", fast=False) if not flag.startswith(of_library)]
+    zig = find("zig").command
+    objects = [folder / f"{name}_{variant}.o" for variant in variants(host()) for name in equations(core)]
+    for variant in variants(host()):
+        for name in equations(core):
+            flags = compiling("zig", host(), fast=False, variant=variant)
+            source, target = folder / "sources" / name, folder / f"{name}_{variant}.o"
+            command = [*zig, *flags, "-c", str(source), "-o", str(target)]
+            subprocess.run(command, check=True, capture_output=True, timeout=600)
     command = [
-        *find("zig").command,
-        *flags,
-        "-std=c99",
+        *zig,
+        *compiling("zig", host(), fast=False, dispatching=True),
         *(["-DHAND"] if by_hand else []),
         f"-DFIRST_STATE={states[0].value_reference}u",
         f"-DFIRST_INPUT={settable[0].value_reference}u",
         f"-I{folder / 'sources'}",
         str(ROOT / "scripts" / "bench_native.c"),
+        *map(str, objects),
         "-o",
         str(folder / "bench"),
         "-lm",
@@ -130,6 +137,11 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
     names = [*CALLS, *(["hand", "own"] if by_hand else [])]
     times = fastest(folder / "bench", names)
     return {name: Cost(times[name], instructions(folder / "bench", name)) for name in names}
+
+
+def equations(core: FileTree) -> tuple[str, ...]:
+    """Translation units besides ``unit.c``."""
+    return translation_units(core)[1:]
 
 
 def fastest(program: Path, names: Sequence[str]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mb2fmu.emit.c import emit
+from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.interface.description import (
     Capabilities,
     DefaultExperiment,
@@ -39,14 +39,14 @@ HARNESS = """
 #include "model_config.h"
 #include "elementary.c"
 #include "linear_algebra.c"
-#include "lookup.c"
 #include "model.c"
-#define PLAIN(name) int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
-double y[]); int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
-double y[]) { return model_##name(t, x, r, p, w, y); }
-#define MORE(name) int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
-AB); int call_##name(double t, const double x[], const double r[], const double p[], const double w[], \\
-AB) { return model_##name(t, x, r, p, w, a, b); }
+#include "dispatch.c"
+#define PLAIN(name) int call_##name(double t, const double x[], const double r[], const double p[], \\
+mb2fmu_prepared *w, double y[]); int call_##name(double t, const double x[], const double r[], const double p[], \\
+mb2fmu_prepared *w, double y[]) { return model_##name(t, x, r, p, w, y); }
+#define MORE(name) int call_##name(double t, const double x[], const double r[], const double p[], \\
+mb2fmu_prepared *w, AB); int call_##name(double t, const double x[], const double r[], const double p[], \\
+mb2fmu_prepared *w, AB) { return model_##name(t, x, r, p, w, a, b); }
 PLAIN(rhs)
 PLAIN(position)
 PLAIN(velocity)
@@ -59,10 +59,10 @@ MORE(adjoint)
 #undef AB
 #define AB double a[], double b[]
 MORE(jacobian)
-int call_prepare(const double p[], double w[]);
-int call_prepare(const double p[], double w[]) { return model_prepare(p, w); }
-extern const int jacobian_rows[], jacobian_columns[], prepared, jacobian_size;
-const int prepared = MB2FMU_N_PREPARED, jacobian_size = MB2FMU_N_JACOBIAN;
+int call_prepare(const double p[], mb2fmu_prepared *w);
+int call_prepare(const double p[], mb2fmu_prepared *w) { model_start(w); return model_prepare(p, w); }
+extern const int jacobian_rows[], jacobian_columns[], memory, jacobian_size;
+const int memory = (int)sizeof(mb2fmu_prepared), jacobian_size = MB2FMU_N_JACOBIAN;
 int place(int k, int column);
 int place(int k, int column) { return column ? model_jacobian_column[k] : model_jacobian_row[k]; }
 const char *failure(int k);
@@ -79,13 +79,15 @@ def missing(compiler: str) -> str | None:
     return None if shutil.which(compiler) else f"{compiler} is not installed"
 
 
-def compile_library(compiler: str, folder: Path, text: str, flags: list[str]) -> Path:
-    """Compiles C text into a shared library in ``folder``."""
+def compile_library(compiler: str, folder: Path, text: str, flags: list[str], *more: str) -> Path:
+    """Compiles C text, and files named by ``more``, into a shared library in ``folder``."""
     (folder / "harness.c").write_text(text)
     library = folder / f"{compiler}.so"
     command = [*COMPILERS[compiler], *WARNINGS, *ARITHMETIC, *flags, "-shared", "-fPIC"]
-    command += [f"-I{folder}", f"-I{RUNTIME}", str(folder / "harness.c"), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    command += [f"-I{folder}", f"-I{RUNTIME}", str(folder / "harness.c"), *(str(folder / name) for name in more)]
+    done = subprocess.run(
+        [*command, "-o", str(library), "-lm"], capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr
     return library
 
@@ -127,7 +129,8 @@ class CompiledModel:
     program: Program
 
     def prepare(self, p: np.ndarray) -> np.ndarray:
-        w = np.full(max(1, ctypes.c_int.in_dll(self.library, "prepared").value), np.nan)
+        """What a call needs: memory of the type ``mb2fmu_prepared``."""
+        w = np.full(ctypes.c_int.in_dll(self.library, "memory").value // 8, np.nan)
         self._check(self.library.call_prepare(*map(_pointer, (p, w))))
         return w
 
@@ -167,7 +170,8 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
 def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program in a folder."""
     sources = emit(program, bare_interface(), part=part)
-    for name in ("model.c", "model_config.h"):
+    _, *equations = translation_units(sources)
+    for name in ("model.c", "model_config.h", *equations):
         (folder / name).write_bytes(sources[f"sources/{name}"])
-    library = compile_library(compiler, folder, HARNESS, ARCHITECTURE[compiler])
+    library = compile_library(compiler, folder, HARNESS, ARCHITECTURE[compiler], *equations)
     return CompiledModel(ctypes.CDLL(str(library)), with_derivatives(program).program)

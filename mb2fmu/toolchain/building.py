@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from mb2fmu.emit.c import translation_units
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import universal
-from mb2fmu.toolchain.compilers import Compiler, Tool, arguments, environment, find
+from mb2fmu.toolchain.compilers import Compiler, Tool, compiling, environment, find, linking, variants
 from mb2fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
 from mb2fmu.toolchain.storage import Storage, folder
 
@@ -26,9 +27,9 @@ TIME_LIMIT = 1800.0
 """In s, for one platform; the first time for Windows takes minutes, any other time less than ten seconds."""
 
 UNIT = "sources/unit.c"
-"""The one translation unit; it includes the others."""
+"""The translation unit that every unit has."""
 
-_LAYOUT = b"mb2fmu binaries 1"
+_LAYOUT = b"mb2fmu binaries 2"
 
 
 class CompileObserver(Protocol):
@@ -54,7 +55,7 @@ def compile_unit(
     """Compiles a unit.
 
     Args:
-        sources: ``sources/unit.c`` and what it includes.
+        sources: ``sources/unit.c``, further translation units of equations, and what they include.
         identifier: Of the model: name of the libraries.
         platforms: What to compile for; side by side, as many as there are processors.
         fmi: Names the folders.
@@ -75,7 +76,7 @@ def compile_unit(
     tool = find(compiler)
     cache = folder()
     build = _Build(sources, identifier, tool, fast, Storage(cache / "binaries"), cache / "zig", observer)
-    jobs = [_Job(each, arguments(compiler, each, identifier, fast=fast)) for each in wanted]
+    jobs = [_job(sources, compiler, each, identifier, fast=fast) for each in wanted]
     built = _side_by_side(build, jobs)
     return FileTree(
         {f"binaries/{each.folder(fmi)}/{identifier}{each.extension}": _content(each, built, fmi) for each in wanted}
@@ -89,11 +90,37 @@ def _content(platform: Platform, built: dict[Platform, bytes], fmi: int) -> byte
 
 
 @dataclass(frozen=True, slots=True)
+class _Object:
+    """One translation unit in one variant.
+
+    Attributes:
+        source: Path.
+        name: Of the object file.
+        arguments: What the compiler is told.
+    """
+
+    source: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Job:
-    """One platform and what the compiler is told for it."""
+    """One platform, what is compiled for it, and what the compiler is told when it links."""
 
     platform: Platform
-    arguments: tuple[str, ...]
+    objects: tuple[_Object, ...]
+    linking: tuple[str, ...]
+
+
+def _job(sources: FileTree, compiler: Compiler, platform: Platform, identifier: str, *, fast: bool) -> _Job:
+    names = translation_units(sources)
+    several = len(names) > 1
+    objects = [_Object(UNIT, "unit.o", compiling(compiler, platform, fast=fast, dispatching=several))]
+    for variant in variants(platform):
+        arguments = compiling(compiler, platform, fast=fast, variant=variant)
+        objects += [_Object(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in names[1:]]
+    return _Job(platform, tuple(objects), linking(compiler, platform, identifier))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +135,7 @@ class _Build:
     zig_cache: Path
     observer: CompileObserver | None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    processors: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(os.cpu_count() or 1))
 
     def __call__(self, job: _Job) -> bytes:
         """The library for one platform."""
@@ -129,7 +157,8 @@ class _Build:
     def _key(self, job: _Job) -> str:
         """Hash of everything that the bytes depend on."""
         digest = hashlib.sha256(_LAYOUT)
-        texts = [self.tool.version, *job.arguments]
+        texts = [self.tool.version, *job.linking]
+        texts += [word for each in job.objects for word in (each.source, *each.arguments)]
         parts = [text.encode() for text in texts]
         for path in self._compiled_files():
             parts += [path.encode(), self.sources[path]]
@@ -150,11 +179,21 @@ class _Build:
                 file.write_bytes(self.sources[path])
             result = work / f"{self.identifier}{job.platform.extension}"
             # Paths are relative, so that none of this folder gets into the result.
-            command = [*self.tool.command, *job.arguments, UNIT, "-o", result.name, "-lm"]
-            output = _run(command, work, environment(self.zig_cache, work), job.platform)
+            variables = environment(self.zig_cache, work)
+            with ThreadPoolExecutor(max_workers=len(job.objects)) as threads:
+                for done in [threads.submit(self._object, each, job.platform, work, variables) for each in job.objects]:
+                    done.result()
+            names = [each.name for each in job.objects]
+            command = [*self.tool.command, *job.linking, *names, "-o", result.name, "-lm"]
+            output = _run(command, work, variables, job.platform)
             if not result.is_file():
                 raise _failure(job.platform, command, "made no library", output)
             return result.read_bytes()
+
+    def _object(self, each: _Object, platform: Platform, work: Path, variables: dict[str, str]) -> None:
+        command = [*self.tool.command, *each.arguments, "-c", each.source, "-o", each.name]
+        with self.processors:
+            _run(command, work, variables, platform)
 
 
 def _run(command: Sequence[str], work: Path, variables: dict[str, str], platform: Platform) -> str:

@@ -10,7 +10,7 @@ but FMI's functions is visible; calls inside of a unit never go through the dyna
 loaded first would answer for the second. Libraries are stripped, because symbol tables hold paths.
 
 ``fast`` allows contraction and nothing else: fewer roundings, but infinities, NaN checks and the order of sums hold.
-Results differ between processors then.
+Results differ between processors then. On x86-64 the variant for AVX2 then has fused multiply-adds.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.toolchain.platforms import Platform, host
 
 Compiler = Literal["zig", "cc"]
+Variant = Literal["any", "avx2"]
+"""Equations are compiled for any processor of a platform and, on x86-64, once more for those with AVX2."""
 
-_LANGUAGE = ("-std=c99", "-O2", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
+_LANGUAGE = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
 _NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
@@ -95,26 +97,57 @@ def _missing(what: str, remedy: str) -> ToolError:
     return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
 
 
-def arguments(compiler: Compiler, platform: Platform, identifier: str, *, fast: bool) -> tuple[str, ...]:
-    """What the compiler is told besides source and destination; contains no path.
+def compiling(
+    compiler: Compiler, platform: Platform, *, fast: bool, variant: Variant = "any", dispatching: bool = False
+) -> tuple[str, ...]:
+    """What the compiler is told for one translation unit besides source and destination; contains no path.
+
+    Args:
+        compiler: Which of the two.
+        platform: What to build for.
+        fast: Allows fused multiply-adds.
+        variant: For which processors of the platform.
+        dispatching: The translation unit chooses between the variants.
+
+    Raises:
+        ToolError: If the system's compiler is asked for another platform than its own.
+    """
+    contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
+    words = (*_target(compiler, platform), *_LANGUAGE, contraction, *_NAMES)
+    fma = ("-mfma",) if fast else ()
+    if variant == "avx2":
+        return (*words, "-DMB2FMU_AVX2", "-mavx2", *fma)
+    if dispatching and "avx2" in variants(platform):
+        return (*words, "-DMB2FMU_WITH_AVX2", *(("-DMB2FMU_WITH_FMA",) if fast else ()))
+    return words
+
+
+def variants(platform: Platform) -> tuple[Variant, ...]:
+    """Kinds of processors of a platform that the equations are compiled for."""
+    return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
+
+
+def linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+    """What the compiler is told when it links, besides objects and destination; contains no path.
 
     Args:
         compiler: Which of the two.
         platform: What to build for.
         identifier: Of the model; macOS wants libraries to know their names.
-        fast: Allows fused multiply-adds.
 
     Raises:
         ToolError: If the system's compiler is asked for another platform than its own.
     """
+    return (*_target(compiler, platform), *_linking(compiler, platform, identifier))
+
+
+def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
     if compiler == "cc" and platform is not host():
         raise ToolError(
             f"the system's compiler cannot build for {platform}:",
             [Fault(f"it builds for {host()} only", "compiler cc", "use the compiler zig")],
         )
-    target = ("-target", platform.target) if compiler == "zig" else ()
-    contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
-    return (*target, *_LANGUAGE, contraction, *_NAMES, *_linking(compiler, platform, identifier))
+    return ("-target", platform.target) if compiler == "zig" else ()
 
 
 def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:

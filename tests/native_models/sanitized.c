@@ -23,11 +23,12 @@ static unsigned walk(mb2fmu_integrator *integrator, int solver, int kind, int ho
     const double r0[1] = {0.5}, r1[1] = {-0.2};
     double x[4] = {1.0, 0.0, 0.8, 1.0}, dense[4], reals[MB2FMU_INTEGRATOR_REALS], out[MB2FMU_N_OUT];
     int64_t integers[MB2FMU_INTEGRATOR_INTEGERS];
+    static mb2fmu_prepared prepared;
     char message[160];
     unsigned seen = 0;
     int count = 0;
     double t = 0.0;
-    mb2fmu_problem problem = {.p = p, .w = p, .r0 = r0, .r1 = hook ? r1 : NULL, .host = &count};
+    mb2fmu_problem problem = {.p = p, .w = &prepared, .r0 = r0, .r1 = hook ? r1 : NULL, .host = &count};
     problem.accepted = hook ? answer_in_turn : NULL;
     mb2fmu_integrator_reset(integrator, solver, hook ? 1e-4 : 1e-9, 0.01);
     for (int i = 0; i < 30; i++) {

@@ -5,6 +5,7 @@
 #define MB2FMU_N_PARAMETERS 0
 #define MB2FMU_N_CALCULATED 0
 #define MB2FMU_N_PREPARED 0
+#define MB2FMU_N_WORK 0
 #define MB2FMU_N_POSITION 1
 #define MB2FMU_N_VELOCITY 0
 #define MB2FMU_N_ACCELERATION 0
@@ -24,7 +25,7 @@ static const int model_jacobian_row[1] = {0};
 static const int model_jacobian_column[1] = {0};
 
 #define LEVEL(name, value)                                                                               \
-    static int name(double t, const double x[], const double r[], const double p[], const double w[],    \
+    static int name(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,    \
                     double y[])                                                                          \
     {                                                                                                    \
         (void)t, (void)x, (void)r, (void)p, (void)w;                                                     \
@@ -39,20 +40,20 @@ LEVEL(model_acceleration, 0.0)
 LEVEL(model_dependent_speeds, 0.0)
 LEVEL(model_accelerations, 0.0)
 
-static int model_prepare(const double p[], double w[])
+static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
-    w[0] = p[0];
+    w->values[0] = p[0];
     return 0;
 }
 
-static int model_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
     values[0] = 0.0;
     return model_rhs(t, x, r, p, w, dfdt);
 }
 
-static int model_tangent(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w;
@@ -60,7 +61,7 @@ static int model_tangent(double t, const double x[], const double r[], const dou
     return 0;
 }
 
-static int model_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
     return model_tangent(t, x, r, p, w, bar, sbar);
@@ -78,10 +79,11 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
 int main(void)
 {
     static mb2fmu_integrator integrator;
+    static mb2fmu_prepared prepared;
     const double nothing[1] = {0.0};
     double x[1] = {0.0}, out[1] = {0.0};
     char message[160];
-    mb2fmu_problem problem = {.p = nothing, .w = nothing, .r0 = nothing};
+    mb2fmu_problem problem = {.p = nothing, .w = &prepared, .r0 = nothing};
     int faults = 0;
     for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_SOLVER_ROSENBROCK; solver++) {
         mb2fmu_integrator_reset(&integrator, solver, 1e-6, 0.01);

@@ -9,6 +9,7 @@
 #define MB2FMU_N_PARAMETERS 3
 #define MB2FMU_N_CALCULATED 0
 #define MB2FMU_N_PREPARED 1
+#define MB2FMU_N_WORK 0
 #define MB2FMU_N_POSITION 1
 #define MB2FMU_N_VELOCITY 1
 #define MB2FMU_N_ACCELERATION 0
@@ -85,7 +86,7 @@ static double lone_speed(double t, double u, double r, const double p[])
     }
 }
 
-static int model_rhs(double t, const double x[], const double r[], const double p[], const double w[], double dx[])
+static int model_rhs(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double dx[])
 {
     const double radius = sqrt(x[0] * x[0] + x[1] * x[1]);
     (void)w;
@@ -153,7 +154,7 @@ static double lone_gradient(double u, double r, const double p[])
     }
 }
 
-static int model_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
     (void)w;
@@ -199,7 +200,7 @@ static int model_jacobian(double t, const double x[], const double r[], const do
     }
 }
 
-static int model_tangent(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {
     double values[16], dfdt[4];
@@ -217,7 +218,7 @@ static int model_tangent(double t, const double x[], const double r[], const dou
     return 0;
 }
 
-static int model_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
     double seeds[MB2FMU_N_SEEDS] = {0.0}, out[MB2FMU_N_OUT];
@@ -233,9 +234,9 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
 }
 
 /* What the solvers never call. */
-static int model_prepare(const double p[], double w[])
+static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
-    w[0] = p[0];
+    w->values[0] = p[0];
     return 0;
 }
 
@@ -244,35 +245,35 @@ static int nothing(const double y[])
     return y == NULL;
 }
 
-static int model_position(double t, const double x[], const double r[], const double p[], const double w[], double y[])
+static int model_position(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double y[])
 {
     (void)t, (void)r, (void)p, (void)w;
     y[0] = x[0] * x[0];
     return 0;
 }
 
-static int model_velocity(double t, const double x[], const double r[], const double p[], const double w[], double y[])
+static int model_velocity(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double y[])
 {
     (void)p, (void)w;
     y[0] = x[0] * x[2] + t * r[0];
     return 0;
 }
 
-static int model_acceleration(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_acceleration(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                               double y[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w;
     return nothing(y);
 }
 
-static int model_dependent_speeds(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_dependent_speeds(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                   double y[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w;
     return nothing(y);
 }
 
-static int model_accelerations(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_accelerations(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                double y[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w;

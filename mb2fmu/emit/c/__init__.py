@@ -1,13 +1,14 @@
-"""C backend: the code of a native unit, one translation unit of C99.
+"""C backend: the code of a native unit, C99.
 
 Input: ``Program`` and ``FmuInterface``. Output: ``FileTree`` of ``sources/``: the generated model (``model_config.h``,
-``model.c``), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, and a CMake file.
+``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, the equations as
+translation units of their own (``equations.c``, ``equations_1.c``, …; see ``runtime/equations.h``), and a CMake file.
 
 Promises: what C evaluates is the graph, operation by operation; numbers read back to the same bits; functions are of
 bounded size; equal input gives equal bytes; warnings of compilers are errors here. Must not decide anything about
 variables, and must not change the equations.
 """
 
-from mb2fmu.emit.c.sources import emit
+from mb2fmu.emit.c.sources import emit, translation_units
 
-__all__ = ["emit"]
+__all__ = ["emit", "translation_units"]

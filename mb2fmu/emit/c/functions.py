@@ -1,8 +1,8 @@
 """Prints one C function for some results of a Program; a long one as several parts of bounded size.
 
 Every value is a local constant of its own, computed by one operation, so that what C evaluates is the graph and nothing
-can be associated in another way. Parts hand values over in an array ``work``, whose places are used again as soon as
-nobody reads their value any more.
+can be associated in another way. Parts hand values over in the caller's array ``work``, whose places are used again as
+soon as nobody reads their value any more. Large arrays live there too: stacks may be small.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from mb2fmu.lowering.program import Op
 
 PART = 3_000
 """Largest number of values that one part computes; compilers need more than linear time for longer ones."""
+
+_LARGEST_LOCAL = 128
+"""Doubles of an array that may lie on the stack."""
 
 _INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
 _COMPARISON = {Op.LT: "<", Op.LE: "<=", Op.EQ: "=="}
@@ -42,7 +45,7 @@ class Signature:
 
     Attributes:
         name: Of the function.
-        parameters: Of each the C declaration, ``const double x[]``; all but ``work`` of the parts.
+        parameters: Of each the C declaration, ``const double x[]``; ``double work[]`` is one of them.
         leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
         zeros: Lvalues that are set to zero.
     """
@@ -90,6 +93,40 @@ def factor_size(kind: str, n: int) -> int:
     return n * (n + 1) // 2 if kind == "ldlt_factor" else n * (n + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class PrintedPart:
+    """One part of a long function, which may stand in another translation unit.
+
+    Attributes:
+        prototype: Its declaration.
+        text: Its definition; ends with a line break.
+        weight: How many values it computes.
+    """
+
+    prototype: str
+    text: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFunction:
+    """A function.
+
+    Attributes:
+        name: Of the function.
+        text: Definition with internal linkage; ends with a line break.
+        weight: How many values it computes itself.
+        parts: What it calls one after the other.
+        work: Doubles it needs in ``work``.
+    """
+
+    name: str
+    text: str
+    weight: int
+    parts: tuple[PrintedPart, ...] = ()
+    work: int = 0
+
+
 def print_function(
     graph: Graph,
     signature: Signature,
@@ -98,7 +135,7 @@ def print_function(
     *,
     given: npt.NDArray[np.bool_] | None = None,
     part: int = PART,
-) -> str:
+) -> PrintedFunction:
     """A function that stores nodes.
 
     Args:
@@ -108,23 +145,46 @@ def print_function(
         names: Shared by all functions of a unit; takes what is new.
         given: Mask of nodes that are read from ``names.prepared``; None: none.
         part: Largest number of values that one part computes.
-
-    Returns:
-        Text that ends with a line break.
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule([node for _, node in outputs], known)
-    parts = _cut(statements, part)
-    if len(parts) <= 1:
-        return _whole(graph, signature, statements, outputs, names)
-    return _Parts(graph, signature, parts, outputs, names).text()
+    return _Parts(graph, signature, _cut(statements, part), outputs, names).printed()
+
+
+def print_forwarding(
+    signature: Signature,
+    source: PrintedFunction,
+    arguments: Sequence[str],
+    outputs: Sequence[tuple[str, int]],
+    size: int,
+) -> PrintedFunction:
+    """A function whose results are some of those of another one, which it calls.
+
+    Args:
+        signature: Of the function.
+        source: The other one.
+        arguments: Of the other one but for its results, which go into ``work``.
+        outputs: (lvalue, which result of the other one).
+        size: How many results the other one has.
+    """
+    lines = [
+        _head("static int", signature.name, signature.parameters),
+        "{",
+        f"    double *const results = work + {source.work};",
+        f"    const int failed = {source.name}({', '.join(arguments)}, results);",
+        *(f"    {target} = results[{i}];" for target, i in outputs),
+        "    return failed;",
+        "}",
+        "",
+    ]
+    return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
 
 
 def _cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
-        added = max(1, len(statement.defines))
+        added = _weight([statement])
         if parts[-1] and weight + added > size:
             parts.append([])
             weight = 0
@@ -133,23 +193,11 @@ def _cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
     return parts
 
 
-def _whole(
-    graph: Graph,
-    signature: Signature,
-    statements: Sequence[Statement],
-    outputs: Sequence[tuple[str, int]],
-    names: Names,
-) -> str:
-    body = Body(graph, signature, names)
-    for statement in statements:
-        body.add(statement)
-    for target, node in outputs:
-        body.store(target, node)
-    body.clear(signature.zeros)
-    return _definition(signature.name, signature.parameters, body)
+def _weight(statements: Sequence[Statement]) -> int:
+    return sum(max(1, len(statement.defines)) for statement in statements)
 
 
-def _definition(name: str, parameters: Sequence[str], body: Body, *, prefix: str = "static int") -> str:
+def _definition(prefix: str, name: str, parameters: Sequence[str], body: Body) -> str:
     silenced = [f"    (void){argument};" for argument in body.unused()]
     return "\n".join([_head(prefix, name, parameters), "{", *body.lines, *silenced, "    return 0;", "}", ""])
 
@@ -345,7 +393,7 @@ class Body:
 
 
 class _Parts:
-    """A function as several, which hand values over in ``work``."""
+    """A function as one or as several, which hand values over in ``work``."""
 
     def __init__(
         self,
@@ -364,22 +412,33 @@ class _Parts:
         self._size = 0
         self._free: list[int] = []
 
-    def text(self) -> str:
-        """The parts, then the function that calls them one after the other."""
+    def printed(self) -> PrintedFunction:
+        """The function, and the parts that it calls one after the other if there are several."""
+        bodies = self._bodies()
+        name, parameters = self._signature.name, self._signature.parameters
+        weights = [_weight(part) for part in self._parts]
+        if len(bodies) == 1:
+            text = _definition("static int", name, parameters, bodies[0])
+            return PrintedFunction(name, text, weights[0], work=self._size)
+        parts = []
+        for i, (body, weight) in enumerate(zip(bodies, weights, strict=True)):
+            text = _definition("int", self._part(i), parameters, body)
+            prototype = _head("MB2FMU_HIDDEN MB2FMU_NOINLINE int", self._part(i), parameters) + ";"
+            parts.append(PrintedPart(prototype, text, weight))
+        return PrintedFunction(name, self._calls(), len(parts), tuple(parts), self._size)
+
+    def _bodies(self) -> list[Body]:
         last = self._last_reads()
-        factors = self._place_factors()
+        places = self._place_factors()
         outputs: list[list[tuple[str, int]]] = [[] for _ in self._parts]
         for target, node in self._outputs:
             outputs[self._home.get(node, 0)].append((target, node))
         ending: list[list[int]] = [[] for _ in self._parts]
         for node, end in last.items():
             ending[end].append(node)
-        places = dict(factors)
-        texts = []
-        work = (*self._signature.parameters, "double work[]")
-        signature = Signature(self._signature.name, work, self._signature.leaves)
+        bodies = []
         for i, part in enumerate(self._parts):
-            body = Body(self._graph, signature, self._names, places)
+            body = Body(self._graph, self._signature, self._names, places)
             body.clear(self._signature.zeros if i == 0 else ())
             for statement in part:
                 body.add(statement)
@@ -392,8 +451,8 @@ class _Parts:
                     if last.get(node, i) > i:
                         places[node] = self._place()
                         body.store(f"work[{places[node]}]", node)
-            texts.append(_definition(self._part(i), work, body, prefix="MB2FMU_NOINLINE static int"))
-        return "\n".join([*texts, self._calls()])
+            bodies.append(body)
+        return bodies
 
     def _last_reads(self) -> dict[int, int]:
         """The last part that reads a value of an earlier one."""
@@ -406,13 +465,16 @@ class _Parts:
         return last
 
     def _place_factors(self) -> dict[int, int]:
+        """Factors that other parts read, or that are large, have a place of their own."""
         places = {}
         for part in self._parts:
             for statement in part:
                 if isinstance(statement, Factor):
                     block = self._graph.program.blocks[statement.block]
-                    places[~statement.block] = self._size
-                    self._size += factor_size(block.kind, block.size)
+                    size = factor_size(block.kind, block.size)
+                    if len(self._parts) > 1 or size > _LARGEST_LOCAL:
+                        places[~statement.block] = self._size
+                        self._size += size
         return places
 
     def _place(self) -> int:
@@ -422,14 +484,13 @@ class _Parts:
         return self._size - 1
 
     def _part(self, i: int) -> str:
-        return f"MB2FMU_MODEL_FN({self._signature.name.removeprefix('model_')}_{i})"
+        return f"MB2FMU_VARIANT({self._signature.name.removeprefix('equations_')}_{i})"
 
     def _calls(self) -> str:
-        arguments = ", ".join((*self._signature.arguments, "work"))
+        arguments = ", ".join(self._signature.arguments)
         lines = [
             _head("static int", self._signature.name, self._signature.parameters),
             "{",
-            f"    double work[{max(1, self._size)}];",
             f"    int failed = {self._part(0)}({arguments});",
         ]
         for i in range(1, len(self._parts)):

@@ -1,4 +1,4 @@
-"""Prints the generated model: every function and table that ``runtime/model.h`` declares."""
+"""Prints the generated model: the functions of ``runtime/equations.h`` in translation units, and their tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.emit.c.functions import PART, Names, Signature, print_function
+from mb2fmu.emit.c.functions import PART, Names, PrintedFunction, Signature, print_forwarding, print_function
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
@@ -20,8 +20,12 @@ _ARGUMENTS = (
     "const double r[]",
     "const double p[]",
     "const double w[]",
+    "double work[]",
 )
 _LEAVES = {Op.TIME: "t", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
+UNIT = 12_000
+"""Largest number of values that the functions of one translation unit compute."""
+
 _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 
@@ -53,24 +57,41 @@ class PrintedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class PrintedUnit:
+    """A translation unit of the equations.
+
+    Attributes:
+        prototypes: Of functions that several units know.
+        texts: Definitions.
+        tables: Lookup tables that they read.
+        entries: Names of the functions of ``runtime/equations.h``, in its order; of one unit only.
+    """
+
+    prototypes: tuple[str, ...]
+    texts: tuple[str, ...]
+    tables: tuple[PrintedTable, ...]
+    entries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PrintedModel:
     """Everything generated, for the templates.
 
     Attributes:
         program: What was printed.
-        functions: Text of each function.
-        tables: Lookup tables the functions read.
+        units: The equations; the first has the table of functions.
         failures: Names of the linear solves, in the order of their numbers.
         prepared: Number of values in w.
+        work: Number of values that functions need for themselves.
         rows: Of the Jacobian's nonzeros.
         columns: Of the Jacobian's nonzeros.
     """
 
     program: Program
-    functions: tuple[str, ...]
-    tables: tuple[PrintedTable, ...]
+    units: tuple[PrintedUnit, ...]
     failures: tuple[str, ...]
     prepared: int
+    work: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
 
@@ -98,14 +119,19 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         divisors=_required(program, "divisors"),
     )
     prepare = _prepare(calculated, names)
-    texts = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
-    texts += [print_function(graph, f.signature, f.outputs, names, given=hoisted, part=part) for f in functions]
+    printed = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
+    for function in functions:
+        whole = print_function(graph, function.signature, function.outputs, names, given=hoisted, part=part)
+        if whole.parts and function.signature.name == "equations_accelerations":
+            whole = _accelerations(program, function, printed[1]) or whole
+        printed.append(whole)
+    tables = tuple(_table(program, key, name) for key, name in names.tables.items())
     return PrintedModel(
         program=program,
-        functions=tuple(texts),
-        tables=tuple(_table(program, key, name) for key, name in names.tables.items()),
+        units=_units(printed, tables),
         failures=tuple(names.failures),
         prepared=len(prepare.outputs),
+        work=max(function.work for function in printed),
         rows=tuple(native.rows.tolist()),
         columns=tuple(native.columns.tolist()),
     )
@@ -117,8 +143,44 @@ def _required(program: Program, entry: str) -> dict[int, str]:
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
+def _accelerations(program: Program, function: _Function, rhs: PrintedFunction) -> PrintedFunction | None:
+    """u' by way of x', where all of it is in there, so that a long function is not printed twice."""
+    results = program.entries["rhs"].results
+    where = {node: i for i, node in enumerate(results)}
+    if not all(node in where for _, node in function.outputs):
+        return None
+    arguments = function.signature.arguments[:-1]
+    outputs = [(target, where[node]) for target, node in function.outputs]
+    return print_forwarding(function.signature, rhs, arguments, outputs, len(results))
+
+
+def _units(printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable]) -> tuple[PrintedUnit, ...]:
+    """Functions with their parts in the first unit as long as there is room, further parts in others."""
+    parts = [part for function in printed for part in function.parts]
+    groups: list[list[str]] = [[]]
+    weights = [sum(function.weight for function in printed)]
+    for part in parts:
+        if weights[-1] + part.weight > UNIT and (groups[-1] or len(groups) == 1):
+            groups.append([])
+            weights.append(0)
+        groups[-1].append(part.text)
+        weights[-1] += part.weight
+    groups[0] += [function.text for function in printed]
+    prototypes = tuple(part.prototype for part in parts)
+    entries = tuple(function.name for function in printed)
+    return tuple(
+        PrintedUnit(
+            prototypes=prototypes,
+            texts=tuple(group),
+            tables=tuple(table for table in tables if any(f"&{table.name}," in text for text in group)),
+            entries=() if i else entries,
+        )
+        for i, group in enumerate(groups)
+    )
+
+
 def _functions(native: NativeProgram) -> list[_Function]:
-    """All but ``model_prepare``, in the order of ``runtime/model.h``."""
+    """All but ``prepare``, in the order of ``runtime/equations.h``."""
     entries = native.program.entries
     functions = []
     for name in _PLAIN:
@@ -150,7 +212,7 @@ def _function(
     outputs: tuple[tuple[str, int], ...],
     zeros: Iterable[str] = (),
 ) -> _Function:
-    signature = Signature(f"model_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros))
+    signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros))
     return _Function(signature, outputs)
 
 
@@ -169,15 +231,14 @@ def _places(
     for i, node in enumerate(calculated):
         if hoisted[node]:
             places.setdefault(node, i)
-    for node in sorted(wanted - places.keys()):
-        places[node] = len(calculated) + sum(place >= len(calculated) for place in places.values())
-    return places
+    return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=len(calculated))}
 
 
 def _prepare(calculated: Sequence[int], names: Names) -> _Function:
     outputs = [(f"w[{i}]", node) for i, node in enumerate(calculated)]
     outputs += [(f"w[{place}]", node) for node, place in names.prepared.items() if place >= len(calculated)]
-    signature = Signature("model_prepare", ("const double p[]", "double w[]"), {Op.PARAMETER: "p"})
+    parameters = ("const double p[]", "double w[]", "double work[]")
+    signature = Signature("equations_prepare", parameters, {Op.PARAMETER: "p"})
     return _Function(signature, tuple(outputs))
 
 

@@ -31,12 +31,12 @@ _SOURCE = {
     "solver": "SOLVER",
 }
 _INCLUDED = (
-    *("elementary.c", "linear_algebra.c", "lookup.c"),
-    "model.c",
+    *("elementary.c", "linear_algebra.c"),
+    *("model.c", "dispatch.c"),
     *("solver_dopri5.c", "solver_rk4.c", "solver_euler.c", "solver_rosenbrock.c", "solver_walk.c", "cosimulation.c"),
     "shell.c",
 )
-"""What ``unit.c`` is made of: arithmetic, the generated model, the solvers, the FMI shell."""
+"""What ``unit.c`` is made of: arithmetic, tables of the model, the solvers, the FMI shell."""
 
 _HEADERS: dict[Fmi, tuple[str, ...]] = {
     "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
@@ -99,6 +99,7 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
         "solver": _solver(interface),
         "included": _INCLUDED,
         "fmi": interface.target.fmi,
+        "equations": _equations(len(model.units)),
         "prefix": f"{interface.model_identifier}_",
     }
     return {
@@ -106,7 +107,33 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
         "model.c": _render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
         "unit.c": _render("unit.c.jinja", **facts),
         "CMakeLists.txt": _render("CMakeLists.txt.jinja", **facts),
+        **{
+            name: _render(
+                "equations.c.jinja",
+                name=name,
+                tables=unit.tables,
+                prototypes=unit.prototypes,
+                texts=unit.texts,
+                entries=unit.entries,
+            )
+            for name, unit in zip(_equations(len(model.units)), model.units, strict=True)
+        },
     }
+
+
+def _equations(count: int) -> tuple[str, ...]:
+    """Names of the translation units that have the equations."""
+    return tuple(f"equations_{i}.c" if i else "equations.c" for i in range(count))
+
+
+def translation_units(sources: FileTree) -> tuple[str, ...]:
+    """Names of the files of a unit that a compiler is given, from the folder ``sources``; the first is ``unit.c``.
+
+    Args:
+        sources: From :func:`emit`.
+    """
+    equations = [name for name in _equations(len(sources)) if f"sources/{name}" in sources.files]
+    return ("unit.c", *equations)
 
 
 def coordinates(program: Program) -> int:

@@ -10,14 +10,19 @@ static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {""};
 static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {0};
 static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {0};
 
-static int model_prepare(const double p[], double w[])
+static void model_start(mb2fmu_prepared *w)
+{
+    w->equations = NULL; /* there is one variant only, and it is here */
+}
+
+static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
     (void)p, (void)w;
     return 0;
 }
 
 #define MB2FMU_NOTHING(function)                                                                         \
-    static int function(double t, const double x[], const double r[], const double p[], const double w[], \
+    static int function(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, \
                         double y[])                                                                       \
     {                                                                                                     \
         (void)t, (void)x, (void)r, (void)p, (void)w, (void)y;                                             \
@@ -31,14 +36,14 @@ MB2FMU_NOTHING(model_acceleration)
 MB2FMU_NOTHING(model_dependent_speeds)
 MB2FMU_NOTHING(model_accelerations)
 
-static int model_tangent(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w, (void)s, (void)out;
     return 0;
 }
 
-static int model_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w, (void)bar;
@@ -46,7 +51,7 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
     return 0;
 }
 
-static int model_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
     (void)t, (void)x, (void)r, (void)p, (void)w, (void)values, (void)dfdt;

@@ -15,6 +15,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from mb2fmu.emit.c import translation_units
+from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import Platform, compilers, host, storage
 from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 
@@ -115,7 +117,7 @@ def compile_sanitized(sources: Mapping[str, bytes], folder: Path, sanitizer: str
         *compilers.find("cc").command,
         *flags,
         *SANITIZERS[sanitizer],
-        "sources/unit.c",
+        *(f"sources/{name}" for name in translation_units(FileTree(sources))),
         "-o",
         library.name,
         "-lm",

@@ -63,35 +63,40 @@ static double pulse_slope(double t)
     return -2.0 * t * pulse(t) * pulse(t);
 }
 
-static int model_prepare(const double p[], double w[])
+static void model_start(mb2fmu_prepared *w)
 {
-    w[0] = sqrt(p[STIFFNESS] / p[MASS]);
-    w[1] = 1.0 / p[MASS];
+    w->equations = NULL; /* there is one variant only, and it is here */
+}
+
+static int model_prepare(const double p[], mb2fmu_prepared *w)
+{
+    w->values[0] = sqrt(p[STIFFNESS] / p[MASS]);
+    w->values[1] = 1.0 / p[MASS];
     return 0;
 }
 
-static int model_rhs(double t, const double x[], const double r[], const double p[], const double w[], double dx[])
+static int model_rhs(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double dx[])
 {
     dx[0] = x[1];
-    dx[1] = (r[0] - p[STIFFNESS] * x[0] - p[DAMPING] * x[1] + pulse(t)) * w[1];
+    dx[1] = (r[0] - p[STIFFNESS] * x[0] - p[DAMPING] * x[1] + pulse(t)) * w->values[1];
     return x[0] >= p[WALL] ? 1 : 0;
 }
 
-static int model_position(double t, const double x[], const double r[], const double p[], const double w[], double y[])
+static int model_position(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double y[])
 {
     (void)r, (void)p, (void)w;
     y[0] = x[0] * x[0] + t;
     return 0;
 }
 
-static int model_velocity(double t, const double x[], const double r[], const double p[], const double w[], double y[])
+static int model_velocity(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w, double y[])
 {
     (void)t, (void)r, (void)w;
     y[0] = p[DAMPING] * x[1] * x[1];
     return 0;
 }
 
-static int model_accelerations(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_accelerations(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                double y[])
 {
     double dx[MB2FMU_N_STATES];
@@ -100,7 +105,7 @@ static int model_accelerations(double t, const double x[], const double r[], con
     return failed;
 }
 
-static int model_acceleration(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_acceleration(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                               double y[])
 {
     const int failed = model_accelerations(t, x, r, p, w, y);
@@ -108,7 +113,7 @@ static int model_acceleration(double t, const double x[], const double r[], cons
     return failed;
 }
 
-static int model_dependent_speeds(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_dependent_speeds(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                   double y[])
 {
     (void)t, (void)r, (void)p, (void)w;
@@ -116,7 +121,7 @@ static int model_dependent_speeds(double t, const double x[], const double r[], 
     return 0;
 }
 
-static int model_tangent(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {
     double dx[MB2FMU_N_STATES];
@@ -127,46 +132,46 @@ static int model_tangent(double t, const double x[], const double r[], const dou
     const double force = sr[0] - sp[STIFFNESS] * x[0] - p[STIFFNESS] * sx[0] - sp[DAMPING] * x[1] -
                          p[DAMPING] * sx[1] + pulse_slope(t) * s[MB2FMU_SEED_TIME];
     out[MB2FMU_OUT_DERIVATIVES] = sx[1];
-    out[MB2FMU_OUT_DERIVATIVES + 1] = (force - dx[1] * sp[MASS]) * w[1];
+    out[MB2FMU_OUT_DERIVATIVES + 1] = (force - dx[1] * sp[MASS]) * w->values[1];
     out[MB2FMU_OUT_POSITION] = 2.0 * x[0] * sx[0] + s[MB2FMU_SEED_TIME];
     out[MB2FMU_OUT_VELOCITY] = sp[DAMPING] * x[1] * x[1] + 2.0 * p[DAMPING] * x[1] * sx[1];
     out[MB2FMU_OUT_ACCELERATION] = out[MB2FMU_OUT_DERIVATIVES + 1] + 0.5 * sr[0];
     out[MB2FMU_OUT_DEPENDENT_SPEEDS] = 2.0 * sx[1];
     out[MB2FMU_OUT_ACCELERATIONS] = out[MB2FMU_OUT_DERIVATIVES + 1];
-    out[MB2FMU_OUT_CALCULATED] = 0.5 * w[0] * (sp[STIFFNESS] / p[STIFFNESS] - sp[MASS] * w[1]);
+    out[MB2FMU_OUT_CALCULATED] = 0.5 * w->values[0] * (sp[STIFFNESS] / p[STIFFNESS] - sp[MASS] * w->values[1]);
     return failed;
 }
 
-static int model_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
     double dx[MB2FMU_N_STATES];
     const double load = bar[MB2FMU_OUT_ACCELERATION];
     const double position = bar[MB2FMU_OUT_POSITION];
     const double velocity = bar[MB2FMU_OUT_VELOCITY];
-    const double omega = 0.5 * w[0] * bar[MB2FMU_OUT_CALCULATED];
+    const double omega = 0.5 * w->values[0] * bar[MB2FMU_OUT_CALCULATED];
     const int failed = model_rhs(t, x, r, p, w, dx);
-    const double force = (bar[MB2FMU_OUT_DERIVATIVES + 1] + load + bar[MB2FMU_OUT_ACCELERATIONS]) * w[1];
+    const double force = (bar[MB2FMU_OUT_DERIVATIVES + 1] + load + bar[MB2FMU_OUT_ACCELERATIONS]) * w->values[1];
     sbar[MB2FMU_SEED_TIME] = force * pulse_slope(t) + position;
     sbar[MB2FMU_SEED_STATES] = 2.0 * x[0] * position - p[STIFFNESS] * force;
     sbar[MB2FMU_SEED_STATES + 1] = bar[MB2FMU_OUT_DERIVATIVES] - p[DAMPING] * force +
                                    2.0 * p[DAMPING] * x[1] * velocity + 2.0 * bar[MB2FMU_OUT_DEPENDENT_SPEEDS];
     sbar[MB2FMU_SEED_INPUTS] = force + 0.5 * load;
-    sbar[MB2FMU_SEED_PARAMETERS + MASS] = -dx[1] * force - omega * w[1];
+    sbar[MB2FMU_SEED_PARAMETERS + MASS] = -dx[1] * force - omega * w->values[1];
     sbar[MB2FMU_SEED_PARAMETERS + STIFFNESS] = -x[0] * force + omega / p[STIFFNESS];
     sbar[MB2FMU_SEED_PARAMETERS + DAMPING] = -x[1] * force + x[1] * x[1] * velocity;
     sbar[MB2FMU_SEED_PARAMETERS + WALL] = 0.0;
     return failed;
 }
 
-static int model_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
+static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
     (void)r;
     values[0] = 1.0;
-    values[1] = -p[STIFFNESS] * w[1];
-    values[2] = -p[DAMPING] * w[1];
+    values[1] = -p[STIFFNESS] * w->values[1];
+    values[2] = -p[DAMPING] * w->values[1];
     dfdt[0] = 0.0;
-    dfdt[1] = pulse_slope(t) * w[1];
+    dfdt[1] = pulse_slope(t) * w->values[1];
     return x[0] >= p[WALL] ? 1 : 0;
 }

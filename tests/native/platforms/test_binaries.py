@@ -82,10 +82,8 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
     __attribute__((visibility("default"))) int outer(int x) { return inner(x) + inner(x + 1); }
     """
     if not bound:
-        plain = compilers.arguments
-        monkeypatch.setattr(
-            building, "arguments", lambda *a, **k: tuple(w for w in plain(*a, **k) if w != "-Wl,-Bsymbolic")
-        )
+        plain = compilers.linking
+        monkeypatch.setattr(building, "linking", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
     monkeypatch.setenv(storage.VARIABLE, str(tmp_path))
     tree = compile_unit(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()

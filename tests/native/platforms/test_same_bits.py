@@ -12,7 +12,7 @@ from native.driver import hosting
 from native.driver.units import Unit, unit
 
 from mb2fmu.toolchain import host
-from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
 
 MODEL = "double_pendulum"
 KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]
@@ -64,6 +64,29 @@ def test_motion_has_the_same_bits(model: str, fmi: int, kind: str, platform, tmp
     assert len(begin_and_end) == 2
     assert all(abs(value) < 1e3 for line in begin_and_end for value in line)
     assert begin_and_end[0] != [0.0] * len(made.states)
+
+
+@pytest.mark.parametrize("platform", [X86_64_LINUX, X86_64_WINDOWS], ids=str)
+def test_motion_has_the_same_bits_without_avx2(platform, tmp_path: Path) -> None:
+    """With fused multiply-adds it has others, which shows that another variant of the equations was at work."""
+    reason = hosting.missing(platform) or ("" if "avx2" in processor() else "needs a processor with AVX2")
+    if reason:
+        pytest.skip(reason)
+    made = unit(MODEL, 3)
+    for fast in (False, True):
+        library = made.library(platform, tmp_path / str(fast), fast=fast)
+        outputs = [
+            hosting.run(platform, library, 3, "cs", made.token, simulate(made, "cs"), environment={"MB2FMU_AVX2": on})
+            for on in ("1", "0")
+        ]
+        assert [done.returncode for done in outputs] == [0, 0]
+        assert (outputs[0].stdout == outputs[1].stdout) != fast
+
+
+def processor() -> list[str]:
+    """What the processor says that it can do."""
+    facts = Path("/proc/cpuinfo")
+    return facts.read_text(encoding="utf-8").split() if facts.exists() else []
 
 
 @pytest.mark.parametrize("solver", [2, 3, 4])

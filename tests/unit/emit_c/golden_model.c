@@ -1,8 +1,30 @@
-/* model.c: the equations and tables of this unit. Made by mb2fmu; changes are lost with the next export. */
-#include "elementary.h"
-#include "linear_algebra.h"
-#include "lookup.h"
+/* model.c: the tables of this unit. Made by mb2fmu; changes are lost with the next export. */
 #include "model.h"
+
+static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
+    {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0, MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
+};
+
+static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {
+    "a \042matrix\042",
+};
+
+static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
+    0, 1, 1
+};
+
+static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
+    1, 0, 1
+};
+/* equations.c: equations of this unit. Made by mb2fmu; changes are lost with the next export.
+ *
+ * A translation unit of its own: compile as unit.c says. With MB2FMU_AVX2 defined and the compiler's option for AVX2 it
+ * is the variant for processors that have it, with the same bits. */
+#include "equations.h"
+
+#include "elementary.c"
+#include "linear_algebra.c"
+#include "lookup.c"
 
 static const double model_table_0_0_breaks[] = {0.0, 0.5, 1.0};
 static const double model_table_0_0_coefficients[] = {(-1.0), 1.0, 2.0, 0.5};
@@ -14,7 +36,7 @@ static const double model_table_0_1_coefficients[] = {(-1.0), 2.0};
 static const mb2fmu_table model_table_0_1 = {2, 1, model_table_0_1_breaks,
     model_table_0_1_coefficients};
 
-static int model_prepare(const double p[], double w[])
+static int equations_prepare(const double p[], double w[], double work[])
 {
     const double v0 = p[0]; /* m */
     const double v1 = p[1]; /* k */
@@ -27,10 +49,12 @@ static int model_prepare(const double p[], double w[])
     w[1] = v2;
     w[2] = v3;
     w[3] = v6;
+    (void)work;
     return 0;
 }
 
-static int model_rhs(double t, const double x[], const double r[], const double p[], const double w[], double dx[])
+static int equations_rhs(double t, const double x[], const double r[], const double p[], const double w[],
+                         double work[], double dx[])
 {
     const double v0 = x[0]; /* q */
     const double v1 = (v0 < (-0.1)) ? 1.0 : 0.0;
@@ -76,11 +100,12 @@ static int model_rhs(double t, const double x[], const double r[], const double 
     const double v19 = v16 + v18;
     dx[0] = v2;
     dx[1] = v19;
+    (void)work;
     return 0;
 }
 
-static int model_position(double t, const double x[], const double r[], const double p[], const double w[],
-                          double y[])
+static int equations_position(double t, const double x[], const double r[], const double p[], const double w[],
+                              double work[], double y[])
 {
     const double v0 = x[0]; /* q */
     const double v1 = x[1]; /* * / u */
@@ -91,59 +116,64 @@ static int model_position(double t, const double x[], const double r[], const do
     (void)r;
     (void)p;
     (void)w;
+    (void)work;
     return 0;
 }
 
-static int model_velocity(double t, const double x[], const double r[], const double p[], const double w[],
-                          double y[])
+static int equations_velocity(double t, const double x[], const double r[], const double p[], const double w[],
+                              double work[], double y[])
 {
     (void)t;
     (void)x;
     (void)r;
     (void)p;
     (void)w;
+    (void)work;
     (void)y;
     return 0;
 }
 
-static int model_acceleration(double t, const double x[], const double r[], const double p[], const double w[],
-                              double y[])
+static int equations_acceleration(double t, const double x[], const double r[], const double p[], const double w[],
+                                  double work[], double y[])
 {
     (void)t;
     (void)x;
     (void)r;
     (void)p;
     (void)w;
+    (void)work;
     (void)y;
     return 0;
 }
 
-static int model_dependent_speeds(double t, const double x[], const double r[], const double p[], const double w[],
-                                  double y[])
+static int equations_dependent_speeds(double t, const double x[], const double r[], const double p[],
+                                      const double w[], double work[], double y[])
 {
     (void)t;
     (void)x;
     (void)r;
     (void)p;
     (void)w;
+    (void)work;
     (void)y;
     return 0;
 }
 
-static int model_accelerations(double t, const double x[], const double r[], const double p[], const double w[],
-                               double y[])
+static int equations_accelerations(double t, const double x[], const double r[], const double p[], const double w[],
+                                   double work[], double y[])
 {
     (void)t;
     (void)x;
     (void)r;
     (void)p;
     (void)w;
+    (void)work;
     (void)y;
     return 0;
 }
 
-static int model_tangent(double t, const double x[], const double r[], const double p[], const double w[],
-                         const double s[], double out[])
+static int equations_tangent(double t, const double x[], const double r[], const double p[], const double w[],
+                             double work[], const double s[], double out[])
 {
     const double v0 = x[0]; /* q */
     const double v1 = (v0 < (-0.1)) ? 1.0 : 0.0;
@@ -256,11 +286,12 @@ static int model_tangent(double t, const double x[], const double r[], const dou
     out[1] = v78;
     out[2] = v79;
     out[3] = v28;
+    (void)work;
     return 0;
 }
 
-static int model_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
-                         const double bar[], double sbar[])
+static int equations_adjoint(double t, const double x[], const double r[], const double p[], const double w[],
+                             double work[], const double bar[], double sbar[])
 {
     const double v0 = x[0]; /* q */
     const double v1 = (v0 < (-0.1)) ? 1.0 : 0.0;
@@ -392,12 +423,14 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
     sbar[3] = v62;
     sbar[4] = v60;
     sbar[5] = v55;
+    (void)work;
     return 0;
 }
 
-static int model_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
-                          double values[], double dfdt[])
+static int equations_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
+                              double work[], double values[], double dfdt[])
 {
+    dfdt[0] = 0.0;
     const double v0 = x[0]; /* q */
     const double v1 = (v0 < (-0.1)) ? 1.0 : 0.0;
     const double v2 = x[1]; /* * / u */
@@ -475,22 +508,19 @@ static int model_jacobian(double t, const double x[], const double r[], const do
     values[1] = v42;
     values[2] = v43;
     dfdt[1] = v44;
-    dfdt[0] = 0.0;
+    (void)work;
     return 0;
 }
 
-static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
-    {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0, MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
-};
-
-static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {
-    "a \042matrix\042",
-};
-
-static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
-    0, 1, 1
-};
-
-static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
-    1, 0, 1
+const mb2fmu_equations MB2FMU_VARIANT(equations) = {
+    equations_prepare,
+    equations_rhs,
+    equations_position,
+    equations_velocity,
+    equations_acceleration,
+    equations_dependent_speeds,
+    equations_accelerations,
+    equations_tangent,
+    equations_adjoint,
+    equations_jacobian,
 };

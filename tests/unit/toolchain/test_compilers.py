@@ -14,18 +14,34 @@ from mb2fmu.toolchain import PLATFORMS, compilers, host
 
 @pytest.mark.parametrize(("platform", "fast"), list(itertools.product(PLATFORMS, (False, True))), ids=str)
 def test_arithmetic_is_as_written(platform, fast: bool) -> None:
-    told = compilers.arguments("zig", platform, "demo", fast=fast)
+    told = compilers.compiling("zig", platform, fast=fast)
     assert ("-ffp-contract=fast" if fast else "-ffp-contract=off") in told
     assert sum(word.startswith("-ffp-contract") for word in told) == 1
     assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-march=native"} & set(told)
-    assert told[:2] == ("-target", platform.target)
+    assert told[:2] == ("-target", platform.target) == compilers.linking("zig", platform, "demo")[:2]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS, ids=str)
+def test_avx2_is_used_where_it_is_asked_for_only(platform) -> None:
+    """Nothing that decides which variant to take may itself need more than any processor has."""
+    intel = platform.processor == "x86_64"
+    assert compilers.variants(platform) == (("any", "avx2") if intel else ("any",))
+    plain = compilers.compiling("zig", platform, fast=True)
+    choosing = compilers.compiling("zig", platform, fast=True, dispatching=True)
+    special = compilers.compiling("zig", platform, fast=True, variant="avx2")
+    assert not {word for word in (*plain, *choosing) if word.startswith("-m")}
+    assert ("-DMB2FMU_WITH_AVX2" in choosing) == ("-DMB2FMU_WITH_FMA" in choosing) == intel
+    assert {"-mavx2", "-mfma", "-DMB2FMU_AVX2"} <= set(special)
+    assert "-mfma" not in compilers.compiling("zig", platform, fast=False, variant="avx2")
 
 
 def test_the_systems_compiler_builds_for_the_host_only() -> None:
-    assert "-target" not in compilers.arguments("cc", host(), "demo", fast=False)
+    assert "-target" not in compilers.compiling("cc", host(), fast=False)
     other = next(each for each in PLATFORMS if each is not host())
     with pytest.raises(ToolError, match=other.name):
-        compilers.arguments("cc", other, "demo", fast=False)
+        compilers.compiling("cc", other, fast=False)
+    with pytest.raises(ToolError, match=other.name):
+        compilers.linking("cc", other, "demo")
 
 
 def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,7 @@ static mb2fmu_instance *mb2fmu_instance_create(enum mb2fmu_kind kind, const char
     instance->function = "";
     instance->name = (char *)(instance + 1);
     memcpy(instance->name, name, length);
+    model_start(instance->w);
     mb2fmu_instance_reset(instance);
     return instance;
 }
@@ -126,9 +127,9 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
         return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
     }
     for (i = 0; i < MB2FMU_N_CALCULATED; ++i) {
-        if (!isfinite(instance->w[i])) {
+        if (!isfinite(instance->w->values[i])) {
             return mb2fmu_fail(instance, MB2FMU_ERROR, "with these parameters %s is %g, not a finite number",
-                               mb2fmu_name_of(MB2FMU_SOURCE_CALCULATED, i), instance->w[i]);
+                               mb2fmu_name_of(MB2FMU_SOURCE_CALCULATED, i), instance->w->values[i]);
         }
     }
     mb2fmu_clock_start(&now->clock, now->start);

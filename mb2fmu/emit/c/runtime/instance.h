@@ -98,7 +98,7 @@ typedef struct {
     mb2fmu_integrator integrator;
 
     unsigned levels; /* of enum mb2fmu_level: those that are valid */
-    double w[MB2FMU_SIZE(MB2FMU_N_PREPARED)];
+    mb2fmu_prepared w[1]; /* one: arguments are pointers */
     double dx[MB2FMU_SIZE(MB2FMU_N_STATES)];
     double position[MB2FMU_SIZE(MB2FMU_N_POSITION)];
     double velocity[MB2FMU_SIZE(MB2FMU_N_VELOCITY)];

@@ -1,8 +1,9 @@
 /* model.h: what the generated model (model_config.h, model.c) offers to the fixed part of a unit.
  *
  * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
- * declarations; the printer (emit/c/printer.py) writes definitions for them. All of it has internal linkage, because a
- * unit is one translation unit (unit.c), so that several units can live in one process or one executable.
+ * declarations; the printer (emit/c/model.py) writes definitions for them. All of it has internal linkage, so that
+ * several units can live in one process or one executable. The equations behind it are translation units of their own
+ * (equations*.c), compiled once more for processors with AVX2: what links them is equations.h.
  *
  * Sizes come from model_config.h; any but MB2FMU_N_VARIABLES may be 0, so arrays are declared with MB2FMU_SIZE(n):
  *   MB2FMU_N_STATES           x = (q, independent u, z)
@@ -11,6 +12,7 @@
  *   MB2FMU_N_PARAMETERS       p, free parameters only
  *   MB2FMU_N_CALCULATED       calculated parameters: the first values of w
  *   MB2FMU_N_PREPARED         w: the calculated parameters, then whatever depends on parameters only
+ *   MB2FMU_N_WORK             doubles that functions need to keep intermediate values in
  *   MB2FMU_N_POSITION         outputs that need q and t
  *   MB2FMU_N_VELOCITY         outputs that need u too
  *   MB2FMU_N_ACCELERATION     outputs that need u' or constraint forces
@@ -54,46 +56,61 @@
 #define MB2FMU_OUT_CALCULATED (MB2FMU_OUT_ACCELERATIONS + MB2FMU_N_ACCELERATIONS)
 #define MB2FMU_N_OUT (MB2FMU_OUT_CALCULATED + MB2FMU_N_CALCULATED)
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+struct mb2fmu_equations;
+
+/* What the functions of one instance need besides their arguments. Intermediate values of large models are here and not
+ * on the stack, which hosts may keep small. */
+typedef struct {
+    const struct mb2fmu_equations *equations;     /* the variant for this processor, from model_start on */
+    double values[MB2FMU_SIZE(MB2FMU_N_PREPARED)]; /* what model_prepare made of p */
+    double work[MB2FMU_SIZE(MB2FMU_N_WORK)];       /* scratch: nothing in it outlasts a call */
+} mb2fmu_prepared;
+
+/* Chooses the variant of the equations for this processor; before anything else. */
+MB2FMU_UNUSED static void model_start(mb2fmu_prepared *w);
+
 /* --- functions ---------------------------------------------------------------------------------------------------
  *
  * Every function returns 0, or k > 0: linear solve number k failed (its matrix is singular or not finite), named by
- * model_failures[k - 1]; what was written is then of no use. No function keeps anything between calls. No array that
- * is read may overlap one that is written. Values that arithmetic does not define come out as inf or NaN.
+ * model_failures[k - 1]; what was written is then of no use. No function keeps anything between calls, and one w serves
+ * one call at a time. No array that is read may overlap one that is written. Values that arithmetic does not define come out as inf or NaN.
  *   t  time in s                 x  states          r  inputs
  *   p  free parameters           w  what model_prepare made of this p
  */
 
 /* Everything that depends on parameters only. */
-MB2FMU_UNUSED static int model_prepare(const double p[], double w[]);
+MB2FMU_UNUSED static int model_prepare(const double p[], mb2fmu_prepared *w);
 
 /* dx = x' */
 MB2FMU_UNUSED static int model_rhs(double t, const double x[], const double r[], const double p[],
-                                   const double w[], double dx[]);
+                                   mb2fmu_prepared *w, double dx[]);
 
 /* Outputs by the level they need, dependent speeds and u' of all speeds; each evaluates no more than it must. */
 MB2FMU_UNUSED static int model_position(double t, const double x[], const double r[], const double p[],
-                                        const double w[], double y[]);
+                                        mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_velocity(double t, const double x[], const double r[], const double p[],
-                                        const double w[], double y[]);
+                                        mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_acceleration(double t, const double x[], const double r[], const double p[],
-                                            const double w[], double y[]);
+                                            mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_dependent_speeds(double t, const double x[], const double r[],
-                                                const double p[], const double w[], double y[]);
+                                                const double p[], mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_accelerations(double t, const double x[], const double r[], const double p[],
-                                             const double w[], double y[]);
+                                             mb2fmu_prepared *w, double y[]);
 
 /* Derivative of all results in the direction s, both in the orders above; that p also acts through w is included. */
 MB2FMU_UNUSED static int model_tangent(double t, const double x[], const double r[], const double p[],
-                                       const double w[], const double s[], double out[]);
+                                       mb2fmu_prepared *w, const double s[], double out[]);
 
 /* The transposed: bar are weights of all results; sbar is the gradient of sum(bar[i] out[i]) in the order of seeds. */
 MB2FMU_UNUSED static int model_adjoint(double t, const double x[], const double r[], const double p[],
-                                       const double w[], const double bar[], double sbar[]);
+                                       mb2fmu_prepared *w, const double bar[], double sbar[]);
 
 /* values[k] = d dx[model_jacobian_row[k]] / d x[model_jacobian_column[k]], row by row; dfdt[i] = partial d dx[i]/d t,
  * size MB2FMU_N_STATES. */
 MB2FMU_UNUSED static int model_jacobian(double t, const double x[], const double r[], const double p[],
-                                        const double w[], double values[], double dfdt[]);
+                                        mb2fmu_prepared *w, double values[], double dfdt[]);
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 

@@ -4,10 +4,11 @@
 
 #include <math.h>
 
-/* Parts of generated functions are named through this macro: where a huge model is cut into several translation units,
- * these names leave theirs and need a prefix of the unit. */
-#ifndef MB2FMU_MODEL_FN
-#define MB2FMU_MODEL_FN(name) mb2fmu_model_##name
+/* Names that leave their translation unit, but not the library. */
+#if defined(__GNUC__) && !defined(_WIN32)
+#define MB2FMU_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define MB2FMU_HIDDEN
 #endif
 
 /* Marks what a unit may leave unused: not every model has every function or table read. */

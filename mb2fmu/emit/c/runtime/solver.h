@@ -62,7 +62,8 @@ typedef int (*mb2fmu_accepted)(void *host, double t, const double x[], double *u
 
 /* The right-hand side as the solvers see it: inputs are r(t) = r0 + r1 (t - t0). Filled in by the caller. */
 typedef struct {
-    const double *p, *w;      /* free parameters; what model_prepare made of them */
+    const double *p;          /* free parameters */
+    mb2fmu_prepared *w;       /* what model_prepare made of them */
     const double *r0;         /* inputs at t0 */
     const double *r1;         /* their first derivatives, or NULL: constant inputs */
     double t0;                /* s */

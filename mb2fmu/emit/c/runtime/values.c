@@ -114,7 +114,7 @@ static double mb2fmu_value(const mb2fmu_instance *instance, const mb2fmu_variabl
     case MB2FMU_SOURCE_PARAMETER:
         return instance->now.p[i];
     case MB2FMU_SOURCE_CALCULATED:
-        return instance->w[i];
+        return instance->w->values[i];
     case MB2FMU_SOURCE_DEPENDENT_SPEED:
         return instance->dependent_speeds[i];
     case MB2FMU_SOURCE_DERIVATIVE:

@@ -1,0 +1,104 @@
+/* dispatch.c: the functions of model.h, through the table of equations for this processor (equations.h).
+ *
+ * MB2FMU_WITH_AVX2: there is a variant for AVX2; MB2FMU_WITH_FMA: it has fused multiply-adds as well (--fast). The
+ * environment variable MB2FMU_AVX2=0 makes instances do without it: for tests of the promise that bits are the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "equations.h"
+#include "model.h"
+
+#if defined(MB2FMU_WITH_AVX2) && defined(__GNUC__) && defined(__x86_64__)
+
+static void mb2fmu_cpuid(unsigned leaf, unsigned registers[4])
+{
+    __asm__ volatile("cpuid"
+                     : "=a"(registers[0]), "=b"(registers[1]), "=c"(registers[2]), "=d"(registers[3])
+                     : "a"(leaf), "c"(0u));
+}
+
+/* The processor has the instructions, and the system keeps the registers when it changes between threads. Intel 64 and
+ * IA-32 Architectures Software Developer's Manual, volume 1, section 14.3. */
+static int mb2fmu_has_avx2(void)
+{
+    const unsigned fma = 1u << 12, saved = 1u << 27, avx = 1u << 28, avx2 = 1u << 5, registers_kept = 6u;
+    unsigned first[4], seventh[4], low, high, wanted = saved | avx;
+#ifdef MB2FMU_WITH_FMA
+    wanted |= fma;
+#else
+    (void)fma;
+#endif
+    mb2fmu_cpuid(0u, first);
+    if (first[0] < 7u) {
+        return 0;
+    }
+    mb2fmu_cpuid(1u, first);
+    if ((first[2] & wanted) != wanted) {
+        return 0;
+    }
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));
+    (void)high;
+    mb2fmu_cpuid(7u, seventh);
+    return (low & registers_kept) == registers_kept && (seventh[1] & avx2) != 0u;
+}
+
+static const mb2fmu_equations *mb2fmu_equations_here(void)
+{
+    const char *const asked = getenv("MB2FMU_AVX2");
+    if ((asked == NULL || strcmp(asked, "0") != 0) && mb2fmu_has_avx2()) {
+        return &MB2FMU_UNIT(avx2_equations);
+    }
+    return &MB2FMU_UNIT(any_equations);
+}
+
+#else
+
+static const mb2fmu_equations *mb2fmu_equations_here(void)
+{
+    return &MB2FMU_UNIT(any_equations);
+}
+
+#endif
+
+static void model_start(mb2fmu_prepared *w)
+{
+    w->equations = mb2fmu_equations_here();
+}
+
+static int model_prepare(const double p[], mb2fmu_prepared *w)
+{
+    return w->equations->prepare(p, w->values, w->work);
+}
+
+#define MB2FMU_EVALUATION(name)                                                                                        \
+    static int model_##name(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,        \
+                            double y[])                                                                                \
+    {                                                                                                                  \
+        return w->equations->name(t, x, r, p, w->values, w->work, y);                                                  \
+    }
+
+MB2FMU_EVALUATION(rhs)
+MB2FMU_EVALUATION(position)
+MB2FMU_EVALUATION(velocity)
+MB2FMU_EVALUATION(acceleration)
+MB2FMU_EVALUATION(dependent_speeds)
+MB2FMU_EVALUATION(accelerations)
+
+static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                         const double s[], double out[])
+{
+    return w->equations->tangent(t, x, r, p, w->values, w->work, s, out);
+}
+
+static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                         const double bar[], double sbar[])
+{
+    return w->equations->adjoint(t, x, r, p, w->values, w->work, bar, sbar);
+}
+
+static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                          double values[], double dfdt[])
+{
+    return w->equations->jacobian(t, x, r, p, w->values, w->work, values, dfdt);
+}

@@ -1,0 +1,49 @@
+/* equations.h: the equations of a unit as a table of functions, in as many variants as there are kinds of processors.
+ *
+ * Why it exists: equations are printed into translation units of their own (equations*.c), which are compiled side by
+ * side, and on x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined). Each variant is one constant table;
+ * an instance takes the one for its processor when it is made (dispatch.c), so nothing depends on loaders or linkers.
+ * Names that leave a translation unit are hidden and begin with the identifier of the unit (MB2FMU_UNIT of
+ * model_config.h), so that two units can be linked into one program.
+ *
+ * Arguments, results and what is returned are those of model.h; `w` are values of model_prepare, `work` is scratch.
+ */
+#ifndef MB2FMU_EQUATIONS_H
+#define MB2FMU_EQUATIONS_H
+
+#include "model_config.h"
+#include "portability.h"
+
+typedef struct mb2fmu_equations {
+    int (*prepare)(const double p[], double w[], double work[]);
+    int (*rhs)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+               double dx[]);
+    int (*position)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                    double y[]);
+    int (*velocity)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                    double y[]);
+    int (*acceleration)(double t, const double x[], const double r[], const double p[], const double w[],
+                        double work[], double y[]);
+    int (*dependent_speeds)(double t, const double x[], const double r[], const double p[], const double w[],
+                            double work[], double y[]);
+    int (*accelerations)(double t, const double x[], const double r[], const double p[], const double w[],
+                         double work[], double y[]);
+    int (*tangent)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                   const double s[], double out[]);
+    int (*adjoint)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                   const double bar[], double sbar[]);
+    int (*jacobian)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                    double values[], double dfdt[]);
+} mb2fmu_equations;
+
+/* Name of something in the variant that is being compiled. */
+#ifdef MB2FMU_AVX2
+#define MB2FMU_VARIANT(name) MB2FMU_UNIT(avx2_##name)
+#else
+#define MB2FMU_VARIANT(name) MB2FMU_UNIT(any_##name)
+#endif
+
+extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(any_equations);
+extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(avx2_equations); /* only where MB2FMU_WITH_AVX2 is defined */
+
+#endif
