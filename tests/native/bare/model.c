@@ -12,7 +12,7 @@ static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {0};
 
 static void model_start(mb2fmu_prepared *w)
 {
-    w->equations = NULL; /* there is one variant only, and it is here */
+    w->equations = 0; /* there is one variant only, and it is here */
 }
 
 static int model_prepare(const double p[], mb2fmu_prepared *w)

@@ -65,7 +65,7 @@ static double pulse_slope(double t)
 
 static void model_start(mb2fmu_prepared *w)
 {
-    w->equations = NULL; /* there is one variant only, and it is here */
+    w->equations = 0; /* there is one variant only, and it is here */
 }
 
 static int model_prepare(const double p[], mb2fmu_prepared *w)
