@@ -46,7 +46,7 @@ from mb2fmu.interface.description import (
     UnitDefinition,
 )
 from mb2fmu.interface.grouping import TypeDefinition
-from mb2fmu.interface.native import capabilities, solver_parameter, solver_type
+from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
 from mb2fmu.lowering.dependencies import Kind as ReadKind
@@ -98,7 +98,9 @@ def describe(
     variables = tuple(_Describer(definition, equations, program).variables())
     types: tuple[TypeDefinition, ...] = ()
     if native:
-        variables, types = _with_types((*variables, solver_parameter(variables, solver)))
+        variables, types = _with_types(
+            (*variables, *solver_parameters(variables, solver, definition.experiment.internal_step))
+        )
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,

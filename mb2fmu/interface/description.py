@@ -36,6 +36,7 @@ Source = Literal[
     "velocity",
     "acceleration",
     "solver",
+    "solver_step",
 ]
 SolverKind = Literal["explicit", "implicit", "fixed", "euler"]
 SolverName = Literal["explicit", "rk4", "euler", "implicit"]
@@ -44,7 +45,7 @@ InterfaceKind = Literal["ModelExchange", "CoSimulation"]
 Fmi = Literal["2", "3"]
 Backend = Literal["native", "python"]
 
-MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter", "solver")
+MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter", "solver", "solver_step")
 """Sources that the unit stores; the others are entry points of the Program, evaluated on demand."""
 
 _LEGAL = {

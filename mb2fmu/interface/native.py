@@ -1,4 +1,4 @@
-"""What native units have beyond the variables of the model: abilities, and the parameter that chooses the solver.
+"""What native units have beyond the variables of the model: abilities, and the parameters that choose the solver.
 
 FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
 parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.
@@ -43,15 +43,19 @@ def solver_type(taken: Sequence[str]) -> TypeDefinition:
     return TypeDefinition(free_name("Solver", taken), items=SOLVERS, description="how the Co-Simulation integrates")
 
 
-def solver_parameter(variables: Sequence[FmuVariable], settings: SolverSettings) -> FmuVariable:
-    """The parameter that chooses the solver, to be put behind ``variables``.
+def solver_parameters(
+    variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
+) -> tuple[FmuVariable, ...]:
+    """The parameters that choose the solver and the step of those with fixed steps, to be put behind ``variables``.
 
     Args:
         variables: Those of the model; names and value references of theirs are not taken again.
         settings: The choice at export: the start value.
+        internal_step: Of the experiment in s; None: fixed steps are the communication steps.
     """
-    return FmuVariable(
-        name=free_name("solver", [variable.name for variable in variables]),
+    taken = [variable.name for variable in variables]
+    choice = FmuVariable(
+        name=free_name("solver", taken),
         value_reference=len(variables),
         causality="parameter",
         variability="fixed",
@@ -62,6 +66,20 @@ def solver_parameter(variables: Sequence[FmuVariable], settings: SolverSettings)
         kind="enumeration",
         description="how the Co-Simulation integrates",
     )
+    step = FmuVariable(
+        name=free_name("solver_step", taken),
+        value_reference=len(variables) + 1,
+        causality="parameter",
+        variability="fixed",
+        initial="exact",
+        start=0.0 if internal_step is None else float(internal_step),
+        minimum=0.0,
+        unit="s",
+        source="solver_step",
+        index=0,
+        description="longest internal step of solvers with fixed steps; 0: the communication step",
+    )
+    return choice, step
 
 
 def free_name(wanted: str, taken: Sequence[str]) -> str:

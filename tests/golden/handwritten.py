@@ -31,7 +31,7 @@ from mb2fmu.interface.description import (
     UnitDefinition,
 )
 from mb2fmu.interface.grouping import Terminal, TerminalMember
-from mb2fmu.interface.native import capabilities, solver_parameter, solver_type
+from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import Layout, Op, Program
@@ -133,7 +133,8 @@ def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
     python = pendulum_interface()
     types = quantity_types(python.variables)
     enumerated = solver_type(list(types))
-    solver = dataclasses.replace(solver_parameter(python.variables, python.solver), declared_type=enumerated.name)
+    solver, step = solver_parameters(python.variables, python.solver)
+    solver = dataclasses.replace(solver, declared_type=enumerated.name)
     typed = [
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
     ]
@@ -141,7 +142,7 @@ def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
     target = Target(fmi, "native")
     native = {
         "target": target,
-        "variables": (*typed, solver),
+        "variables": (*typed, solver, step),
         "types": (*types.values(), enumerated),
         "terminals": (Terminal("tau", members, "the drive"),),
         "capabilities": capabilities(target),

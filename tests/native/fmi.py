@@ -30,7 +30,9 @@ NAMES = [
     "twice",
     "speedup",
     "solver",
+    "solver_step",
 ]
+REALS = [name for name in NAMES if name != "solver"]
 REFERENCE = {name: number for number, name in enumerate(NAMES)}
 
 _LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)

@@ -29,6 +29,7 @@ _SOURCE = {
     "velocity": "VELOCITY",
     "acceleration": "ACCELERATION",
     "solver": "SOLVER",
+    "solver_step": "SOLVER_STEP",
 }
 _INCLUDED = (
     *("elementary.c", "linear_algebra.c"),

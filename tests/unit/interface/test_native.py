@@ -24,13 +24,22 @@ def described(system=double_pendulum, fmi="3", change=lambda definition, equatio
 def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
     native, program = described()
     python = describe(*double_pendulum(), program)
-    *same, solver = native.variables
+    *same, solver, step = native.variables
     assert [dataclasses.replace(variable, declared_type=None) for variable in same] == list(python.variables)
     assert (solver.name, solver.kind, solver.causality, solver.variability) == (
         "solver",
         "enumeration",
         "parameter",
         "fixed",
+    )
+    assert (step.name, step.kind, step.causality, step.variability, step.unit, step.minimum, step.start) == (
+        "solver_step",
+        "real",
+        "parameter",
+        "fixed",
+        "s",
+        0.0,
+        0.0,
     )
     assert (python.kinds, native.kinds) == (("CoSimulation",), ("ModelExchange", "CoSimulation"))
 
@@ -59,6 +68,7 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition = dataclasses.replace(definition, experiment=run)
     interface = describe(definition, equations, lower(equations), Target("3", "native", name))
     assert interface.named("solver").start == interface.solver.choice == choice
+    assert interface.named("solver_step").start == 1e-3
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
 
 

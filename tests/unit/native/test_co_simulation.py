@@ -29,6 +29,29 @@ def test_every_solver_moves_the_oscillator(fresh, solver, tolerance):
     assert unit.get("x", "v")[1] == pytest.approx(solution([steps * size])[0], abs=tolerance)
 
 
+@pytest.mark.parametrize("solver", [2, 3])
+def test_the_step_of_solvers_with_fixed_steps_is_a_parameter(fresh, solver):
+    """Communication steps of 0.5 s in internal ones of 0.05 s are the same motion as communication steps of 0.05 s."""
+    ends = []
+    for size, internal in ((0.5, 0.05), (0.05, 0.0), (0.5, 0.0)):
+        unit = fresh(CS)
+        assert unit.set_choice("solver", solver) == OK
+        unit.start(solver_step=internal)
+        assert unit.value("solver_step") == internal
+        for step in range(round(2.0 / size)):
+            assert unit.step(size * step, size) == OK
+        ends.append(unit.get("x", "v")[1])
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+    assert ends[0] != pytest.approx(ends[2], rel=1e-3)
+
+
+def test_the_step_of_solvers_with_fixed_steps_is_none_below_zero_and_fixed(fresh):
+    unit = fresh(CS)
+    assert unit.set("solver_step", -0.1) == ERROR
+    assert "solver_step would be -0.1 s; it must not be negative" in unit.log[-1].text
+    assert fresh(CS).start().set("solver_step", 0.1) == ERROR
+
+
 def test_steps_that_begin_or_end_elsewhere_are_refused(fresh):
     for point, size, reason in (
         (0.0, 0.0, "must be positive"),
@@ -262,6 +285,19 @@ def test_inputs_of_intermediate_updates_are_lines_between_them(fresh, solver):
         errors.append(np.abs(np.array(unit.get("x", "v")[1]) - wanted).max())
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders.min() > 1.9, errors
+
+
+def test_inputs_of_intermediate_updates_are_lines_within_a_communication_step(fresh):
+    if fresh.fmi == 2:
+        return
+    wanted = solution([2.0], wave)[0]
+    errors = []
+    for pieces in (20, 40, 80):
+        unit = waving(fresh, 2)
+        unit.start(force=wave(0.0), solver_step=2.0 / pieces)
+        assert unit.step3(0.0, 2.0)[0] == OK
+        errors.append(np.abs(np.array(unit.get("x", "v")[1]) - wanted).max())
+    assert np.log2(np.array(errors[:-1]) / errors[1:]).min() > 1.9, errors
 
 
 def test_the_slope_of_an_input_of_intermediate_updates_reaches_the_slopes_of_outputs(fresh):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from native.building import TOKEN, build, compilers
-from native.fmi import CS, DISCARD, ERROR, ME, NAMES, OK, Unit, bits, load
+from native.fmi import CS, DISCARD, ERROR, ME, OK, REALS, Unit, bits, load
 
 
 def driven(unit, steps, start=0):
@@ -20,7 +20,7 @@ def driven(unit, steps, start=0):
         assert unit.set("force", 0.1 * (step % 7)) == OK
         assert unit.step(time, size) == OK
         time = unit.value("time")
-        seen.append(bits(unit.get(*NAMES[:-1])[1]))
+        seen.append(bits(unit.get(*REALS)[1]))
     return seen
 
 
@@ -177,10 +177,10 @@ def test_states_of_others_are_refused(fresh, kind):
 def test_a_refused_state_changes_nothing(fresh):
     unit = begun(fresh(CS))
     driven(unit, 3)
-    values, data = unit.get(*NAMES[:-1]), bytearray(unit.saved())
+    values, data = unit.get(*REALS), bytearray(unit.saved())
     data[-20] ^= 1
     assert unit.deserialize(bytes(data))[0] == ERROR
-    assert unit.get(*NAMES[:-1]) == values
+    assert unit.get(*REALS) == values
 
 
 def test_room_must_suffice_and_pointers_must_be_there(fresh, kind):

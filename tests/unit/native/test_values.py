@@ -4,7 +4,7 @@ import ctypes as c
 import math
 
 import pytest
-from native.fmi import CS, ERROR, ME, NAMES, OK, bits, doubles, references
+from native.fmi import CS, ERROR, ME, NAMES, OK, REALS, WARNING, bits, doubles, references
 
 STATES, INPUTS, TUNABLE, FIXED = {"x", "v"}, {"force"}, {"mass", "stiffness"}, {"damping", "wall"}
 HELD = STATES | INPUTS | TUNABLE | FIXED
@@ -20,7 +20,7 @@ def reach(unit, mode):
         assert unit.call("EnterContinuousTimeMode") == OK
 
 
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", REALS)
 @pytest.mark.parametrize(
     ("mode", "settable"),
     [
@@ -146,7 +146,7 @@ def test_reset_gives_the_bits_of_a_new_instance(fresh, kind):
         unit.start()
         if kind == CS:
             assert unit.step(0.0, 0.25) == OK
-    assert bits(new.get(*NAMES[:-1])[1]) == bits(used.get(*NAMES[:-1])[1])
+    assert bits(new.get(*REALS)[1]) == bits(used.get(*REALS)[1])
 
 
 def test_names_and_tokens_are_checked(library, kind):
@@ -167,3 +167,19 @@ def test_names_and_tokens_are_checked(library, kind):
         silent = Unit(library[0], library[1], kind).instantiate(**arguments, logging=False)
         assert not silent.handle
         assert not silent.log
+
+
+def test_values_out_of_bounds_are_taken_and_the_log_says_so(fresh, kind):
+    unit = fresh(kind)
+    assert unit.set("mass", -1.0) == OK
+    assert unit.value("mass") == -1.0 or fresh.fmi == 2  # FMI 2 reads nothing before Initialization Mode
+    assert (unit.log[-1].status, unit.log[-1].category) == (WARNING, "logStatusWarning")
+    assert "mass is -1, less than its minimum 0" in unit.log[-1].text
+    unit.log.clear()
+    assert unit.set("mass", -1.0, "stiffness", -5.0) == OK  # said already; without bounds
+    assert unit.log == []
+    quiet = fresh(kind, logging=False)
+    assert quiet.set("mass", -1.0) == OK
+    assert quiet.log == []
+    assert unit.enter() == OK
+    assert unit.value("mass") == -1.0

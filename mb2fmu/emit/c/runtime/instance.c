@@ -58,6 +58,9 @@ static void mb2fmu_set_start_values(mb2fmu_snapshot *now)
         case MB2FMU_SOURCE_SOLVER:
             now->solver = (int)variable->start;
             break;
+        case MB2FMU_SOURCE_SOLVER_STEP:
+            now->solver_step = variable->start;
+            break;
         default:
             break;
         }
@@ -74,8 +77,9 @@ static void mb2fmu_instance_reset(mb2fmu_instance *instance)
     now->start = MB2FMU_DEFAULT_START;
     mb2fmu_clock_start(&now->clock, now->start);
     now->tolerance = MB2FMU_DEFAULT_TOLERANCE;
+    now->solver_step = MB2FMU_DEFAULT_INTERNAL_STEP;
     mb2fmu_set_start_values(now);
-    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, MB2FMU_DEFAULT_INTERNAL_STEP);
+    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
     instance->levels = 0;
     instance->intermediate_set = 0;
 }
@@ -133,7 +137,7 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
         }
     }
     mb2fmu_clock_start(&now->clock, now->start);
-    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, MB2FMU_DEFAULT_INTERNAL_STEP);
+    mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
     now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT : MB2FMU_STEP;
     return MB2FMU_OK;
 }

@@ -62,6 +62,7 @@ typedef struct {
     double start;
     double stop;
     double tolerance;
+    double solver_step; /* s; 0: the communication step */
     double x[MB2FMU_SIZE(MB2FMU_N_STATES)];
     double r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
     double slope[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* r': between now and the next point inputs are r + slope (t - time) */

@@ -127,7 +127,8 @@ enum mb2fmu_source {
     MB2FMU_SOURCE_POSITION,          /* model_position, y[index] */
     MB2FMU_SOURCE_VELOCITY,          /* model_velocity, y[index] */
     MB2FMU_SOURCE_ACCELERATION,      /* model_acceleration, y[index] */
-    MB2FMU_SOURCE_SOLVER             /* the Enumeration parameter that chooses the solver; start is an integer */
+    MB2FMU_SOURCE_SOLVER,            /* the Enumeration parameter that chooses the solver; start is an integer */
+    MB2FMU_SOURCE_SOLVER_STEP        /* internal step of the solvers with fixed steps, s; 0: the communication step */
 };
 
 enum mb2fmu_causality {

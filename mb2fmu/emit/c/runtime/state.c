@@ -4,6 +4,7 @@
  *   "MB2FMUST", format, length of the token, token, kind, number of states, inputs, parameters, and of the integrator's
  *   reals and integers,
  *   mode, solver, stop defined, experiment defined, last status, time, its rest, steps, start, stop, tolerance,
+ *   internal step,
  *   x, r, r', whether r was given for just this time, p, the integrator's reals and integers, and the checksum of all
  *   that (FNV-1a, 64 bits).
  * They do not depend on the FMI version or the platform. Bytes that are not ours, of another unit, kind or format, or
@@ -157,6 +158,7 @@ static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
     mb2fmu_stream_real(stream, &now->start);
     mb2fmu_stream_real(stream, &now->stop);
     mb2fmu_stream_real(stream, &now->tolerance);
+    mb2fmu_stream_real(stream, &now->solver_step);
     mb2fmu_stream_reals(stream, now->x, MB2FMU_N_STATES);
     mb2fmu_stream_reals(stream, now->r, MB2FMU_N_INPUTS);
     mb2fmu_stream_reals(stream, now->slope, MB2FMU_N_INPUTS);
@@ -249,7 +251,8 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
     const int modes = common | (kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT | MB2FMU_CONTINUOUS
                                                               : MB2FMU_STEP | MB2FMU_STEP_FAILED);
     int finite = isfinite(now->clock.time) && isfinite(now->clock.rest) && isfinite(now->start) &&
-                 isfinite(now->stop) && isfinite(now->tolerance) && now->tolerance > 0.0;
+                 isfinite(now->stop) && isfinite(now->tolerance) && now->tolerance > 0.0 &&
+                 isfinite(now->solver_step) && now->solver_step >= 0.0;
     int i;
     for (i = 0; i < MB2FMU_N_STATES; ++i) {
         finite = finite && isfinite(now->x[i]);

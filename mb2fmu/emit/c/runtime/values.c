@@ -113,6 +113,8 @@ static double mb2fmu_value(const mb2fmu_instance *instance, const mb2fmu_variabl
         return instance->now.r[i];
     case MB2FMU_SOURCE_PARAMETER:
         return instance->now.p[i];
+    case MB2FMU_SOURCE_SOLVER_STEP:
+        return instance->now.solver_step;
     case MB2FMU_SOURCE_CALCULATED:
         return instance->w->values[i];
     case MB2FMU_SOURCE_DEPENDENT_SPEED:
@@ -203,7 +205,7 @@ static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, 
     const int tunable = variable->source == MB2FMU_SOURCE_PARAMETER &&
                         variable->variability == MB2FMU_VARIABILITY_TUNABLE;
     const int held = input || state || variable->source == MB2FMU_SOURCE_PARAMETER ||
-                     variable->source == MB2FMU_SOURCE_SOLVER;
+                     variable->source == MB2FMU_SOURCE_SOLVER || variable->source == MB2FMU_SOURCE_SOLVER_STEP;
     switch (instance->now.mode) {
     case MB2FMU_INSTANTIATED:
         return held && variable->initial != MB2FMU_INITIAL_CALCULATED;
@@ -231,6 +233,8 @@ static double *mb2fmu_place(mb2fmu_snapshot *now, const mb2fmu_variable *variabl
         return &now->x[variable->index];
     case MB2FMU_SOURCE_INPUT:
         return &now->r[variable->index];
+    case MB2FMU_SOURCE_SOLVER_STEP:
+        return &now->solver_step;
     default:
         return &now->p[variable->index];
     }
@@ -256,8 +260,25 @@ static enum mb2fmu_status mb2fmu_check_reals(mb2fmu_instance *instance, const un
             return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would be %g, not a finite number", variable->name,
                                values[i]);
         }
+        if (variable->source == MB2FMU_SOURCE_SOLVER_STEP && values[i] < 0.0) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would be %g s; it must not be negative", variable->name,
+                               values[i]);
+        }
     }
     return MB2FMU_OK;
+}
+
+/* A value out of bounds is taken, because both standards leave it to the unit and importers look for optima on both
+ * sides of a bound; the log says so. */
+static void mb2fmu_watch_bounds(mb2fmu_instance *instance, const mb2fmu_variable *variable, double value)
+{
+    if (value < variable->minimum) {
+        (void)mb2fmu_fail(instance, MB2FMU_WARNING, "%s is %g, less than its minimum %g", variable->name, value,
+                          variable->minimum);
+    } else if (value > variable->maximum) {
+        (void)mb2fmu_fail(instance, MB2FMU_WARNING, "%s is %g, more than its maximum %g", variable->name, value,
+                          variable->maximum);
+    }
 }
 
 static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
@@ -271,6 +292,7 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
         const int input = variable->source == MB2FMU_SOURCE_INPUT && instance->kind == MB2FMU_CO_SIMULATION;
         if (memcmp(place, &values[i], sizeof values[i]) != 0) {
             *place = values[i];
+            mb2fmu_watch_bounds(instance, variable, values[i]);
             mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
             if (input && MB2FMU_FMI == 3 && instance->now.mode != MB2FMU_INTERMEDIATE) {
                 instance->now.slope[variable->index] = 0.0; /* a jump, from which no line leads on */
