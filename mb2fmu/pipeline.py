@@ -239,7 +239,7 @@ def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
     with stage("differentiate"):
         program = lowering.with_derivatives(derivation.program).program
     with stage("describe"):
-        target = interface.Target(fmi=fmi, backend="native", solver=options.get("solver"))
+        target = interface.Target(fmi, "native", options.get("solver"), compiler, options.get("fast", False))
         described = interface.describe(derivation.definition, derivation.equations, program, target)
     with stage("emit"):
         sources = c.emit(derivation.program, described)

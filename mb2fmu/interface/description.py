@@ -77,11 +77,16 @@ class Target:
         fmi: Major version of the standard: 2.0 or 3.0.
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
         solver: Of a native unit, unless its parameter says otherwise; None: what the model's experiment asks for.
+        compiler: Of a native unit: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
+            that is told to do.
+        fast: Of a native unit: fused multiply-adds are allowed, so that it moves alike on equal processors only.
     """
 
     fmi: Fmi = "2"
     backend: Backend = "python"
     solver: SolverName | None = None
+    compiler: Literal["zig", "cc"] = "zig"
+    fast: bool = False
 
     def __post_init__(self) -> None:
         faults = []

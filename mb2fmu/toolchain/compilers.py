@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -66,16 +67,16 @@ class Tool:
     version: str
 
 
-@cache
 def find(compiler: Compiler) -> Tool:
     """Looks for an installed compiler.
 
     Raises:
         ToolError: If there is none.
     """
-    return _zig() if compiler == "zig" else _cc()
+    return _zig() if compiler == "zig" else _cc(os.environ.get("CC", ""))
 
 
+@cache
 def _zig() -> Tool:
     if importlib.util.find_spec("ziglang") is None:
         raise _missing("the package ziglang is not installed", "pip install ziglang")
@@ -83,14 +84,23 @@ def _zig() -> Tool:
     return Tool("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), f"zig {importlib.metadata.version('ziglang')}")
 
 
-def _cc() -> Tool:
-    path = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    if path is None:
+@cache
+def _cc(named: str) -> Tool:
+    """The system's compiler: ``named`` (command and options, as the variable CC has them), else the first found.
+
+    What it is told there comes before what it is told here, so that it cannot allow other arithmetic by accident.
+    """
+    words = shlex.split(named)
+    found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if found is None and words:
+        raise _missing(f"{words[0]} (from the variable CC) is not on the PATH", "correct CC, or leave it out")
+    if found is None:
         raise _missing("neither cc nor gcc nor clang is on the PATH", "install one, or use the compiler zig")
+    command = (found, *words[1:])
     done = subprocess.run(  # noqa: S603 (the system's compiler, no input)
-        [path, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+        [*command, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
     )
-    return Tool("cc", (path,), f"{Path(path).resolve().name}: {done.stdout.strip()}")
+    return Tool("cc", command, f"{shlex.join([Path(found).resolve().name, *words[1:]])}: {done.stdout.strip()}")
 
 
 def _missing(what: str, remedy: str) -> ToolError:

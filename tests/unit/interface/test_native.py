@@ -72,6 +72,15 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
 
 
+def test_units_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
+    definition, equations = double_pendulum()
+    program = lower(equations)
+    ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
+    units = [describe(definition, equations, program, Target("3", "native", **way)) for way in ways]
+    assert len({unit.token for unit in units}) == len(ways)
+    assert describe(definition, equations, program, Target("3", "native")).token == units[0].token
+
+
 def test_names_of_the_model_are_not_taken():
     def change(definition, equations):
         inputs = (dataclasses.replace(definition.inputs[0], name="solver"),)
@@ -237,7 +246,7 @@ def broken(**changes):
         (lambda s: {"types": (*s.types, TypeDefinition("q"))}, "has the name of another type or of a variable"),
         (lambda s: {"types": (*s.types, TypeDefinition("New", "New", "furlong"))}, "'furlong' is not declared"),
         (
-            lambda s: {"variables": (*s.variables[:-1], dataclasses.replace(s.variables[-1], start=5.0))},
+            lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=5.0))},
             "5.0 is no value of Solver",
         ),
         (

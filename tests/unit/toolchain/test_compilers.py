@@ -44,17 +44,39 @@ def test_the_systems_compiler_builds_for_the_host_only() -> None:
         compilers.linking("cc", other, "demo")
 
 
+def forget() -> None:
+    """What was found before."""
+    compilers._zig.cache_clear()
+    compilers._cc.cache_clear()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_the_variable_cc_names_the_systems_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "gcc -O3 '-DSAID=so be it'")
+    said = compilers.find("cc")
+    assert said.command == (shutil.which("gcc"), "-O3", "-DSAID=so be it")
+    monkeypatch.setenv("CC", "gcc")
+    plain = compilers.find("cc")
+    assert plain.command == (shutil.which("gcc"),)
+    assert plain.version != said.version  # else one would be taken from the cache for the other
+    assert "gcc" in plain.version
+
+
 def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    compilers.find.cache_clear()
+    monkeypatch.delenv("CC", raising=False)
+    forget()
     try:
         with pytest.raises(ToolError, match="pip install ziglang"):
             compilers.find("zig")
         with pytest.raises(ToolError, match="neither cc nor gcc nor clang"):
             compilers.find("cc")
+        monkeypatch.setenv("CC", "nonesuch -m64")
+        with pytest.raises(ToolError, match="from the variable CC"):
+            compilers.find("cc")
     finally:
-        compilers.find.cache_clear()
+        forget()
 
 
 def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
