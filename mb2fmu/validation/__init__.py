@@ -14,7 +14,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.conformance import Finding, check_conformance
+from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import InvariantResult, KindResult, ValidationResult, VariableResult

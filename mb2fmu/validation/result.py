@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.conformance import Finding
+from mb2fmu.audit.checkers import Finding
 from mb2fmu.validation.description import UnitKind
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation

@@ -14,7 +14,7 @@ import pytest
 from lxml import etree, html
 
 from mb2fmu.report import Provenance, render
-from mb2fmu.validation.conformance import Finding
+from mb2fmu.audit.checkers import Finding
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -56,7 +57,9 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
     Raises:
         ToolError: If a checker does not run to its end.
     """
-    return (*_fmpy(fmu, time_limit), *_fmutool(fmu, time_limit))
+    with ThreadPoolExecutor(2) as pool:
+        said = [pool.submit(checker, fmu, time_limit) for checker in (_fmpy, _fmutool)]
+        return tuple(finding for each in said for finding in each.result())
 
 
 def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:

@@ -1,0 +1,119 @@
+"""Tries a unit in this process, which it may kill: ``python -m mb2fmu.audit.behaviour.child request.json``.
+
+What is found is written line by line as it comes, so that a crash loses none: ``begin`` before each probe, then what it
+saw. The unit's own output goes to the process's, where the parent looks for it.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import json
+import resource
+import sys
+import traceback
+from pathlib import Path
+from typing import IO, Any
+
+from mb2fmu.audit.behaviour import (  # noqa: F401  each enters its probes into the list
+    dependencies,
+    exchange,
+    host,
+    life,
+    partials,
+    state,
+    stepping,
+    values,
+)
+from mb2fmu.audit.behaviour.instance import Library, RefusedError
+from mb2fmu.audit.behaviour.probe import PROBES, Probe
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.description.reading import read_description
+from mb2fmu.audit.description.records import DESCRIPTION
+
+# In this order: first what all others need, last what may leave the process in disorder.
+ORDER = (life, values, exchange, stepping, dependencies, partials, state, host)
+
+
+def ordered() -> list[Probe]:
+    """All probes in the order in which they are tried."""
+    place = {module.__name__: k for k, module in enumerate(ORDER)}
+    return sorted(PROBES, key=lambda each: place[each.function.__module__])
+
+
+def attempt(each: Probe, stage: Stage, write: Any) -> bool:
+    """One probe; whether the unit is worth going on with."""
+    good = True
+    try:
+        for seen in each.function(stage):
+            good = good and seen.rule != "life.instantiate"
+            write({"found": [seen.rule, seen.message, seen.where]})
+    except SkippedError as error:
+        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
+    except RefusedError as error:
+        rule = "life.calls"
+        write({"found": [rule, f"{each.title}: {error}", stage.kind]})
+    except AttributeError as error:
+        # ctypes: a function that is not exported; binary.symbols names it.
+        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
+    except Exception:  # noqa: BLE001  one probe must not take the others with it
+        write({"fault": f"{stage.kind}: {each.title}: {traceback.format_exc()}"})
+    return good
+
+
+def load(path: Path) -> c.CDLL:
+    """The library.
+
+    Raises:
+        OSError: If the loader refuses it.
+    """
+    return c.CDLL(str(path))
+
+
+def main() -> None:
+    """Reads the request, tries all probes that are asked for and were not tried yet."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    folder = Path(request["folder"])
+    resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    description = read_description((folder / DESCRIPTION).read_bytes())
+    with Path(request["output"]).open("a", encoding="utf-8") as stream:
+        write = _Writer(stream)
+        for kind, library in request["libraries"].items():
+            if kind in request["ended"]:
+                continue
+            _kind(request, kind, Path(library), folder, description, write)
+        write({"done": True})
+
+
+class _Writer:
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __call__(self, line: dict[str, Any]) -> None:
+        self._stream.write(json.dumps(line) + "\n")
+        self._stream.flush()
+
+
+def _kind(request: dict[str, Any], kind: str, path: Path, folder: Path, description: Any, write: _Writer) -> None:
+    try:
+        handle = load(path)
+    except OSError as error:
+        write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
+        return
+    stage = Stage(Library(handle, description, str(folder / "resources")), kind, folder)
+    for each in ordered():
+        name = f"{kind}: {each.title}"
+        if kind not in each.kinds or name in request["tried"] or not set(each.rules) & set(request["rules"]):
+            continue
+        write({"begin": name, "crash": each.crash})
+        good = attempt(each, stage, write)
+        for text in stage.skipped:
+            write({"skipped": text})
+        stage.skipped.clear()
+        if not good:
+            write({"ended": kind})
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Model Exchange: states, derivatives, purity of the getters, completed steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mb2fmu.audit.behaviour.instance import Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Integration
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
+from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.finding import Observation
+
+ME = ("ModelExchange",)
+SPREADS = (0.3, 0.1, 0.03, 0.005)
+NOISE = 1e-12
+
+
+@dataclass(frozen=True)
+class Point:
+    """Somewhere that the unit can be evaluated: time, states, inputs."""
+
+    time: float
+    states: tuple[float, ...]
+    inputs: tuple[float, ...]
+
+
+def place(stage: Stage, instance: Instance, point: Point) -> None:
+    """Goes there, in Continuous-Time Mode.
+
+    Raises:
+        RefusedError: If the unit cannot be there.
+    """
+    instance.set_time(point.time)
+    if point.states:
+        instance.set_states(point.states)
+    for variable, value in zip(stage.inputs, point.inputs, strict=True):
+        instance.set({variable: value})
+
+
+def somewhere(stage: Stage, instance: Instance) -> Point:
+    """A random point near the start at which the unit can be evaluated and is finite.
+
+    Raises:
+        SkippedError: If none is found.
+    """
+    now = instance.states(stage.n_states) if stage.n_states else []
+    nominals = instance.vector("GetNominalsOfContinuousStates", stage.n_states) if stage.n_states else []
+    for spread in SPREADS:
+        states = []
+        for k, (value, nominal) in enumerate(zip(now, nominals, strict=True)):
+            variable = stage.states[k] if len(stage.states) == stage.n_states else None
+            size = max(abs(value), stage.scale(variable) if variable else 0.0) or abs(nominal) or 1.0
+            moved = value + size * spread * stage.random.uniform(0.2, 1.0) * stage.random.choice((-1.0, 1.0))
+            states.append(stage.inside(variable, moved) if variable else moved)
+        inputs = tuple(stage.near(each, spread) for each in stage.inputs)
+        time = stage.start + stage.step * stage.random.uniform(0.2, 1.0)
+        point = Point(time, tuple(states), inputs)
+        try:
+            place(stage, instance, point)
+            slopes = instance.slopes(stage.n_states) if stage.n_states else []
+            others = instance.get(stage.scalars)
+        except RefusedError:
+            continue
+        if all(map(math.isfinite, slopes)) and all(isinstance(each, float) and math.isfinite(each) for each in others):
+            return point
+    raise SkippedError("no point near the start was found at which it can be evaluated")
+
+
+@probe("setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME)
+def states(stage: Stage) -> Iterator[Observation]:
+    """States are as many as declared, in the declared order, and are what was set."""
+    size = stage.n_states
+    with stage.instance() as instance:
+        if stage.description.version == 3:
+            instance.enter(stage.start, None, stage.tolerance)
+            for function, declared in (("GetNumberOfContinuousStates", size), ("GetNumberOfEventIndicators", stage.n_indicators)):
+                count = instance.count(function)
+                if count != declared:
+                    yield Observation("exchange.count", f"fmi3{function} says {count}, the description {declared}", stage.kind)
+                    return
+            instance.reset()
+        stage.initialize(instance)
+        nominals = instance.vector("GetNominalsOfContinuousStates", size) if size else []
+        wrong = [each for each in nominals if not (each > 0.0 and math.isfinite(each))]
+        if wrong:
+            yield Observation("exchange.nominals", f"a nominal value is {wrong[0]!r}", stage.kind)
+        point = somewhere(stage, instance)
+        place(stage, instance, point)
+        found = instance.states(size) if size else []
+        if found != list(point.states):
+            yield Observation("exchange.states", "the continuous states read are not those that were set", stage.kind)
+        independent = stage.description.independent
+        if independent in stage.scalars and independent is not None:
+            said = instance.get([independent])[0]
+            if said != point.time:
+                yield Observation("exchange.time", f'set to {point.time!r}, "{independent.name}" says {said!r}', stage.kind)
+
+
+@probe("comparing derivatives with slopes", "derivative.state", "derivative.value", kinds=ME)
+def derivatives(stage: Stage) -> Iterator[Observation]:
+    """``derivative=`` points at the state whose slope it is: both vectors against the variables, in the declared order."""
+    listed = [each.variable for each in stage.description.listed("Derivatives") if each.variable]
+    if len(stage.states) != len(listed) or not listed or any(each not in stage.scalars for each in listed):
+        return
+    wrong: dict[tuple[str, str], str] = {}
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        for _ in range(3):
+            point = somewhere(stage, instance)
+            place(stage, instance, point)
+            slopes = instance.slopes(len(listed))
+            shown = instance.get(stage.states)
+            for k, (variable, state, value) in enumerate(zip(listed, stage.states, shown, strict=True)):
+                if not _equal(value, point.states[k]):
+                    owner = next((each.name for j, each in enumerate(stage.states) if _equal(value, point.states[j])), None)
+                    text = f'derivative={variable.written.get("derivative")} makes "{state.name}" state {k + 1}; that state is not "{state.name}"'
+                    text += f': "{state.name}" is where derivative {[s.name for s in stage.states].index(owner) + 1} is the slope' if owner else ""
+                    wrong[variable.name, "derivative.state"] = text
+            for variable, slope, value in zip(listed, slopes, instance.get(listed), strict=True):
+                if not _equal(value, slope):
+                    wrong[variable.name, "derivative.value"] = f"reading it gives {value!r}, the vector of derivatives {slope!r}"
+    for (name, rule), text in wrong.items():
+        yield Observation(rule, text, f'{stage.kind}, "{name}"')
+
+
+def _equal(first: Value, second: float) -> bool:
+    return isinstance(first, float) and (same(first, second) or math.isclose(first, second, rel_tol=NOISE))
+
+
+@probe("evaluating twice", "exchange.pure", kinds=ME)
+def pure(stage: Stage) -> Iterator[Observation]:
+    """What is evaluated between events depends on nothing that was evaluated before."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        first, second = somewhere(stage, instance), somewhere(stage, instance)
+        rows = []
+        for point in (first, second, first):
+            place(stage, instance, point)
+            rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
+    for a, b in zip(rows[0], rows[2], strict=True):
+        if isinstance(a, float) and isinstance(b, float) and abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-3):
+            yield Observation("exchange.pure", f"evaluated at the same point again it says {b!r} instead of {a!r}", stage.kind)
+            return
+
+
+@probe("completing steps and events", "exchange.completed", "exchange.reinit", "exchange.values_changed", kinds=ME)
+def completed(stage: Stage) -> Iterator[Observation]:
+    """A completed step leaves the states alone; an event that changes them says so."""
+    size = stage.n_states
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        point = somewhere(stage, instance)
+        place(stage, instance, point)
+        if not size:
+            return
+        before = instance.states(size)
+        instance.completed()
+        if instance.states(size) != before:
+            yield Observation("exchange.completed", "completing an integrator step changes the states", stage.kind)
+            return
+        instance.event()
+        events = stage.settle(instance)
+        after = instance.states(size)
+        moved = [k for k in range(size) if after[k] != before[k]]
+        if moved and not events.values_changed:
+            yield Observation("exchange.values_changed", "an event changes the states without valuesOfContinuousStatesChanged", stage.kind)
+        silent = [stage.states[k] for k in moved if len(stage.states) == size and stage.states[k].written.get("reinit") == "false"]
+        for state in silent:
+            yield Observation("exchange.reinit", "an event changes it, but it says reinit=false", f'{stage.kind}, "{state.name}"')
+
+
+@probe("differentiating along a motion", "derivative.slope")
+def slopes(stage: Stage) -> Iterator[Observation]:
+    """Every variable that calls itself a derivative, states' or not, is the slope of what it points at."""
+    pairs = [
+        (each, target) for each in stage.scalars
+        if (target := stage.description.target(each.written.get("derivative"))) in stage.scalars and target is not None
+        and "input" not in {each.causality, target.causality}
+    ]  # fmt: skip
+    if not pairs or (stage.kind == "CoSimulation" and not stage.flag("canHandleVariableCommunicationStepSize")):
+        return
+    with stage.instance() as instance:
+        rows = _motion(stage, instance, [each for pair in pairs for each in pair])
+    if rows is None:
+        return
+    for k, (variable, target) in enumerate(pairs):
+        slope, moved = [row[2 * k] for row in rows], [row[2 * k + 1] for row in rows]
+        h = (stage.step * 0.1 if stage.kind == "CoSimulation" else stage.step * 0.02)
+        wrong, judged = 0, 0
+        for j in range(1, len(rows) - 1):
+            measured = (moved[j + 1] - moved[j - 1]) / (2 * h)
+            curved = abs(moved[j + 1] - 2 * moved[j] + moved[j - 1]) / h
+            bound = 0.02 * max(abs(slope[j]), abs(measured)) + curved + 0.5 * abs(slope[j + 1] - slope[j - 1]) + 1e-7 * stage.scale(target) / h
+            judged += 1
+            wrong += not abs(measured - slope[j]) <= bound
+        if judged and wrong > judged / 2:
+            text = f'says {slope[1]:.6g} where "{target.name}" moves with {(moved[2] - moved[0]) / (2 * h):.6g} per second'
+            yield Observation("derivative.slope", text, f'{stage.kind}, "{variable.name}"')
+
+
+def _motion(stage: Stage, instance: Instance, variables: list[Variable]) -> list[list[float]] | None:
+    """Values at equally spaced points of a short motion with constant inputs; None if there was an event."""
+    within: dict[Variable, Value] = {each: stage.near(each, 0.2) for each in stage.inputs}
+    rows: list[list[Value]] = []
+    if stage.kind == "CoSimulation":
+        stage.initialize(instance, within=within)
+        h = stage.step * 0.1
+        for k in range(9):
+            instance.must_step(stage.start + k * h, h)
+            rows.append(instance.get(variables))
+    else:
+        instance.enter(stage.start, None, stage.tolerance)
+        instance.set(within)
+        instance.exit()
+        events = stage.settle(instance)
+        instance.go_on()
+        integration = Integration(stage, instance, stage.start, 1e-10, events.next_time)
+        for k in range(9):
+            integration.advance(stage.start + stage.step * 0.02 * (k + 1))
+            instance.slopes(stage.n_states)
+            rows.append(instance.get(variables))
+        if integration.events:
+            return None
+    return [[float(each) for each in row if isinstance(each, float)] for row in rows]

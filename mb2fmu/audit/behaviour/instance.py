@@ -1,0 +1,496 @@
+"""One instance of a unit through ctypes, of any version and kind: statuses are handed back, or raised where asked."""
+
+from __future__ import annotations
+
+import ctypes as c
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mb2fmu.audit.description.records import Description, Variable
+
+OK, WARNING, DISCARD, ERROR, FATAL, PENDING = range(6)
+STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
+
+Value = float | int | bool | bytes | tuple[Any, ...]
+
+LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
+LOGGER3 = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p, c.c_char_p)
+ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_size_t, c.c_size_t)
+FREE = c.CFUNCTYPE(None, c.c_void_p)
+UPDATE = c.CFUNCTYPE(
+    None, c.c_void_p, c.c_double, c.c_bool, c.c_bool, c.c_bool, c.c_bool, c.POINTER(c.c_bool), c.POINTER(c.c_double)
+)
+_TYPES2 = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
+           "Boolean": ("Boolean", c.c_int), "String": ("String", c.c_char_p)}  # fmt: skip
+_TYPES3 = {
+    "Float32": ("Float32", c.c_float), "Float64": ("Float64", c.c_double), "Int8": ("Int8", c.c_int8), "UInt8": ("UInt8", c.c_uint8),
+    "Int16": ("Int16", c.c_int16), "UInt16": ("UInt16", c.c_uint16), "Int32": ("Int32", c.c_int32), "UInt32": ("UInt32", c.c_uint32),
+    "Int64": ("Int64", c.c_int64), "UInt64": ("UInt64", c.c_uint64), "Enumeration": ("Int64", c.c_int64),
+    "Boolean": ("Boolean", c.c_bool), "String": ("String", c.c_char_p),
+}  # fmt: skip
+
+
+class RefusedError(Exception):
+    """A call of an ordinary sequence was answered with Discard, Error or Fatal."""
+
+    def __init__(self, function: str, status: int, message: str, mode: str) -> None:
+        self.function, self.status, self.message, self.mode = function, status, message, mode
+        said = f': "{message}"' if message else ", without a message"
+        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        super().__init__(f"{function} answers {label} in {mode}{said}")
+
+
+class _Callbacks2(c.Structure):
+    _fields_ = (
+        ("logger", LOGGER2),
+        ("allocate", ALLOCATE),
+        ("free", FREE),
+        ("finished", c.c_void_p),
+        ("environment", c.c_void_p),
+    )
+
+
+class _EventInfo2(c.Structure):
+    _fields_ = (
+        ("needed", c.c_int),
+        ("terminate", c.c_int),
+        ("nominals", c.c_int),
+        ("values", c.c_int),
+        ("defined", c.c_int),
+        ("next", c.c_double),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What updating the discrete states said."""
+
+    needed: bool
+    terminate: bool
+    nominals_changed: bool
+    values_changed: bool
+    next_time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step said; the last four only in FMI 3."""
+
+    status: int
+    events: bool = False
+    terminate: bool = False
+    early: bool = False
+    last: float = float("nan")
+
+
+@dataclass
+class Memory:
+    """What a unit asked of FMI 2's memory functions."""
+
+    asked: int = 0
+    live: set[int] = field(default_factory=set)
+    wrong: int = 0
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded binary with its description.
+
+    Attributes:
+        handle: Loaded.
+        description: Of the unit.
+        resources: Path of the unpacked resources folder.
+        traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
+    """
+
+    handle: c.CDLL
+    description: Description
+    resources: str
+    traps: int = 0
+
+    def function(self, name: str) -> Any:
+        """``fmi2GetReal`` for ``GetReal``, or AttributeError."""
+        return getattr(self.handle, f"fmi{self.description.version}{name}")
+
+
+def _array(kind: Any, values: Iterable[Any]) -> Any:
+    listed = list(values)
+    return (kind * max(len(listed), 1))(*listed)
+
+
+def _references(variables: Sequence[Variable]) -> Any:
+    return _array(c.c_uint, (each.reference or 0 for each in variables))
+
+
+class Instance:
+    """One instance.
+
+    Args:
+        library: Whose.
+        kind: ``ModelExchange`` or ``CoSimulation``.
+        token: Another than the description's, to see it refused.
+        logging: Whether the unit may write messages.
+        callbacks: False: FMI 2's memory functions are null.
+        update: Called at intermediate updates (FMI 3).
+        required: Variables that ``update`` uses.
+        early: Early return is allowed.
+        event_mode: FMI 3 Co-Simulation with event mode.
+    """
+
+    def __init__(
+        self, library: Library, kind: str, *, token: str | None = None, logging: bool = True, callbacks: bool = True,
+        update: Callable[..., None] | None = None, required: Sequence[Variable] = (), early: bool = False, event_mode: bool = False,
+        name: bytes = b"audited",
+    ) -> None:  # fmt: skip
+        self.library, self.kind = library, kind
+        self.description = library.description
+        self.version = library.description.version
+        self.mode = "Instantiated"
+        self.messages: list[tuple[int, str, str]] = []
+        self.memory = Memory()
+        self.traps_lost = False
+        self.event_mode = event_mode
+        self._types = _TYPES2 if self.version == 2 else _TYPES3
+        written = (self.description.token if token is None else token).encode()
+        if self.version == 2:
+            self._instantiate2(name, written, logging, callbacks)
+        else:
+            self._instantiate3(name, written, logging, update, required, early)
+
+    @property
+    def alive(self) -> bool:
+        """The unit handed back an instance."""
+        return bool(self._handle)
+
+    def _log(self, status: int, category: bytes | None, text: bytes | None) -> None:
+        self.messages.append((status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace")))
+
+    def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
+        libc = c.CDLL(None)
+        libc.calloc.restype = c.c_void_p
+        libc.calloc.argtypes = (c.c_size_t, c.c_size_t)
+        libc.free.argtypes = (c.c_void_p,)
+
+        def allocate(count: int, size: int) -> int | None:
+            address = libc.calloc(count, size)
+            self.memory.asked += 1
+            self.memory.live.add(address or 0)
+            return int(address) if address else None
+
+        def free(address: int | None) -> None:
+            if address is None:
+                return
+            if address not in self.memory.live:
+                self.memory.wrong += 1
+                return
+            self.memory.live.discard(address)
+            libc.free(address)
+
+        logger = LOGGER2(lambda _environment, _name, status, category, text: self._log(status, category, text))
+        table = _Callbacks2(logger, ALLOCATE(allocate) if callbacks else ALLOCATE(), FREE(free) if callbacks else FREE(), None, None)
+        self._keep: list[Any] = [logger, table]
+        kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
+        make = self.library.function("Instantiate")
+        make.restype = c.c_void_p
+        place = c.c_char_p(("file://" + _quoted(self.library.resources)).encode())
+        self._handle = c.c_void_p(make(c.c_char_p(name), c.c_int(kind), c.c_char_p(token), place, c.byref(table), c.c_int(0), c.c_int(int(logging))))
+
+    def _instantiate3(
+        self, name: bytes, token: bytes, logging: bool, update: Callable[..., None] | None, required: Sequence[Variable], early: bool
+    ) -> None:
+        logger = LOGGER3(lambda _environment, status, category, text: self._log(status, category, text))
+        hook = UPDATE(update) if update else UPDATE()
+        self._keep = [logger, hook]
+        make = self.library.function(f"Instantiate{self.kind}")
+        make.restype = c.c_void_p
+        place = c.c_char_p((self.library.resources.rstrip("/") + "/").encode())
+        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(False), c.c_bool(logging))
+        if self.kind == "CoSimulation":
+            wanted = (_references(required), c.c_size_t(len(required)))
+            tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, None, logger, hook)
+        else:
+            tail = (None, logger)
+        self._handle = c.c_void_p(make(*head, *tail))
+
+    # --- calls
+
+    def call(self, name: str, *arguments: Any) -> int:
+        """Calls a function and hands back its status."""
+        function = self.library.function(name)
+        function.restype = c.c_int
+        if self.library.traps:
+            return self._trapped(function, arguments)
+        return int(function(self._handle, *arguments))
+
+    def _trapped(self, function: Any, arguments: tuple[Any, ...]) -> int:
+        """With traps on for this call only: Python's own arithmetic is not to be judged."""
+        mathematics, wanted = c.CDLL("libm.so.6"), self.library.traps
+        mathematics.feclearexcept(wanted)
+        mathematics.feenableexcept(wanted)
+        status = int(function(self._handle, *arguments))
+        left = mathematics.fedisableexcept(wanted)
+        self.traps_lost = self.traps_lost or (left & wanted) != wanted
+        return status
+
+    def do(self, name: str, *arguments: Any) -> None:
+        """Calls a function of an ordinary sequence.
+
+        Raises:
+            RefusedError: If the status is neither OK nor Warning.
+        """
+        seen = len(self.messages)
+        status = self.call(name, *arguments)
+        if status not in {OK, WARNING}:
+            message = self.messages[-1][2] if len(self.messages) > seen else ""
+            raise RefusedError(f"fmi{self.version}{name}", status, message, self.mode)
+
+    def free(self) -> None:
+        """Ends it."""
+        if self.alive:
+            function = self.library.function("FreeInstance")
+            function.restype = None
+            function(self._handle)
+            self._handle = c.c_void_p()
+
+    def reset(self) -> None:
+        """Back to as it was made."""
+        self.do("Reset")
+        self.mode = "Instantiated"
+
+    def terminate(self) -> None:
+        """Ends the run."""
+        self.do("Terminate")
+        self.mode = "Terminated"
+
+    def enter(self, start: float, stop: float | None, tolerance: float | None) -> None:
+        """Into Initialization Mode."""
+        flag = c.c_int if self.version == 2 else c.c_bool
+        given = (flag(tolerance is not None), c.c_double(tolerance or 0.0), c.c_double(start), flag(stop is not None), c.c_double(stop or 0.0))
+        if self.version == 2:
+            self.do("SetupExperiment", *given)
+            self.do("EnterInitializationMode")
+        else:
+            self.do("EnterInitializationMode", *given)
+        self.mode = "Initialization Mode"
+
+    def exit(self) -> None:
+        """Out of Initialization Mode."""
+        self.do("ExitInitializationMode")
+        if self.kind == "ModelExchange" or self.event_mode:
+            self.mode = "Event Mode"
+        else:
+            self.mode = "Step Mode"
+
+    def update(self) -> Events:
+        """Updates discrete states once."""
+        if self.version == 2:
+            info = _EventInfo2()
+            self.do("NewDiscreteStates", c.byref(info))
+            return Events(bool(info.needed), bool(info.terminate), bool(info.nominals), bool(info.values), info.next if info.defined else None)
+        flags = [c.c_bool() for _ in range(5)]
+        time = c.c_double()
+        self.do("UpdateDiscreteStates", *map(c.byref, flags), c.byref(time))
+        needed, terminate, nominals, values, defined = (bool(each.value) for each in flags)
+        return Events(needed, terminate, nominals, values, time.value if defined else None)
+
+    def event(self) -> None:
+        """Into Event Mode."""
+        self.do("EnterEventMode")
+        self.mode = "Event Mode"
+
+    def go_on(self) -> None:
+        """Out of Event Mode: to Continuous-Time Mode or Step Mode."""
+        exchange = self.kind == "ModelExchange"
+        self.do("EnterContinuousTimeMode" if exchange else "EnterStepMode")
+        self.mode = "Continuous-Time Mode" if exchange else "Step Mode"
+
+    # --- Model Exchange
+
+    def vector(self, name: str, size: int) -> list[float]:
+        """One of the functions that fill a vector."""
+        values = _array(c.c_double, [float("nan")] * size)
+        self.do(name, values, c.c_size_t(size))
+        return list(values)[:size]
+
+    def states(self, size: int) -> list[float]:
+        """Continuous states."""
+        return self.vector("GetContinuousStates", size)
+
+    def slopes(self, size: int) -> list[float]:
+        """Derivatives of the states."""
+        return self.vector("GetDerivatives" if self.version == 2 else "GetContinuousStateDerivatives", size)
+
+    def set_states(self, values: Sequence[float]) -> None:
+        """Continuous states."""
+        self.do("SetContinuousStates", _array(c.c_double, values), c.c_size_t(len(values)))
+
+    def set_time(self, time: float) -> None:
+        """Independent variable."""
+        self.do("SetTime", c.c_double(time))
+
+    def completed(self) -> tuple[bool, bool]:
+        """After an accepted step: whether it wants Event Mode, whether it wants to end."""
+        kind = c.c_int if self.version == 2 else c.c_bool
+        event, end = kind(), kind()
+        self.do("CompletedIntegratorStep", kind(1), c.byref(event), c.byref(end))
+        return bool(event.value), bool(end.value)
+
+    def count(self, name: str) -> int:
+        """Number of states or event indicators (FMI 3)."""
+        number = c.c_size_t()
+        self.do(name, c.byref(number))
+        return int(number.value)
+
+    # --- Co-Simulation
+
+    def step(self, point: float, size: float) -> Step:
+        """One communication step; never raises."""
+        if self.version == 2:
+            return Step(self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1)))
+        flags = [c.c_bool() for _ in range(3)]
+        last = c.c_double(float("nan"))
+        status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_bool(True), *map(c.byref, flags), c.byref(last))
+        return Step(status, *(bool(each.value) for each in flags), last.value)
+
+    def must_step(self, point: float, size: float) -> Step:
+        """One communication step of an ordinary run.
+
+        Raises:
+            RefusedError: If it is refused, or if the unit wants to end.
+        """
+        seen = len(self.messages)
+        done = self.step(point, size)
+        if done.status not in {OK, WARNING}:
+            message = self.messages[-1][2] if len(self.messages) > seen else ""
+            raise RefusedError(f"fmi{self.version}DoStep({point:.6g}, {size:.6g})", done.status, message, self.mode)
+        return done
+
+    def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
+        """Derivatives of outputs by time."""
+        values = _array(c.c_double, [float("nan")] * len(variables))
+        orders = _array(c.c_int, [order] * len(variables))
+        name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
+        sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
+        status = self.call(name, _references(variables), c.c_size_t(len(variables)), orders, values, *sizes)
+        return status, list(values)[: len(variables)]
+
+    def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
+        """FMI 2: derivatives of inputs by time."""
+        orders = _array(c.c_int, [1] * len(variables))
+        return self.call("SetRealInputDerivatives", _references(variables), c.c_size_t(len(variables)), orders, _array(c.c_double, slopes))
+
+    # --- variables
+
+    def get(self, variables: Sequence[Variable]) -> list[Value]:
+        """Values, in the order asked for; arrays as tuples."""
+        found: dict[int, Value] = {}
+        for kind, group in _by_type(variables):
+            sizes = [self.description.size(each) for each in group]
+            values = self._get(kind, group, sum(sizes))
+            position = 0
+            for each, size in zip(group, sizes, strict=True):
+                found[each.index] = tuple(values[position : position + size]) if each.dimensions else values[position]
+                position += size
+        return [found[each.index] for each in variables]
+
+    def _get(self, kind: str, group: Sequence[Variable], total: int) -> list[Any]:
+        references, count = _references(group), c.c_size_t(len(group))
+        if kind == "Binary":
+            lengths, places = _array(c.c_size_t, [0] * total), _array(c.c_void_p, [None] * total)
+            self.do("GetBinary", references, count, lengths, places, c.c_size_t(total))
+            return [c.string_at(places[k], lengths[k]) if places[k] else b"" for k in range(total)]
+        if kind == "Clock":
+            ticks = _array(c.c_bool, [False] * total)
+            self.do("GetClock", references, count, ticks)
+            return list(ticks)[:total]
+        name, ctype = self._types[kind]
+        values = _array(ctype, [ctype()] * total if ctype is not c.c_char_p else [None] * total)
+        sizes = () if self.version == 2 else (c.c_size_t(total),)
+        self.do(f"Get{name}", references, count, values, *sizes)
+        return [b"" if each is None else each for each in list(values)[:total]]
+
+    def put(self, variable: Variable, value: Value) -> int:
+        """Sets one variable; hands back the status."""
+        values = value if isinstance(value, tuple) else (value,)
+        references, count = _references([variable]), c.c_size_t(1)
+        if variable.type == "Binary":
+            buffers = [c.create_string_buffer(each, len(each)) for each in values]
+            places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
+            return self.call("SetBinary", references, count, _array(c.c_size_t, [len(each) for each in values]), places, c.c_size_t(len(values)))
+        name, ctype = self._types[variable.type]
+        sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
+        return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
+
+    def set(self, values: Mapping[Variable, Value]) -> None:
+        """Sets variables of an ordinary sequence.
+
+        Raises:
+            RefusedError: If one is refused.
+        """
+        for variable, value in values.items():
+            seen = len(self.messages)
+            status = self.put(variable, value)
+            if status not in {OK, WARNING}:
+                message = self.messages[-1][2] if len(self.messages) > seen else ""
+                raise RefusedError(f'setting "{variable.name}" to {value}', status, message, self.mode)
+
+    # --- derivatives by variables
+
+    def directional(self, unknowns: Sequence[Variable], knowns: Sequence[Variable], seed: Sequence[float], *, adjoint: bool = False) -> tuple[int, list[float]]:
+        """Directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
+        size = len(knowns if adjoint else unknowns)
+        out = _array(c.c_double, [float("nan")] * size)
+        pairs = (_references(unknowns), c.c_size_t(len(unknowns)), _references(knowns), c.c_size_t(len(knowns)))
+        if self.version == 2:
+            return self.call("GetDirectionalDerivative", *pairs, _array(c.c_double, seed), out), list(out)[:size]
+        name = "GetAdjointDerivative" if adjoint else "GetDirectionalDerivative"
+        return self.call(name, *pairs, _array(c.c_double, seed), c.c_size_t(len(seed)), out, c.c_size_t(size)), list(out)[:size]
+
+    # --- states
+
+    def _state(self, action: str) -> str:
+        if self.version == 2:
+            return {"Deserialize": "DeSerializeFMUstate", "Size": "SerializedFMUstateSize"}.get(action, f"{action}FMUstate")
+        return {"Size": "SerializedFMUStateSize"}.get(action, f"{action}FMUState")
+
+    def get_state(self) -> c.c_void_p:
+        """A copy of all that is inside."""
+        state = c.c_void_p()
+        self.do(self._state("Get"), c.byref(state))
+        return state
+
+    def set_state(self, state: c.c_void_p) -> None:
+        """Back to a copy."""
+        self.do(self._state("Set"), state)
+
+    def free_state(self, state: c.c_void_p) -> None:
+        """Ends a copy."""
+        self.do(self._state("Free"), c.byref(state))
+
+    def serialize(self, state: c.c_void_p) -> bytes:
+        """A copy as bytes."""
+        size = c.c_size_t()
+        self.do(self._state("Size"), state, c.byref(size))
+        room = (c.c_ubyte * max(size.value, 1))()
+        self.do(self._state("Serialize"), state, room, size)
+        return bytes(room)[: size.value]
+
+    def deserialize(self, data: bytes) -> c.c_void_p:
+        """A copy from bytes."""
+        state = c.c_void_p()
+        room = (c.c_ubyte * max(len(data), 1)).from_buffer_copy(data or b"\0")
+        self.do(self._state("Deserialize"), room, c.c_size_t(len(data)), c.byref(state))
+        return state
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(path)
+
+
+def _by_type(variables: Sequence[Variable]) -> Iterable[tuple[str, list[Variable]]]:
+    ordered = sorted(variables, key=lambda each: (each.type, each.index))
+    return ((kind, list(group)) for kind, group in itertools.groupby(ordered, key=lambda each: each.type))

@@ -1,0 +1,265 @@
+"""Instances: made, refused, reset, repeated, several at once, freed; what they leave behind."""
+
+from __future__ import annotations
+
+import ctypes as c
+import gc
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mb2fmu.audit.behaviour.instance import ERROR, FATAL, OK, WARNING, Instance, RefusedError
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Run, differing, run
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.description.binaries import images, required
+from mb2fmu.audit.finding import Observation
+
+SHORT = 5
+"""Communication steps of the runs that are repeated often."""
+
+INSTANTIATIONS = 1_000
+LEAK_TIME = 1.5
+"""In s; units that take longer are instantiated fewer times."""
+
+
+@probe("instantiating it", "life.instantiate", "life.version")
+def instantiate(stage: Stage) -> Iterator[Observation]:
+    """With its own token, and the version that the binary says it is of."""
+    function = stage.library.function("GetVersion")
+    function.restype = c.c_char_p
+    said = (function() or b"").decode("utf-8", "replace")
+    if not said.startswith(f"{stage.description.version}."):
+        yield Observation("life.version", f'fmi{stage.description.version}GetVersion says "{said}"', stage.kind)
+    made = Instance(stage.library, stage.kind)
+    if not made.alive:
+        text = f': "{made.messages[-1][2]}"' if made.messages else ", without a message"
+        yield Observation("life.instantiate", f"no instance is made{text}", stage.kind)
+    made.free()
+
+
+@probe("an ordinary run", "life.calls")
+def ordinary(stage: Stage) -> Iterator[Observation]:
+    """Initialization, steps, reading everything, termination: nothing may be refused."""
+    with stage.instance() as instance:
+        try:
+            run(stage, instance, stage.variables)
+            instance.terminate()
+        except RefusedError as error:
+            yield Observation("life.calls", str(error), stage.kind)
+
+
+@probe("a wrong token", "life.token")
+def wrong_token(stage: Stage) -> Iterator[Observation]:
+    """A description that does not belong to the binary must not go unnoticed."""
+    made = Instance(stage.library, stage.kind, token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
+    if made.alive:
+        yield Observation("life.token", "an instance is made with a token that is not the description's", stage.kind)
+    made.free()
+
+
+@probe("an invalid value reference", "value.reference")
+def invalid_reference(stage: Stage) -> Iterator[Observation]:
+    """Asked for a variable that it has not, a unit says Error."""
+    used = {each.reference for each in stage.description.variables}
+    free = next(k for k in itertools.count(4_000_000) if k not in used)
+    name, sizes = ("GetReal", ()) if stage.description.version == 2 else ("GetFloat64", (c.c_size_t(1),))
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        value = (c.c_double * 1)(0.0)
+        status = instance.call(name, (c.c_uint * 1)(free), c.c_size_t(1), value, *sizes)
+        if status in {OK, WARNING}:
+            yield Observation("value.reference", f"reading value reference {free}, which no variable has, is answered with OK", stage.kind)
+
+
+@probe("freeing nothing", "life.free")
+def free_nothing(stage: Stage) -> Iterator[Observation]:
+    """FreeInstance of a null pointer is ignored: it crashes or it does not."""
+    function = stage.library.function("FreeInstance")
+    function.restype = None
+    function(c.c_void_p())
+    yield from ()
+
+
+@probe("running it twice", "life.repeat", "life.reset")
+def repeat(stage: Stage) -> Iterator[Observation]:
+    """A second instance and a reset one move like the first, bit for bit."""
+    variables = stage.variables
+    with stage.instance() as instance:
+        first = run(stage, instance, variables, steps=SHORT)
+        if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+            second: Run | None = None
+        else:
+            with stage.instance() as other:
+                second = run(stage, other, variables, steps=SHORT)
+        different = second and differing(variables, first, second)
+        if different:
+            yield Observation("life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind)
+            return
+        for variable in stage.role("parameter", "input"):
+            instance.put(variable, stage.near(variable, 0.3))  # refused or not: reset must undo it
+        try:
+            instance.reset()
+            again = run(stage, instance, variables, steps=SHORT)
+        except RefusedError as error:
+            yield Observation("life.reset", str(error), stage.kind)
+            return
+    found = differing(variables, first, again)
+    if found:
+        yield Observation("life.reset", f'"{found[0].name}" differs at point {found[1]} of a run after a reset', stage.kind)
+
+
+@probe("several instances", "life.several")
+def several(stage: Stage) -> Iterator[Observation]:
+    """A neighbour with other values changes nothing."""
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+        return
+    variables = stage.variables
+    with stage.instance() as alone:
+        expected = run(stage, alone, variables, steps=SHORT)
+    with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
+        settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
+        within = {each: stage.near(each, 0.3) for each in settable}
+        try:
+            run(stage, neighbour, [], within=within, steps=1)
+        except (RefusedError, SkippedError):  # other values may be impossible ones
+            pass
+        found = run(stage, instance, variables, steps=SHORT)
+    different = differing(variables, expected, found)
+    if different:
+        yield Observation("life.several", f'"{different[0].name}" differs when a second instance runs beside it', stage.kind)
+
+
+@probe("instances in two threads", "life.threads")
+def threads(stage: Stage) -> Iterator[Observation]:
+    """Different instances may run side by side."""
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
+        return
+    variables = stage.variables
+    runs: list[Run | None] = [None, None]
+    refused: list[str] = []
+
+    def one(place: int) -> None:
+        try:
+            with stage.instance(name=b"thread%d" % place) as instance:
+                runs[place] = run(stage, instance, variables, steps=SHORT)
+        except (RefusedError, SkippedError) as error:
+            refused.append(str(error))
+
+    workers = [threading.Thread(target=one, args=(place,)) for place in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if refused:
+        yield Observation("life.threads", refused[0], stage.kind)
+    elif runs[0] and runs[1]:
+        different = differing(variables, runs[0], runs[1])
+        if different:
+            yield Observation("life.threads", f'"{different[0].name}" differs between two threads', stage.kind)
+
+
+class _Mallinfo(c.Structure):
+    _fields_ = tuple((name, c.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split())
+
+
+def _in_use() -> int | None:
+    """Bytes that the C library has given out; None where it cannot tell."""
+    try:
+        ask = c.CDLL(None).mallinfo2
+    except AttributeError:
+        return None
+    ask.restype = _Mallinfo
+    info = ask()
+    return int(info.uordblks + info.hblkhd)
+
+
+@probe("instantiating it a thousand times", "life.leak", "flags.memory")
+def leak(stage: Stage) -> Iterator[Observation]:
+    """What instances leave behind adds up."""
+    unfreed = wrong = asked = 0
+
+    def once() -> None:
+        nonlocal unfreed, wrong, asked
+        with stage.instance(logging=False) as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+        unfreed += len(instance.memory.live)
+        wrong += instance.memory.wrong
+        asked += instance.memory.asked
+
+    for _ in range(20):
+        once()
+    unfreed = 0
+    gc.collect()
+    before, done, end = _in_use(), 0, time.monotonic() + LEAK_TIME
+    while done < INSTANTIATIONS and time.monotonic() < end:
+        once()
+        done += 1
+    gc.collect()
+    after = _in_use()
+    if unfreed:
+        yield Observation("life.leak", f"{unfreed / done:.3g} blocks of the importer's memory are not given back per instance", stage.kind)
+    if wrong:
+        yield Observation("life.leak", "memory is given back that the importer never gave", stage.kind)
+    if before is not None and after is not None and after - before > max(16_384, 12 * done):
+        yield Observation("life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind)
+    yield from _memory_flag(stage, asked)
+
+
+def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
+    if stage.description.version != 2:
+        return
+    own = stage.flag("canNotUseMemoryManagementFunctions")
+    if own and asked:
+        yield Observation("flags.memory", "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions", stage.kind)
+    name = stage.library.handle._name  # noqa: SLF001  ctypes has no other way to ask
+    found = images(Path(name).read_bytes())
+    if not own and not asked and any({"malloc", "calloc", "realloc"} & each.imported for each in found):
+        text = "canNotUseMemoryManagementFunctions is false, but it takes memory of the C library and none of the importer's"
+        yield Observation("flags.memory", text, stage.kind)
+
+
+@probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
+def null_memory(stage: Stage) -> Iterator[Observation]:
+    """Who says that it cannot use the importer's memory functions gets none."""
+    if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
+        made = Instance(stage.library, stage.kind, callbacks=False)
+        if not made.alive:
+            yield Observation("flags.memory_null", "no instance is made with null memory functions", stage.kind)
+        made.free()
+
+
+@probe("the functions that it must have", "binary.symbols")
+def functions(stage: Stage) -> Iterator[Observation]:
+    """All of them can be found by the loader."""
+    lacking = [name for name in sorted(required(stage.description.version, frozenset({stage.kind}))) if not hasattr(stage.library.handle, name)]
+    if lacking:
+        yield Observation("binary.symbols", f"{', '.join(lacking[:6])} cannot be found by the loader", stage.kind)
+
+
+@probe("messages", "log.undeclared", "log.disabled", "log.silent")
+def messages(stage: Stage) -> Iterator[Observation]:
+    """An invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
+    for logging in (True, False):
+        with stage.instance(logging=logging) as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+            seen = len(instance.messages)
+            quiet = [each for each in instance.messages[:seen] if each[0] < ERROR]
+            status = instance.call("EnterInitializationMode", *_again(stage))
+            said = instance.messages[seen:]
+        if not logging and quiet:
+            yield Observation("log.disabled", f'"{quiet[0][2]}" is written though logging is off', stage.kind)
+        if logging and status in {ERROR, FATAL} and not said:
+            yield Observation("log.silent", "Error is answered without a message", stage.kind)
+        known = set(stage.description.categories)
+        unknown = sorted({each[1] for each in said if each[1] not in known})
+        if logging and known and unknown:
+            yield Observation("log.undeclared", f"category {', '.join(map(repr, unknown))} is not in LogCategories", stage.kind)
+
+
+def _again(stage: Stage) -> tuple[object, ...]:
+    if stage.description.version == 2:
+        return ()
+    return c.c_bool(False), c.c_double(0.0), c.c_double(stage.start), c.c_bool(False), c.c_double(0.0)

@@ -1,0 +1,44 @@
+"""A probe: one thing tried on a running unit; and the list of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.finding import Observation
+
+BOTH = ("ModelExchange", "CoSimulation")
+Function = Callable[[Stage], Iterator[Observation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One thing that is tried.
+
+    Attributes:
+        title: What is done, for messages: "while …".
+        rules: What it may find; it runs only if one of them is asked for.
+        kinds: Interfaces that it applies to.
+        crash: The rule that a crash in it breaks.
+        function: Yields what it saw.
+    """
+
+    title: str
+    rules: tuple[str, ...]
+    kinds: tuple[str, ...]
+    crash: str
+    function: Function
+
+
+PROBES: list[Probe] = []
+
+
+def probe(title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash") -> Callable[[Function], Function]:
+    """Enters a function into the list."""
+
+    def enter(function: Function) -> Function:
+        PROBES.append(Probe(title, rules, kinds, crash, function))
+        return function
+
+    return enter

@@ -1,0 +1,250 @@
+"""Short runs: Co-Simulation by its own steps, Model Exchange by the auditor's own integrator with events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mb2fmu.audit.behaviour.instance import Instance, Value
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
+from mb2fmu.audit.description.records import Variable
+
+# Dormand and Prince 1980, RK5(4)7M.
+_A = (
+    (),
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+_C = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
+_E = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+MOST_STEPS = 20_000
+MOST_EVENTS = 1_000
+
+
+@dataclass
+class Run:
+    """What was read at the communication points.
+
+    Attributes:
+        times: Of the points.
+        rows: Values of the observed variables at each.
+        events: How many events a Model Exchange run had.
+    """
+
+    times: list[float] = field(default_factory=list)
+    rows: list[list[Value]] = field(default_factory=list)
+    events: int = 0
+
+
+def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[Variable, int] | None:
+    """The first variable whose bits differ, and the point; None if the runs are equal."""
+    for k, (a, b) in enumerate(zip(first.rows, second.rows, strict=True)):
+        for variable, one, other in zip(variables, a, b, strict=True):
+            if not same(one, other):
+                return variable, k
+    return None
+
+
+def cosimulate(
+    stage: Stage, instance: Instance, variables: Sequence[Variable], *, steps: int | None = None, size: float | None = None,
+    begin: float | None = None, first: bool = True,
+) -> Run:  # fmt: skip
+    """Communication steps from the present point on."""
+    size = stage.step if size is None else size
+    begin = stage.start if begin is None else begin
+    run = Run()
+    if first:
+        run.times.append(begin)
+        run.rows.append(instance.get(variables))
+    for k in range(stage.steps if steps is None else steps):
+        advance(stage, instance, begin + k * size, size)
+        run.times.append(begin + (k + 1) * size)
+        run.rows.append(instance.get(variables))
+    return run
+
+
+def advance(stage: Stage, instance: Instance, point: float, size: float) -> None:
+    """One communication step, with the events that an FMI 3 unit in event mode asks for.
+
+    Raises:
+        SkippedError: If the unit ends the simulation.
+        RefusedError: If it refuses the step.
+    """
+    done = instance.must_step(point, size)
+    if done.terminate:
+        raise SkippedError(f"the unit asks to end the simulation at {point:.6g} s")
+    if instance.event_mode and done.events:
+        instance.event()
+        stage.settle(instance)
+        instance.go_on()
+
+
+class Integration:
+    """Model Exchange with error control, state, time and step events.
+
+    Args:
+        stage: Of the unit.
+        instance: In Continuous-Time Mode.
+        time: Where it is.
+        tolerance: Relative, of a step.
+        next_event: Time event known from the initialization.
+    """
+
+    def __init__(self, stage: Stage, instance: Instance, time: float, tolerance: float, next_event: float | None) -> None:
+        self._stage, self._instance, self._tolerance = stage, instance, tolerance
+        self._size = stage.n_states
+        self.time = time
+        self.states = instance.states(self._size) if self._size else []
+        self._next = math.inf if next_event is None else next_event
+        nominals = instance.vector("GetNominalsOfContinuousStates", self._size) if self._size else []
+        self._scale = [abs(each) or 1.0 for each in nominals]
+        self._signs = self._indicators()
+        self._attempt = stage.step / 10.0
+        self._done = 0
+        self._needs_completed = not stage.flag("completedIntegratorStepNotNeeded")
+        self.events = 0
+
+    def _indicators(self) -> list[float]:
+        count = self._stage.n_indicators
+        return self._instance.vector("GetEventIndicators", count) if count else []
+
+    def _slopes(self, time: float, states: Sequence[float]) -> list[float]:
+        self._instance.set_time(time)
+        if not self._size:
+            return []
+        self._instance.set_states(states)
+        return self._instance.slopes(self._size)
+
+    def _tried(self, size: float) -> tuple[list[float], float]:
+        """States after one step, and its error relative to what is allowed."""
+        stages: list[list[float]] = []
+        state = self.states
+        for row, part in zip(_A, _C, strict=True):
+            state = [x + size * sum(a * k[i] for a, k in zip(row, stages, strict=True)) for i, x in enumerate(self.states)]
+            stages.append(self._slopes(self.time + part * size, state))
+        worst = 0.0
+        for i, x in enumerate(state):
+            error = size * sum(e * k[i] for e, k in zip(_E, stages, strict=True))
+            allowed = self._tolerance * max(abs(x), abs(self.states[i]), 1e-3 * self._scale[i])
+            worst = max(worst, abs(error) / allowed if math.isfinite(error) else math.inf)
+        return state, worst
+
+    def advance(self, until: float) -> None:
+        """To a time.
+
+        Raises:
+            SkippedError: If there are too many steps or events.
+        """
+        while self.time < until - 1e-12 * max(1.0, abs(until)):
+            self._done += 1
+            if self._done > MOST_STEPS or self.events > MOST_EVENTS:
+                raise SkippedError("too many steps or events for the auditor's integrator")
+            target = min(until, self._next)
+            size = min(self._attempt, target - self.time)
+            if size > 1e-14 * max(1.0, abs(self.time)):
+                size = self._step(size, target)
+            if self.time >= self._next - 1e-12 * max(1.0, abs(self._next)):
+                self._event()
+
+    def _step(self, size: float, target: float) -> float:
+        state, error = self._tried(size)
+        while error > 1.0:
+            size *= max(0.1, 0.9 * error**-0.2) if math.isfinite(error) else 0.1
+            if size < 1e-13 * max(1.0, abs(self.time)):
+                raise SkippedError("the auditor's integrator cannot keep its tolerance")
+            state, error = self._tried(size)
+        if size < target - self.time or error > 0.0:
+            self._attempt = size * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
+        else:
+            self._attempt = max(self._attempt, 2.0 * size)
+        if self._crossed(self.time + size, state):
+            size, state = self._located(size)
+            self._accept(size, state)
+            self._event()
+        else:
+            self._accept(size, state)
+        return size
+
+    def _crossed(self, time: float, state: Sequence[float]) -> bool:
+        if not self._signs:
+            return False
+        self._instance.set_time(time)
+        if self._size:
+            self._instance.set_states(state)
+        return any((a > 0.0) != (b > 0.0) for a, b in zip(self._signs, self._indicators(), strict=True))
+
+    def _located(self, size: float) -> tuple[float, list[float]]:
+        """The shortest step that crosses, by bisection."""
+        low, high = 0.0, size
+        state = self._tried(high)[0]
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            if high - low < 1e-13 * max(1.0, abs(self.time)):
+                break
+            tried = self._tried(middle)[0]
+            if self._crossed(self.time + middle, tried):
+                high, state = middle, tried
+            else:
+                low = middle
+        return high, state
+
+    def _accept(self, size: float, state: list[float]) -> None:
+        self.time += size
+        self.states = state
+        self._instance.set_time(self.time)
+        if self._size:
+            self._instance.set_states(state)
+        if self._needs_completed:
+            event, end = self._instance.completed()
+            if end:
+                raise SkippedError(f"the unit asks to end the simulation at {self.time:.6g} s")
+            if event:
+                self._event()
+                return
+        self._signs = self._indicators()
+
+    def _event(self) -> None:
+        self.events += 1
+        self._instance.event()
+        events = self._stage.settle(self._instance)
+        self._instance.go_on()
+        self._next = math.inf if events.next_time is None else events.next_time
+        if self._size:
+            self.states = self._instance.states(self._size)
+        self._signs = self._indicators()
+        self._attempt = self._stage.step / 10.0
+
+
+def integrate(
+    stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None, tolerance: float = 1e-9,
+    steps: int | None = None,
+) -> Run:  # fmt: skip
+    """A Model Exchange run from Instantiated on."""
+    instance.enter(stage.start, None, stage.tolerance)
+    instance.set(within or {})
+    instance.exit()
+    events = stage.settle(instance)
+    instance.go_on()
+    integration = Integration(stage, instance, stage.start, tolerance, events.next_time)
+    run = Run([stage.start], [instance.get(variables)])
+    for k in range(stage.steps if steps is None else steps):
+        integration.advance(stage.start + (k + 1) * stage.step)
+        run.times.append(integration.time)
+        run.rows.append(instance.get(variables))
+    run.events = integration.events
+    return run
+
+
+def run(
+    stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None, steps: int | None = None
+) -> Run:
+    """A run of either kind from Instantiated on."""
+    if stage.kind == "ModelExchange":
+        return integrate(stage, instance, variables, within, tolerance=1e-6, steps=steps)
+    stage.initialize(instance, within=within)
+    return cosimulate(stage, instance, variables, steps=steps)

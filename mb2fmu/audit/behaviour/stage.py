@@ -1,0 +1,274 @@
+"""What all probes share: the unit, its experiment, its variables by role, and how an instance gets into a mode."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mb2fmu.audit.behaviour.instance import Events, Instance, Library, Value
+from mb2fmu.audit.description.records import Description, Variable, number
+
+MOST_ITERATIONS = 100
+
+
+class SkippedError(Exception):
+    """A probe cannot judge this unit, and says why."""
+
+
+@dataclass
+class Stage:
+    """A unit of one kind, about to be tried.
+
+    Attributes:
+        library: Loaded.
+        kind: ``ModelExchange`` or ``CoSimulation``.
+        folder: Where it is unpacked.
+        skipped: What could not be judged, with the reason; filled by the probes.
+    """
+
+    library: Library
+    kind: str
+    folder: Path
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def description(self) -> Description:
+        """Of the unit."""
+        return self.library.description
+
+    def flag(self, name: str) -> bool:
+        """A capability of this kind of interface; FMI 2 and 3 spell some differently."""
+        return self.description.flag(self.kind, name)
+
+    @cached_property
+    def random(self) -> random.Random:
+        """The same numbers each time."""
+        return random.Random(20)  # noqa: S311
+
+    # --- experiment
+
+    def _experiment(self, name: str) -> float | None:
+        value = number(self.description.experiment.get(name))
+        return value if value is not None and math.isfinite(value) else None
+
+    @cached_property
+    def start(self) -> float:
+        """Start time."""
+        return self._experiment("startTime") or 0.0
+
+    @cached_property
+    def step(self) -> float:
+        """Communication step: as preferred, or a hundredth of the experiment."""
+        fixed = number(self.description.interfaces[self.kind].get("fixedInternalStepSize"))
+        stop = self._experiment("stopTime")
+        span = stop - self.start if stop is not None and stop > self.start else 1.0
+        preferred = self._experiment("stepSize") or fixed
+        return preferred if preferred and preferred > 0.0 else span / 100.0
+
+    @cached_property
+    def steps(self) -> int:
+        """Number of communication steps of a run: at most 20, never beyond the stop time."""
+        stop = self._experiment("stopTime")
+        if stop is None or stop <= self.start:
+            return 20
+        return max(1, min(20, int((stop - self.start) / self.step * (1 + 1e-9))))
+
+    @cached_property
+    def tolerance(self) -> float | None:
+        """Relative tolerance of the experiment."""
+        value = self._experiment("tolerance")
+        return value if value and 0.0 < value < 1.0 else None
+
+    # --- variables
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Those that can be read at any communication point: clocked ones and clocks cannot."""
+        known = {"Clock", "Binary", "String", "Boolean", "Enumeration", "Real", "Integer"}
+        return tuple(
+            each
+            for each in self.description.variables
+            if each.reference is not None and not each.clocked and each.type != "Clock"
+            and (each.type in known or each.type.startswith(("Float", "Int", "UInt")))
+        )  # fmt: skip
+
+    @cached_property
+    def scalars(self) -> tuple[Variable, ...]:
+        """Double precision variables without dimensions."""
+        return tuple(each for each in self.variables if each.type in {"Real", "Float64"} and not each.dimensions)
+
+    def role(self, *causalities: str, variability: str | None = None) -> list[Variable]:
+        """Scalars of a causality."""
+        return [
+            each for each in self.scalars if each.causality in causalities and variability in {None, each.variability}
+        ]
+
+    @cached_property
+    def inputs(self) -> list[Variable]:
+        """Continuous scalar inputs: settable at any time."""
+        return self.role("input", variability="continuous")
+
+    @cached_property
+    def states(self) -> list[Variable]:
+        """Continuous states, if all of them are scalars."""
+        found = self.description.states
+        return [each for each in found if each in self.scalars]
+
+    @cached_property
+    def n_states(self) -> int:
+        """Number of continuous states, elements of arrays counted."""
+        listed = [each.variable for each in self.description.listed("Derivatives") if each.variable]
+        return sum(self.description.size(each) for each in listed)
+
+    @cached_property
+    def n_indicators(self) -> int:
+        """Number of event indicators."""
+        if self.description.version == 2:
+            return int(self.description.attributes.get("numberOfEventIndicators", "0") or 0)
+        listed = [each.variable for each in self.description.listed("EventIndicators") if each.variable]
+        return sum(self.description.size(each) for each in listed)
+
+    def start_value(self, variable: Variable) -> Value | None:
+        """The start value as the interface hands it over; None if there is none, or if it is malformed."""
+        if variable.start is None:
+            return None
+        read = [_typed(variable.type, text) for text in variable.start]
+        if any(each is None for each in read):
+            return None
+        if not variable.dimensions:
+            return read[0]
+        size = self.description.size(variable)
+        return tuple(read * size if len(read) == 1 else read)
+
+    def scale(self, variable: Variable) -> float:
+        """A size that the variable commonly has."""
+        nominal = variable.number("nominal")
+        start = self.start_value(variable)
+        sizes = [abs(start)] if isinstance(start, float) and math.isfinite(start) and start else []
+        if nominal and nominal > 0.0 and math.isfinite(nominal):
+            sizes.append(nominal)
+        return max(sizes, default=1.0)
+
+    def inside(self, variable: Variable, value: float) -> float:
+        """The value within the declared bounds."""
+        low, high = variable.number("min"), variable.number("max")
+        low = -math.inf if low is None or math.isnan(low) else low
+        high = math.inf if high is None or math.isnan(high) else high
+        return min(max(value, low), high)
+
+    def near(self, variable: Variable, spread: float) -> float:
+        """A random value near the start value, within the bounds."""
+        start = self.start_value(variable)
+        middle = start if isinstance(start, float) and math.isfinite(start) else 0.0
+        offset = self.scale(variable) * spread * self.random.uniform(0.3, 1.0) * self.random.choice((-1.0, 1.0))
+        if self.inside(variable, middle + offset) != middle + offset:
+            offset = -offset
+        return self.inside(variable, middle + offset)
+
+    # --- ways into modes
+
+    @contextmanager
+    def instance(self, **settings: Any) -> Iterator[Instance]:
+        """A new instance, freed at the end.
+
+        Raises:
+            SkippedError: If there is none to be had; the probe of instantiation says so itself.
+        """
+        settings.setdefault("event_mode", self.kind == "CoSimulation" and self.needs_event_mode)
+        made = Instance(self.library, self.kind, **settings)
+        if not made.alive:
+            raise SkippedError("it could not be instantiated")
+        try:
+            yield made
+        finally:
+            made.free()
+
+    @cached_property
+    def needs_event_mode(self) -> bool:
+        """FMI 3: clocks are usable with event mode only."""
+        return self.flag("hasEventMode") and any(each.type == "Clock" for each in self.description.variables)
+
+    def initialize(
+        self, instance: Instance, before: Mapping[Variable, Value] | None = None, within: Mapping[Variable, Value] | None = None,
+        start: float | None = None,
+    ) -> None:  # fmt: skip
+        """From Instantiated to Continuous-Time Mode or Step Mode, with variables set before and within initialization."""
+        instance.set(before or {})
+        instance.enter(self.start if start is None else start, None, self.tolerance)
+        instance.set(within or {})
+        instance.exit()
+        if instance.mode == "Event Mode":
+            self.settle(instance)
+            instance.go_on()
+
+    def settle(self, instance: Instance) -> Events:
+        """Iterates over discrete states until they rest.
+
+        Raises:
+            SkippedError: If they never do, or if the unit wants to end.
+        """
+        changed = nominals = False
+        for _ in range(MOST_ITERATIONS):
+            events = instance.update()
+            changed |= events.values_changed
+            nominals |= events.nominals_changed
+            if events.terminate:
+                raise SkippedError("the unit asks to end the simulation at once")
+            if not events.needed:
+                return Events(False, False, nominals, changed, events.next_time)
+        raise SkippedError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
+
+    def at(self, instance: Instance, time: float, states: Sequence[float]) -> None:
+        """Model Exchange: to a point."""
+        instance.set_time(time)
+        if states:
+            instance.set_states(states)
+
+
+def _typed(kind: str, text: str) -> Value | None:
+    if kind == "String":
+        return text.encode()
+    if kind == "Binary":
+        try:
+            return bytes.fromhex(text)
+        except ValueError:
+            return None
+    if kind == "Boolean":
+        return text.strip() in {"true", "1"}
+    value = number(text)
+    if value is None:
+        return None
+    if kind in {"Real", "Float64", "Float32"}:
+        return value
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def same(first: Value, second: Value) -> bool:
+    """Equal bits, except that any two NaN are the same."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        return first == second or (math.isnan(first) and math.isnan(second))
+    return first == second
+
+
+def finite(value: Value) -> bool:
+    """Whether all numbers are."""
+    if isinstance(value, tuple):
+        return all(map(finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def names(variables: Sequence[Variable], most: int = 5) -> str:
+    """The first names of a list."""
+    listed = [f'"{each.name}"' for each in variables[:most]]
+    return ", ".join(listed) + (f" and {len(variables) - most} more" if len(variables) > most else "")

@@ -1,0 +1,253 @@
+"""Co-Simulation steps: any size, in parts, beyond the end, against Model Exchange; early return, slopes of inputs and outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mb2fmu.audit.behaviour.instance import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Run, cosimulate, integrate
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.finding import Observation
+
+CS = ("CoSimulation",)
+
+
+def _watched(stage: Stage) -> list[Variable]:
+    return [each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"]
+
+
+def _allowed(stage: Stage) -> float:
+    """Relative difference between two ways that a tolerance lets pass; generous: errors add up."""
+    return max(1e3 * (stage.tolerance or 1e-4), 1e-5)
+
+
+def _ranges(rows: Sequence[Sequence[Value]], columns: int) -> list[float]:
+    return [max((abs(row[k]) for row in rows if isinstance(row[k], float)), default=0.0) for k in range(columns)]
+
+
+def _worst(stage: Stage, first: Run, second: Run, variables: Sequence[Variable]) -> tuple[float, Variable] | None:
+    """Largest difference at the end, relative to the size of the variable, and where."""
+    found: tuple[float, Variable] | None = None
+    for k, variable in enumerate(variables):
+        size = max(*_ranges(first.rows, len(variables))[k : k + 1], *_ranges(second.rows, len(variables))[k : k + 1], 1e-6 * stage.scale(variable))
+        a, b = first.rows[-1][k], second.rows[-1][k]
+        if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and math.isfinite(b):
+            error = abs(a - b) / size
+            if found is None or error > found[0]:
+                found = error, variable
+    return found
+
+
+def _excited(stage: Stage) -> dict[Variable, Value]:
+    return {each: stage.near(each, 0.1) for each in stage.inputs}
+
+
+@probe("steps of other sizes", "steps.variable", "steps.parts", kinds=CS)
+def parts(stage: Stage) -> Iterator[Observation]:
+    """One step against several, of the same and of different sizes, over the same time."""
+    if not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    variables, within = _watched(stage), _excited(stage)
+    runs = []
+    for sizes in ([1.0] * 4, [2.0, 2.0], [0.5, 1.5, 0.25, 1.75]):
+        with stage.instance() as instance:
+            stage.initialize(instance, within=within)
+            run, point = Run([stage.start], [instance.get(variables)]), stage.start
+            for size in sizes:
+                try:
+                    cosimulate(stage, instance, (), steps=1, size=size * stage.step, begin=point, first=False)
+                except RefusedError as error:
+                    text = f"{error}; canHandleVariableCommunicationStepSize is true"
+                    yield Observation("steps.variable", text, stage.kind)
+                    return
+                point += size * stage.step
+                run.rows.append(instance.get(variables))
+            runs.append(run)
+    for other, how in zip(runs[1:], ("half as many steps", "steps of changing sizes"), strict=True):
+        worst = _worst(stage, runs[0], other, variables)
+        if worst and worst[0] > _allowed(stage):
+            text = f"{how} over the same time move it by {worst[0]:.2g} of its size; the tolerance is {stage.tolerance or 1e-4:g}"
+            yield Observation("steps.parts", text, f'{stage.kind}, "{worst[1].name}"')
+            return
+
+
+@probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS)
+def against_exchange(stage: Stage) -> Iterator[Observation]:
+    """The same unit integrated from outside moves alike."""
+    if "ModelExchange" not in stage.description.interfaces:
+        return
+    if stage.description.identifier("ModelExchange") != stage.description.identifier("CoSimulation"):
+        return
+    variables, within = _watched(stage), _excited(stage)
+    if not variables:
+        return
+    with stage.instance() as instance:
+        stage.initialize(instance, within=within)
+        own = cosimulate(stage, instance, variables)
+    exchange = Stage(stage.library, "ModelExchange", stage.folder)
+    with exchange.instance() as instance:
+        other = integrate(exchange, instance, variables, within)
+    worst = _worst(stage, own, other, variables)
+    if worst and worst[0] > _allowed(stage):
+        text = f"at t = {own.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as Model Exchange"
+        yield Observation("steps.exchange", text + f"; the tolerance is {stage.tolerance or 1e-4:g}", f'{stage.kind}, "{worst[1].name}"')
+
+
+@probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size")
+def impossible(stage: Stage) -> Iterator[Observation]:
+    """A negative step, one that is no number, one beyond the stop time: not OK."""
+    for size in (-stage.step, math.nan):
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            if instance.step(stage.start, size).status in {OK, WARNING}:
+                yield Observation("steps.size", f"a step of {size:g} s is answered with OK", stage.kind)
+                break
+    with stage.instance() as instance:
+        instance.enter(stage.start, stage.start + 2 * stage.step, stage.tolerance)
+        instance.exit()
+        if instance.mode == "Event Mode":
+            stage.settle(instance)
+            instance.go_on()
+        cosimulate(stage, instance, (), steps=2, first=False)
+        if instance.step(stage.start + 2 * stage.step, stage.step).status in {OK, WARNING}:
+            yield Observation("steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind)
+
+
+@probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
+def returned(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: no early return where it is not allowed; the last successful time is where the step ends."""
+    if stage.description.version != 3:
+        return
+    with stage.instance(early=False) as instance:
+        stage.initialize(instance)
+        for k in range(3):
+            done = instance.must_step(stage.start + k * stage.step, stage.step)
+            end = stage.start + (k + 1) * stage.step
+            if done.early:
+                yield Observation("steps.early", "it returns early though the importer did not allow it", stage.kind)
+                return
+            if not math.isclose(done.last, end, rel_tol=1e-9, abs_tol=1e-9 * stage.step):
+                yield Observation("steps.last", f"lastSuccessfulTime is {done.last!r} after a step to {end!r}", stage.kind)
+                return
+
+
+@probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
+def intermediate(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: the callback is called, with times that never decrease; a wish to return early is granted where promised."""
+    if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
+        return
+    times: list[float] = []
+    possible: list[bool] = []
+    wish = [False]
+
+    def update(_environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any) -> None:
+        times.append(time)
+        possible.append(bool(can_return))
+        asked[0] = wish[0] and bool(can_return)
+        at[0] = time
+
+    required = [each for each in stage.scalars if each.flag("intermediateUpdate")]
+    with stage.instance(update=update, required=required, early=True) as instance:
+        stage.initialize(instance)
+        done = [instance.must_step(stage.start + k * stage.step, stage.step) for k in range(2)]
+        if not times:
+            yield Observation("steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind)
+            return
+        if any(later < earlier for earlier, later in zip(times, times[1:], strict=False)):
+            yield Observation("steps.intermediate", "the times of intermediate updates go backwards", stage.kind)
+        if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
+            yield Observation("steps.early", "it returns early without being asked, though mightReturnEarlyFromDoStep is false", stage.kind)
+            return
+        wish[0] = True
+        point = stage.start + 2 * stage.step
+        seen = len(times)
+        last = instance.must_step(point, stage.step)
+        if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
+            yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
+        if last.early and not last.last < point + stage.step:
+            yield Observation("steps.early", f"it says that it returned early, at the end of the step, {last.last:.6g}", stage.kind)
+
+
+@probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
+def output_derivatives(stage: Stage) -> Iterator[Observation]:
+    """Where promised, they are the slopes at the end of the step."""
+    order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
+    outputs = [each for each in stage.role("output") if each.variability == "continuous"]
+    if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    h = stage.step * 0.01
+    with stage.instance() as instance:
+        stage.initialize(instance, within=_excited(stage))
+        instance.must_step(stage.start, stage.step)
+        instance.must_step(stage.start + stage.step, h)
+        before = instance.get(outputs)
+        instance.must_step(stage.start + stage.step + h, h)
+        middle = instance.get(outputs)
+        status, said = instance.derivatives_of(outputs, 1)
+        instance.must_step(stage.start + stage.step + 2 * h, h)
+        after = instance.get(outputs)
+    if status not in {OK, WARNING}:
+        yield Observation("steps.output_derivatives", f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}", stage.kind)
+        return
+    for variable, a, b, c, slope in zip(outputs, before, middle, after, said, strict=True):
+        assert isinstance(a, float)
+        assert isinstance(b, float)
+        assert isinstance(c, float)
+        measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
+        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable)
+        if not abs(slope - measured) <= bound:
+            text = f"says {slope:.6g} per second, and moves with {measured:.6g}"
+            yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
+def input_derivatives(stage: Stage) -> Iterator[Observation]:
+    """FMI 2: a ramp in one step against many short steps with the input moved along."""
+    if stage.description.version != 2 or not stage.flag("canInterpolateInputs") or not stage.inputs:
+        return
+    if not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    variables = [each for each in _watched(stage) if each.written.get("derivative") is None]
+    for known in stage.inputs:
+        base = stage.near(known, 0.0)
+        slope = stage.scale(known) / stage.step
+        ends: list[list[Value]] = []
+        for how in ("held", "ramp", "small"):
+            with stage.instance() as instance:
+                stage.initialize(instance, within={known: base})
+                count = 16 if how == "small" else 1
+                size = stage.step / count
+                for k in range(count):
+                    if how == "small":
+                        instance.set({known: base + slope * (k + 0.5) * size})
+                    if how == "ramp" and instance.ramp([known], [slope]) not in {OK, WARNING}:
+                        text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
+                        yield Observation("steps.input_derivatives", text, stage.kind)
+                        return
+                    instance.must_step(stage.start + k * size, size)
+                ends.append(instance.get(stage.states or variables))
+        for variable, held, ramp, small in zip(stage.states or variables, *ends, strict=True):
+            assert isinstance(held, float)
+            assert isinstance(ramp, float)
+            assert isinstance(small, float)
+            effect = abs(small - held)
+            if effect > 1e-6 * max(abs(small), 1e-3 * stage.scale(variable)) and abs(ramp - small) > 0.3 * effect:
+                text = f'a slope of "{known.name}" moves it by {ramp - held:.4g} in a step; moving the input along, by {small - held:.4g}'
+                yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{variable.name}"')
+                return
+
+
+@probe("steps from a wrong point", "steps.point", kinds=CS)
+def wrong_point(stage: Stage) -> Iterator[Observation]:
+    """A communication point that is not where the unit stands."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        instance.must_step(stage.start, stage.step)
+        if instance.step(stage.start + 5 * stage.step, stage.step).status in {OK, WARNING}:
+            yield Observation("steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind)
+
+

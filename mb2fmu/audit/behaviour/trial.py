@@ -1,0 +1,199 @@
+"""``try_unit``: runs the probes in a process of their own; what kills it is a finding, and the others go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from mb2fmu.audit.description.archive import Archive
+from mb2fmu.audit.description.records import Description
+from mb2fmu.audit.finding import Observation
+
+AWKWARD = "mb2fmu audit größe é"
+"""A folder as users have them: with spaces and umlauts. Units are tried in one."""
+
+_FOLDERS = {
+    ("Linux", "x86_64"): ("linux64", "x86_64-linux"),
+    ("Linux", "aarch64"): ("aarch64-linux", "aarch64-linux"),
+}
+MOST_CRASHES = 12
+
+
+@dataclass
+class Trial:
+    """What running it showed.
+
+    Attributes:
+        observations: What the probes saw.
+        skipped: What could not be judged, with the reason.
+        faults: Tracebacks of the auditor itself.
+        tried: Titles of the probes, in order.
+        killed: How many processes the unit took with it.
+    """
+
+    observations: list[Observation] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    killed: int = 0
+
+
+def libraries(description: Description, names: Collection[str]) -> dict[str, str]:
+    """Kind → member of the archive that this machine can run."""
+    pair = _FOLDERS.get((platform.system(), platform.machine()))
+    if pair is None:
+        return {}
+    folder = pair[0] if description.version == 2 else pair[1]
+    found = {}
+    for kind in description.interfaces:
+        member = f"binaries/{folder}/{description.identifier(kind)}.so"
+        if kind != "ScheduledExecution" and member in names:
+            found[kind] = member
+    return found
+
+
+def try_unit(
+    archive: Archive, description: Description, rules: Collection[str], *, time_limit: float, memory_limit: int
+) -> Trial:
+    """Unpacks a unit and tries it.
+
+    Args:
+        archive: The unit.
+        description: Of it.
+        rules: Ids that are asked for: probes of others are not tried.
+        time_limit: For each probe, in s.
+        memory_limit: Address space of the process, in bytes.
+    """
+    members = libraries(description, archive.names)
+    trial = Trial()
+    for kind in description.interfaces:
+        if kind not in members:
+            why = "the auditor does not run it" if kind == "ScheduledExecution" else "the archive has no binary for this machine"
+            trial.skipped.append(f"{kind}: {why}; only its description was judged")
+    if not members:
+        return trial
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-audit-") as root:
+        folder = Path(root) / AWKWARD
+        _unpack(archive, folder)
+        _tried(trial, folder, members, rules, time_limit, memory_limit)
+        failed = [each for each in trial.observations if each.rule in {"life.load", "life.instantiate"}]
+        if failed:
+            plain = Trial(skipped=trial.skipped)
+            _unpack(archive, Path(root) / "plain")
+            _tried(plain, Path(root) / "plain", members, rules, time_limit, memory_limit)
+            if not any(each.rule in {"life.load", "life.instantiate"} for each in plain.observations):
+                text = f"in a folder with spaces and umlauts: {failed[0].message}"
+                plain.observations.append(Observation("host.path", text, failed[0].where))
+                return plain
+    return trial
+
+
+def _unpack(archive: Archive, folder: Path) -> None:
+    for name, content in archive.contents.items():
+        parts = PurePosixPath(name).parts
+        if ".." in parts or name.startswith("/") or "\\" in name:
+            continue
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        if name.startswith("binaries/"):
+            path.chmod(0o755)
+    (folder / "resources").mkdir(parents=True, exist_ok=True)
+
+
+def _tried(trial: Trial, folder: Path, members: dict[str, str], rules: Collection[str], time_limit: float, memory_limit: int) -> None:
+    output = folder.parent / f"{folder.name}.jsonl"
+    spoken = folder.parent / f"{folder.name}.out"
+    ended: list[str] = []
+    while trial.killed <= MOST_CRASHES:
+        request = {
+            "folder": str(folder),
+            "libraries": {kind: str(folder / member) for kind, member in members.items()},
+            "rules": sorted(rules),
+            "tried": trial.tried,
+            "ended": ended,
+            "memory": memory_limit,
+            "output": str(output),
+        }
+        asked = folder.parent / f"{folder.name}.json"
+        asked.write_text(json.dumps(request), encoding="utf-8")
+        output.write_text("", encoding="utf-8")
+        ending = _process(asked, output, spoken, folder, time_limit)
+        done, last = _read(trial, output, ended)
+        if done:
+            break
+        trial.killed += 1
+        if last is None:
+            trial.faults.append(f"the trying process ended before the first probe: {ending}: {_tail(spoken)}")
+            break
+        trial.observations.append(Observation(last[1], f"the process {ending} while trying {last[0].partition(': ')[2]}", last[0].partition(": ")[0]))
+    _output(trial, spoken, rules)
+
+
+def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: float) -> str:
+    """Runs one process; how it ended."""
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "mb2fmu.audit.behaviour.child", str(asked)]
+    with spoken.open("ab") as stream:
+        process = subprocess.Popen(  # noqa: S603  our own interpreter and module
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=folder.parent, env=environment
+        )
+        size, since = -1, time.monotonic()
+        while True:
+            try:
+                code = process.wait(timeout=0.02)
+                break
+            except subprocess.TimeoutExpired:
+                now = output.stat().st_size
+                if now != size:
+                    size, since = now, time.monotonic()
+                elif time.monotonic() - since > time_limit:
+                    process.kill()
+                    process.wait()
+                    return f"was not done after {time_limit:g} s"
+    if code < 0:
+        try:
+            return f"dies by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"dies by signal {-code}"
+    return f"ends with exit code {code}"
+
+
+def _read(trial: Trial, output: Path, ended: list[str]) -> tuple[bool, tuple[str, str] | None]:
+    """What one process wrote: whether it came to the end, and the last probe that it began, with the rule of a crash."""
+    done, last = False, None
+    for text in output.read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        if "begin" in line:
+            last = (line["begin"], line["crash"])
+            trial.tried.append(line["begin"])
+        elif "found" in line:
+            trial.observations.append(Observation(*line["found"]))
+        elif "skipped" in line:
+            trial.skipped.append(line["skipped"])
+        elif "fault" in line:
+            trial.faults.append(line["fault"])
+        elif "ended" in line:
+            ended.append(line["ended"])
+        done = done or "done" in line
+    return done, last
+
+
+def _tail(spoken: Path) -> str:
+    return spoken.read_text(encoding="utf-8", errors="replace")[-2000:]
+
+
+def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
+    text = _tail(spoken).strip()
+    if text and not trial.killed and "host.output" in rules:
+        first = text.splitlines()[0]
+        trial.observations.append(Observation("host.output", f'writes to the standard output of its host: "{first[:120]}"'))

@@ -1,0 +1,161 @@
+"""Values: as declared, as set, within bounds, changing only when they may, and never silently not a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mb2fmu.audit.behaviour.instance import OK, WARNING, Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage, finite, names, same
+from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.finding import Observation
+
+EXTREMES = (math.nan, math.inf, 1e300)
+
+
+def _close(first: Value, second: Value, relative: float) -> bool:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(_close(a, b, relative) for a, b in zip(first, second, strict=True))
+    if isinstance(first, float) and isinstance(second, float):
+        return same(first, second) or math.isclose(first, second, rel_tol=relative, abs_tol=1e-300)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return bool(first) == bool(second)
+    return first == second
+
+
+def _relative(variable: Variable) -> float:
+    return 1e-6 if variable.type == "Float32" else 1e-14
+
+
+@probe("reading start values", "value.start")
+def start_values(stage: Stage) -> Iterator[Observation]:
+    """What is declared exact, an input or a constant is there in Initialization Mode."""
+    wanted = [
+        each for each in stage.variables
+        if (each.initial == "exact" or each.causality == "input") and stage.start_value(each) is not None
+    ]  # fmt: skip
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        found = instance.get(wanted)
+    wrong = [
+        (each, declared, value)
+        for each, value in zip(wanted, found, strict=True)
+        if (declared := stage.start_value(each)) is not None and not _close(declared, value, _relative(each))
+    ]
+    for variable, declared, value in wrong:
+        yield Observation("value.start", f"declared {declared!r}, but it starts with {value!r}", f'{stage.kind}, "{variable.name}"')
+
+
+@probe("setting start values", "value.set")
+def settable(stage: Stage) -> Iterator[Observation]:
+    """What is set in Initialization Mode is what is read then."""
+    wanted = [each for each in stage.scalars if each.causality in {"parameter", "input"} and each.variability != "constant"]
+    wanted += [each for each in stage.scalars if each.initial == "exact" and each.causality in {"local", "output"} and each.variability != "constant"]
+    if not wanted:
+        return
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        for variable in wanted:
+            value = stage.near(variable, 0.1)
+            status = instance.put(variable, value)
+            if status not in {OK, WARNING}:
+                bounded = variable.get("min") is not None or variable.get("max") is not None
+                if not bounded:
+                    yield Observation("value.set", f"setting it to {value:.6g} is refused in Initialization Mode", f'{stage.kind}, "{variable.name}"')
+                return
+            try:
+                found = instance.get([variable])[0]
+            except RefusedError:
+                return  # the values set so far may not go together
+            if not _close(value, found, 1e-14):
+                yield Observation("value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"')
+
+
+@probe("setting what cannot be set", "value.unsettable")
+def unsettable(stage: Stage) -> Iterator[Observation]:
+    """A constant, the time and a calculated value do not take one."""
+    closed = [each for each in stage.scalars if each.variability == "constant" or each.causality in {"independent", "calculatedParameter"}]
+    accepted = []
+    for variable in closed[:5]:
+        with stage.instance() as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+            if instance.put(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
+                accepted.append(variable)
+    if accepted:
+        yield Observation("value.unsettable", f"{names(accepted)} can be set, and must not", stage.kind)
+
+
+@probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time")
+def watched(stage: Stage) -> Iterator[Observation]:
+    """Constants and parameters stand still, values are finite numbers within their bounds, the time is the time."""
+    variables = stage.variables
+    with stage.instance() as instance:
+        found = run(stage, instance, variables)
+    for place, variable in enumerate(variables):
+        column = [row[place] for row in found.rows]
+        where = f'{stage.kind}, "{variable.name}"'
+        if variable.variability in {"constant", "fixed", "tunable"}:
+            moved = next((value for value in column if not same(value, column[0])), None)
+            if moved is not None:
+                text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
+                yield Observation("value.variability", text, where)
+        if not all(map(finite, column)) and finite(column[0]):
+            yield Observation("value.finite", "is not a finite number during an ordinary run, and every call was answered with OK", where)
+        yield from _bounds(variable, column, where)
+        if variable.causality == "independent":
+            late = [(t, v) for t, v in zip(found.times, column, strict=True) if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))]
+            if late:
+                yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
+    if stage.kind == "ModelExchange" and not found.events:
+        yield from _discrete(stage, found)
+
+
+def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+    if variable.dimensions or variable.causality in {"parameter", "input"}:
+        return
+    low, high = variable.number("min"), variable.number("max")
+    slack = 1e-6 * max((abs(each) for each in column if isinstance(each, float) and math.isfinite(each)), default=1.0)
+    for value in column:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            if (low is not None and value < low - slack) or (high is not None and value > high + slack):
+                yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", where)
+                return
+
+
+def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
+    for place, variable in enumerate(stage.variables):
+        column = [row[place] for row in found.rows]
+        if variable.variability == "discrete" and any(not same(value, column[0]) for value in column[1:]):
+            text = "discrete, but it changes though no event took place"
+            yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme", crash="value.nan")
+def extremes(stage: Stage) -> Iterator[Observation]:
+    """Either a call is refused, or everything stays a finite number."""
+    watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
+    for variable in [*stage.inputs, *stage.role("parameter")[:8]]:
+        for value in EXTREMES:
+            rule = "value.nan" if math.isnan(value) else "value.extreme"
+            with stage.instance() as instance:
+                bad = _spoiled(stage, instance, variable, value, watched_)
+            if bad:
+                text = f"{value} is taken with OK, and {names(bad, 3)} are no finite numbers then, with OK too"
+                yield Observation(rule, text, f'{stage.kind}, "{variable.name}"')
+                break
+
+
+def _spoiled(stage: Stage, instance: Instance, variable: Variable, value: float, watched_: list[Variable]) -> list[Variable]:
+    """Which variables are not finite after a value was set and nothing was refused."""
+    try:
+        stage.initialize(instance, within={variable: value})
+        if stage.kind == "CoSimulation":
+            cosimulate(stage, instance, (), steps=1, first=False)
+        elif stage.n_states:
+            instance.slopes(stage.n_states)
+        found = instance.get(watched_)
+    except (RefusedError, SkippedError):
+        return []
+    return [each for each, got in zip(watched_, found, strict=True) if not finite(got)]

@@ -1,0 +1,244 @@
+"""What a ``modelDescription.xml`` says, as plain records: right or wrong, complete or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+FLOATS = frozenset({"Real", "Float32", "Float64"})
+INTEGERS = frozenset({"Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64"})
+RANGES = {
+    "Integer": (-(2**31), 2**31 - 1),
+    **{f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+KINDS = ("ModelExchange", "CoSimulation", "ScheduledExecution")
+DESCRIPTION = "modelDescription.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of an FMI 3 array: a number, or the value of a variable."""
+
+    start: str | None
+    reference: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One variable. Attributes that are not written are filled in as the standards say.
+
+    Attributes:
+        index: Position in the list, from 1.
+        name: As written.
+        type: ``Real``, ``Float64``, …: name of its element.
+        reference: Value reference; None if it is missing or no number.
+        causality: With the default.
+        variability: With the default.
+        initial: With the default; empty where none is allowed.
+        start: Start values as written; None if there are none.
+        written: All attributes as written, of the variable and of its type element.
+        declared: Attributes of the declared type: defaults of ``unit``, ``min`` and so on.
+        dimensions: Of an FMI 3 array.
+        aliases: Other names, with their attributes (FMI 3).
+        line: In the file.
+    """
+
+    index: int
+    name: str
+    type: str
+    reference: int | None
+    causality: str
+    variability: str
+    initial: str
+    start: tuple[str, ...] | None
+    written: Mapping[str, str]
+    declared: Mapping[str, str] = field(default_factory=dict)
+    dimensions: tuple[Dimension, ...] = ()
+    aliases: tuple[Mapping[str, str], ...] = ()
+    line: int = 0
+
+    def get(self, name: str) -> str | None:
+        """An attribute: the variable's own, or else its type's."""
+        return self.written.get(name, self.declared.get(name))
+
+    def number(self, name: str) -> float | None:
+        """An attribute as a number; None if it is not there or none."""
+        return number(self.get(name))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A Boolean attribute."""
+        value = self.written.get(name)
+        return default if value is None else value.strip() in {"true", "1"}
+
+    @property
+    def is_float(self) -> bool:
+        """A floating point variable."""
+        return self.type in FLOATS
+
+    @property
+    def clocked(self) -> bool:
+        """Its value is there only while a clock ticks."""
+        return bool(self.written.get("clocks", "").strip())
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message."""
+        return f'{DESCRIPTION}:{self.line}, variable "{self.name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """One entry of the model structure.
+
+    Attributes:
+        list: ``Outputs``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.
+        number: What it refers by: index (FMI 2) or value reference (FMI 3), as written.
+        variable: What it refers to; None if there is no such variable.
+        dependencies: What it says it depends on, as written; None if it says nothing.
+        targets: The variables of ``dependencies``; None where there is no such one.
+        kinds: As written; None if there are none.
+        line: In the file.
+    """
+
+    list: str
+    number: str
+    variable: Variable | None
+    dependencies: tuple[str, ...] | None
+    targets: tuple[Variable | None, ...]
+    kinds: tuple[str, ...] | None
+    line: int
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message."""
+        name = f' of "{self.variable.name}"' if self.variable else ""
+        return f"{DESCRIPTION}:{self.line}, ModelStructure/{self.list}{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDefinition:
+    """A unit: exponents and factor as written, display units by name."""
+
+    name: str
+    base: Mapping[str, str] | None
+    display: Mapping[str, Mapping[str, str]]
+    display_names: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDefinition:
+    """A declared type: its element's name, attributes, and the items of an enumeration."""
+
+    name: str
+    type: str
+    attributes: Mapping[str, str]
+    items: tuple[Mapping[str, str], ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Description:
+    """A whole description.
+
+    Attributes:
+        version: 2 or 3.
+        attributes: Of the root element.
+        interfaces: Kind → its attributes.
+        sources: Kind → source files that FMI 2 lists there.
+        units: As they come.
+        types: As they come.
+        categories: Names of the log categories.
+        experiment: Attributes of the default experiment.
+        variables: As they come.
+        unknowns: Entries of the model structure, all lists.
+        lists: Which lists of the model structure are there (FMI 2 leaves empty ones out).
+    """
+
+    version: int
+    attributes: Mapping[str, str]
+    interfaces: Mapping[str, Mapping[str, str]]
+    sources: Mapping[str, tuple[str, ...]]
+    units: tuple[UnitDefinition, ...]
+    types: tuple[TypeDefinition, ...]
+    categories: tuple[str, ...]
+    experiment: Mapping[str, str]
+    variables: tuple[Variable, ...]
+    unknowns: tuple[Unknown, ...]
+    lists: frozenset[str]
+
+    def listed(self, name: str) -> tuple[Unknown, ...]:
+        """Entries of one list."""
+        return tuple(unknown for unknown in self.unknowns if unknown.list == name)
+
+    def flag(self, kind: str, name: str) -> bool:
+        """A capability flag."""
+        return self.interfaces.get(kind, {}).get(name, "false").strip() in {"true", "1"}
+
+    def target(self, written: str | None) -> Variable | None:
+        """What ``derivative``, ``index`` or a dependency refers to: by index in FMI 2, by value reference in FMI 3."""
+        try:
+            position = int(written or "")
+        except ValueError:
+            return None
+        if self.version == 2:
+            return self.variables[position - 1] if 1 <= position <= len(self.variables) else None
+        return self.by_reference.get(position)
+
+    @cached_property
+    def by_reference(self) -> Mapping[int, Variable]:
+        """Value reference → first variable that has it."""
+        found: dict[int, Variable] = {}
+        for variable in self.variables:
+            if variable.reference is not None:
+                found.setdefault(variable.reference, variable)
+        return found
+
+    @cached_property
+    def states(self) -> tuple[Variable, ...]:
+        """Continuous states in the order of the derivatives; those that cannot be told are left out."""
+        derivatives = (unknown.variable for unknown in self.listed("Derivatives"))
+        found = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
+        return tuple(state for state in found if state)
+
+    @cached_property
+    def independent(self) -> Variable | None:
+        """Usually the time."""
+        return next((variable for variable in self.variables if variable.causality == "independent"), None)
+
+    def size(self, variable: Variable) -> int:
+        """Number of values of a variable with the start values of what sets its dimensions."""
+        product = 1
+        for dimension in variable.dimensions:
+            written = dimension.start
+            if written is None:
+                source = self.target(dimension.reference)
+                written = source.start[0] if source and source.start else "1"
+            product *= int(number(written) or 0)
+        return product
+
+    def identifier(self, kind: str) -> str:
+        """Name of the library."""
+        return self.interfaces[kind].get("modelIdentifier", "")
+
+    @property
+    def token(self) -> str:
+        """GUID or instantiation token."""
+        return self.attributes.get("guid" if self.version == 2 else "instantiationToken", "")
+
+
+def number(text: str | None) -> float | None:
+    """A number as XML Schema writes it; None if the text is none."""
+    if text is None:
+        return None
+    text = text.strip()
+    special = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
+    if text in special:
+        return special[text]
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,77 @@
+"""XML against the schemas of the standard (those that fmpy carries), and terminals against the variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from lxml import etree
+
+from mb2fmu.audit.description.archive import Archive
+from mb2fmu.audit.description.reading import parse
+from mb2fmu.audit.description.records import DESCRIPTION, Description
+from mb2fmu.audit.finding import Observation
+
+TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+
+
+@cache
+def _schema(path: str) -> etree.XMLSchema:
+    spec = find_spec("fmpy")
+    assert spec is not None
+    assert spec.origin is not None
+    return etree.XMLSchema(etree.parse(str(Path(spec.origin).parent / "schema" / path)))
+
+
+def _violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
+    schema = _schema(path)
+    if not schema.validate(parse(content)):
+        for error in schema.error_log:
+            yield Observation("xml.schema", str(error.message), f"{member}:{error.line}")
+
+
+def check(archive: Archive, description: Description) -> Iterator[Observation]:
+    """All rules of this file."""
+    content = archive.contents[DESCRIPTION]
+    yield from _encoding(content)
+    yield from _violations(content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION)
+    terminals = archive.contents.get(TERMINALS)
+    if terminals is not None:
+        try:
+            if description.version == 3:
+                yield from _violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
+            yield from _terminals(terminals, description)
+        except ValueError as error:
+            yield Observation("xml.schema", str(error), TERMINALS)
+    build = archive.contents.get("sources/buildDescription.xml")
+    if build is not None and description.version == 3:
+        try:
+            yield from _violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
+        except ValueError as error:
+            yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
+
+
+def _encoding(content: bytes) -> Iterator[Observation]:
+    encoding = (parse(content).getroottree().docinfo.encoding or "UTF-8").upper()
+    if encoding not in {"UTF-8", "UTF8"}:
+        yield Observation("xml.encoding", f"written in {encoding}", DESCRIPTION)
+
+
+def _terminals(content: bytes, description: Description) -> Iterator[Observation]:
+    names = {each.name for each in description.variables}
+    names |= {alias.get("name", "") for each in description.variables for alias in each.aliases}
+    root = parse(content)
+    for element in root.iter("TerminalMemberVariable", "TerminalStreamMemberVariable"):
+        for key in ("variableName", "inStreamVariableName", "outStreamVariableName"):
+            name = element.get(key)
+            if name is not None and name not in names:
+                yield Observation("terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}")
+    for parent in root.iter("Terminals", "Terminal"):
+        seen: set[str] = set()
+        for element in parent.findall("Terminal"):
+            name = element.get("name", "")
+            if name in seen:
+                yield Observation("terminals.members", f'two terminals "{name}"', f"{TERMINALS}:{element.sourceline}")
+            seen.add(name)

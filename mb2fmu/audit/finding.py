@@ -1,0 +1,108 @@
+"""What the auditor says: rules, each once in ``rules.toml``, and findings, each of a rule or of another checker."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+OWN = "mb2fmu"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that a unit must, or should, be or do.
+
+    Attributes:
+        id: ``group.name``: what a finding is known by.
+        severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``: what
+            users suffer from, or what the standard recommends. ``note``: to be known.
+        half: Whether the description (and the archive) shows it, or only the running unit.
+        says: What must hold, in one sentence.
+        remedy: What to do where it does not.
+        sections: FMI version → section of the standard; a version without one is not judged by this rule.
+    """
+
+    id: str
+    severity: Severity
+    half: Literal["description", "behaviour"]
+    says: str
+    remedy: str
+    sections: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        rule: Of the table; or the id that stands for another checker.
+        severity: The rule's.
+        message: What is wrong, with names and numbers.
+        where: Archive member with line, variable, or what was being done.
+        remedy: What to do about it.
+        section: Of the standard, for the unit's version; empty for what other checkers say.
+        source: ``mb2fmu``, or the name and version of the checker that says it.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    where: str = ""
+    remedy: str = ""
+    section: str = ""
+    source: str = OWN
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        return f"{self.severity} {self.rule}: {where}{self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a check saw, before it is known which version's section and which severity belong to it."""
+
+    rule: str
+    message: str
+    where: str = ""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """All rules by id, in the order of the table."""
+    table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
+    found: dict[str, Rule] = {}
+    for half, severity_of in (("description", table["description"]), ("behaviour", table["behaviour"])):
+        for name, entry in severity_of.items():
+            sections = {int(key[-1]): entry[key] for key in ("fmi2", "fmi3") if key in entry}
+            assert entry["severity"] in SEVERITIES, name
+            assert sections, name
+            rule = Rule(
+                name, entry["severity"], half, entry["says"], entry["remedy"], MappingProxyType(sections)  # type: ignore[arg-type]
+            )
+            found[name] = rule
+    return MappingProxyType(found)
+
+
+def finding(observation: Observation, version: int) -> Finding:
+    """An observation in its finished form.
+
+    Args:
+        observation: Of a rule of the table.
+        version: FMI version of the unit, 2 or 3.
+    """
+    rule = rules()[observation.rule]
+    return Finding(
+        rule.id,
+        rule.severity,
+        observation.message,
+        observation.where,
+        rule.remedy,
+        rule.sections.get(version, next(iter(rule.sections.values()))),
+    )
