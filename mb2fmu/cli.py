@@ -1,4 +1,4 @@
-"""The command line: ``mb2fmu run | export | validate | equations | new | list``.
+"""The command line: ``mb2fmu run | export | validate | audit | equations | new | list``.
 
 Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted. Results go to stdout, progress (on a terminal only) and errors to stderr.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from mb2fmu import __version__
+from mb2fmu.cli_audit import audit
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
@@ -352,6 +353,9 @@ def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, s
     if report:
         pipeline.write(report, pipeline.report(validated))
     _show(validated.result, json_file, {"report": report} if report else {})
+
+
+commands.add_command(audit)
 
 
 @commands.command(short_help="Show the equations of motion.")

@@ -103,7 +103,9 @@ def audit(
         if run and any(rules()[each].half == "behaviour" for each in wanted):
             trial = try_unit(unit, description, behaviour, time_limit=time_limit, memory_limit=memory_limit)
     if trial.faults:
-        raise Mb2FmuError("the auditor failed", [Fault(each, path.name, "report it, with the FMU") for each in trial.faults])
+        raise Mb2FmuError(
+            "the auditor failed", [Fault(each, path.name, "report it, with the FMU") for each in trial.faults]
+        )
     version = description.version if description else 2
     found = [finding(each, version) for each in _merged([*seen, *trial.observations]) if each.rule in wanted]
     said = _others(path) if others else []
@@ -162,7 +164,17 @@ def _others(path: Path) -> list[Finding]:
     try:
         said = check_conformance(path)
     except ToolError as error:
-        return [Finding(OTHERS, "error", str(error).splitlines()[0], path.name, "see what the checker says itself", source="fmpy, fmutool")]
+        return [
+            Finding(
+                OTHERS,
+                "error",
+                str(error).splitlines()[0],
+                path.name,
+                "see what the checker says itself",
+                source="fmpy, fmutool",
+            )
+        ]
     return [
-        Finding(OTHERS if each.severity != "note" else "", each.severity, each.message, source=each.checker) for each in said
+        Finding(OTHERS if each.severity != "note" else "", each.severity, each.message, source=each.checker)
+        for each in said
     ]

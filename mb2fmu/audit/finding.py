@@ -21,8 +21,8 @@ class Rule:
 
     Attributes:
         id: ``group.name``: what a finding is known by.
-        severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``: what
-            users suffer from, or what the standard recommends. ``note``: to be known.
+        severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``:
+            users suffer from it, or the standard recommends otherwise. ``note``: to be known.
         half: Whether the description (and the archive) shows it, or only the running unit.
         says: What must hold, in one sentence.
         remedy: What to do where it does not.
@@ -78,15 +78,20 @@ def rules() -> Mapping[str, Rule]:
     """All rules by id, in the order of the table."""
     table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
     found: dict[str, Rule] = {}
-    for half, severity_of in (("description", table["description"]), ("behaviour", table["behaviour"])):
-        for name, entry in severity_of.items():
-            sections = {int(key[-1]): entry[key] for key in ("fmi2", "fmi3") if key in entry}
+    halves: tuple[Literal["description", "behaviour"], ...] = ("description", "behaviour")
+    for half in halves:
+        for name, entry in table[half].items():
+            sections = {int(key[-1]): str(entry[key]) for key in ("fmi2", "fmi3") if key in entry}
             assert entry["severity"] in SEVERITIES, name
             assert sections, name
-            rule = Rule(
-                name, entry["severity"], half, entry["says"], entry["remedy"], MappingProxyType(sections)  # type: ignore[arg-type]
+            found[name] = Rule(
+                name,
+                entry["severity"],
+                half,
+                entry["says"],
+                entry["remedy"],
+                MappingProxyType(sections),
             )
-            found[name] = rule
     return MappingProxyType(found)
 
 

@@ -12,15 +12,16 @@ from mb2fmu.report.content import Page
 
 def print_page(page: Page) -> bytes:
     """One self-contained HTML document in UTF-8: style and pictures within it, no script, no address to load from."""
-    environment = _environment()
-    style = Markup(_source(environment, "page.css").strip())  # noqa: S704 (our own file)
-    text = _template(environment).render(page=page, style=style)
+    made = environment()
+    style = Markup(source(made, "page.css").strip())  # noqa: S704 (our own file)
+    text = _template(made).render(page=page, style=style)
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Of all templates of the reports: what is filled in is escaped, and must be there."""
     return Environment(
         loader=PackageLoader("mb2fmu.report"),
         autoescape=True,
@@ -35,6 +36,7 @@ def _template(environment: Environment) -> Template:
     return environment.get_template("page.html.jinja")
 
 
-def _source(environment: Environment, name: str) -> str:
+def source(environment: Environment, name: str) -> str:
+    """A template's text as it is."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

@@ -12,9 +12,9 @@ process of its own, with a time limit.
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
+from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import InvariantResult, KindResult, ValidationResult, VariableResult

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu import __version__
+from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.validation.compare import FACTOR, bounds, compare_invariants, compare_variables
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.validation.reference import Reference, describe, make_reference
 from mb2fmu.validation.result import KindResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity

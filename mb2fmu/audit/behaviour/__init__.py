@@ -1,0 +1,1 @@
+"""What the running unit shows: probes, each in a process that it may kill."""

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import IO, Any
 
-from mb2fmu.audit.behaviour import (  # noqa: F401  each enters its probes into the list
+from mb2fmu.audit.behaviour import (
     dependencies,
     exchange,
     host,
@@ -24,7 +24,7 @@ from mb2fmu.audit.behaviour import (  # noqa: F401  each enters its probes into 
     stepping,
     values,
 )
-from mb2fmu.audit.behaviour.instance import Library, RefusedError
+from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
 from mb2fmu.audit.description.reading import read_description

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
-from mb2fmu.audit.behaviour.instance import Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
 from mb2fmu.audit.description.records import Unknown, Variable
@@ -37,10 +38,20 @@ class Effects:
 
     moved: set[tuple[int, int]] = field(default_factory=set)
     visible: dict[tuple[int, int], float] = field(default_factory=dict)
-    quotients: dict[tuple[int, int], list[tuple[Group, float, float]]] = field(default_factory=lambda: defaultdict(list))
+    quotients: dict[tuple[int, int], list[tuple[Group, float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     tried: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
-    def enter(self, unknowns: Sequence[Variable], known: Variable, base: Sequence[Value], other: Sequence[Value], change: float, group: Group) -> None:
+    def enter(
+        self,
+        unknowns: Sequence[Variable],
+        known: Variable,
+        base: Sequence[Value],
+        other: Sequence[Value],
+        change: float,
+        group: Group,
+    ) -> None:
         """One change of one known."""
         self.tried[known.index] += 1
         for unknown, before, after in zip(unknowns, base, other, strict=True):
@@ -62,7 +73,9 @@ class Effects:
             self.quotients[key].append((group, (after - before) / change, noise))
 
 
-def judge(stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int) -> Iterator[Observation]:
+def judge(
+    stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int
+) -> Iterator[Observation]:
     """Compares with what is declared."""
     for unknown in entries:
         variable = unknown.variable
@@ -72,20 +85,28 @@ def judge(stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Se
         for known in knowns:
             key = variable.index, known.index
             if key in effects.visible and not any(known is each for each in declared):
-                text = f'changes with "{known.name}" (by {effects.visible[key]:.2g} of its value), which its dependencies leave out'
+                by = f"(by {effects.visible[key]:.2g} of its value)"
+                text = f'changes with "{known.name}" {by}, which its dependencies leave out'
                 yield Observation("dependencies.missing", text, f"{stage.kind}, {unknown.place}")
         for known in declared:
-            if any(known is each for each in knowns) and effects.tried[known.index] >= times and (variable.index, known.index) not in effects.moved:
-                text = f'does not change with "{known.name}" at any of {effects.tried[known.index]} points, though it is listed as a dependency'
+            if (
+                any(known is each for each in knowns)
+                and effects.tried[known.index] >= times
+                and (variable.index, known.index) not in effects.moved
+            ):
+                points = effects.tried[known.index]
+                text = f'does not change with "{known.name}" at any of {points} points, though that is listed'
                 yield Observation("dependencies.excessive", text, f"{stage.kind}, {unknown.place}")
         kinds = unknown.kinds or ()
-        for known, kind in zip(unknown.targets, kinds, strict=False):
-            if known is not None and kind != "dependent":
-                yield from _kind(stage, unknown, known, kind, effects.quotients[variable.index, known.index])
+        for target, kind in zip(unknown.targets, kinds, strict=False):
+            if target is not None and kind != "dependent":
+                yield from _kind(stage, unknown, target, kind, effects.quotients[variable.index, target.index])
 
 
-def _kind(stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]) -> Iterator[Observation]:
-    """A factor is the same wherever its kind says so: ``constant`` always, ``fixed`` after initialization, else between events."""
+def _kind(
+    stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
+) -> Iterator[Observation]:
+    """A factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
     depth = {"constant": 0, "fixed": 1}.get(kind, 2)
     groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
     for group, quotient, noise in quotients:
@@ -94,7 +115,8 @@ def _kind(stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients:
         numbers = [quotient for quotient, _ in found]
         spread = max(numbers) - min(numbers)
         if spread > LINEAR * max(map(abs, numbers)) + 10 * max(noise for _, noise in found):
-            text = f'its factor in front of "{known.name}" is called {kind}, but goes from {min(numbers):.6g} to {max(numbers):.6g}'
+            reach = f"from {min(numbers):.6g} to {max(numbers):.6g}"
+            text = f'its factor in front of "{known.name}" is called {kind}, but goes {reach}'
             yield Observation("dependencies.kind", text, f"{stage.kind}, {unknown.place}")
             return
 
@@ -115,7 +137,12 @@ def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
 @probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
 def continuous(stage: Stage) -> Iterator[Observation]:
     """Outputs and derivatives in Continuous-Time Mode."""
-    entries = [each for name in ("Outputs", "Derivatives") for each in stage.description.listed(name) if each.variable in stage.scalars]
+    entries = [
+        each
+        for name in ("Outputs", "Derivatives")
+        for each in stage.description.listed(name)
+        if each.variable in stage.scalars
+    ]
     if not entries or len(stage.states) != stage.n_states:
         return
     effects = Effects()
@@ -123,7 +150,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     independent = stage.description.independent
     knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalars and independent else [])]
     done = 0
-    parameters = [each for each in stage.role("parameter")]
+    parameters = stage.role("parameter")
     for phase in range(4):
         with stage.instance() as instance:
             try:
@@ -131,7 +158,9 @@ def continuous(stage: Stage) -> Iterator[Observation]:
             except (RefusedError, SkippedError):
                 continue
     if done < 2:
-        stage.skipped.append(f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points")
+        stage.skipped.append(
+            f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
+        )
         return
     yield from judge(stage, entries, effects, knowns, 4)
     if stage.description.version == 3:
@@ -139,13 +168,22 @@ def continuous(stage: Stage) -> Iterator[Observation]:
 
 
 def _phase(
-    stage: Stage, instance: Instance, phase: int, parameters: Sequence[Variable], unknowns: Sequence[Variable], effects: Effects
+    stage: Stage,
+    instance: Instance,
+    phase: int,
+    parameters: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
 ) -> int:
     """One initialization: its own parameters from the second on, then tunable ones moved by an event."""
     within: dict[Variable, Value] = {}
     if phase:
         within = {each: stage.near(each, 0.2) for each in parameters}
-        within |= {each: stage.near(each, 0.3) for each in stage.role("local", "output") if each.initial == "exact" and each.variability in {"fixed", "tunable"}}
+        within |= {
+            each: stage.near(each, 0.3)
+            for each in stage.role("local", "output")
+            if each.initial == "exact" and each.variability in {"fixed", "tunable"}
+        }
     stage.initialize(instance, within=within)
     done = 0
     for part in range(2):
@@ -163,22 +201,29 @@ def _phase(
     return done
 
 
-def _round(stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group) -> None:
+def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]]:
+    """Points at which one known is another: which, where, by how much."""
+    for k, state in enumerate(stage.states):
+        for value in changes(stage, state, point.states[k]):
+            others = (*point.states[:k], value, *point.states[k + 1 :])
+            yield state, Point(point.time, others, point.inputs), value - point.states[k]
+    for k, each in enumerate(stage.inputs):
+        for value in changes(stage, each, point.inputs[k]):
+            others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
+            yield each, Point(point.time, point.states, others), value - point.inputs[k]
+    independent = stage.description.independent
+    if independent is not None and independent in stage.scalars:
+        for later in (0.3 * stage.step, 1.7 * stage.step):
+            yield independent, Point(point.time + later, point.states, point.inputs), later
+
+
+def _round(
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group
+) -> None:
     """Every known changed at one point."""
     place(stage, instance, point)
     base = instance.get(unknowns)
-    independent = stage.description.independent
-    moves: list[tuple[Variable, Point, float]] = []
-    for k, state in enumerate(stage.states):
-        for value in changes(stage, state, point.states[k]):
-            moves.append((state, Point(point.time, (*point.states[:k], value, *point.states[k + 1 :]), point.inputs), value - point.states[k]))
-    for k, each in enumerate(stage.inputs):
-        for value in changes(stage, each, point.inputs[k]):
-            moves.append((each, Point(point.time, point.states, (*point.inputs[:k], value, *point.inputs[k + 1 :])), value - point.inputs[k]))
-    if independent in stage.scalars and independent is not None:
-        for later in (0.3 * stage.step, 1.7 * stage.step):
-            moves.append((independent, Point(point.time + later, point.states, point.inputs), later))
-    for known, moved, change in moves:
+    for known, moved, change in _moves(stage, point):
         try:
             place(stage, instance, moved)
             other = instance.get(unknowns)
@@ -196,7 +241,9 @@ def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Var
     for round_ in range(3):
         with stage.instance() as instance:
             try:
-                stage.initialize(instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {})
+                stage.initialize(
+                    instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {}
+                )
                 point = somewhere(stage, instance)
                 _tuned(stage, instance, point, tunable, unknowns, effects, round_)
             except (RefusedError, SkippedError):
@@ -205,7 +252,13 @@ def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Var
 
 
 def _tuned(
-    stage: Stage, instance: Instance, point: Point, tunable: Sequence[Variable], unknowns: Sequence[Variable], effects: Effects, round_: int
+    stage: Stage,
+    instance: Instance,
+    point: Point,
+    tunable: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
+    round_: int,
 ) -> None:
     place(stage, instance, point)
     base = instance.get(unknowns)
@@ -253,13 +306,20 @@ def initial(stage: Stage) -> Iterator[Observation]:
             except (RefusedError, SkippedError):
                 continue
     if done < 2:
-        stage.skipped.append(f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points")
+        stage.skipped.append(
+            f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points"
+        )
         return
     yield from judge(stage, entries, effects, knowns, 4)
 
 
 def _initial_phase(
-    stage: Stage, instance: Instance, phase: int, knowns: Sequence[Variable], unknowns: Sequence[Variable], effects: Effects
+    stage: Stage,
+    instance: Instance,
+    phase: int,
+    knowns: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
 ) -> None:
     instance.enter(stage.start, None, stage.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
@@ -287,8 +347,17 @@ def _initial_phase(
 @probe("changing inputs between tiny steps", "dependencies.missing", "dependencies.excessive", kinds=("CoSimulation",))
 def stepping(stage: Stage) -> Iterator[Observation]:
     """Co-Simulation: an output that changes with an input though next to no time goes by depends on it directly."""
-    outputs = [each for each in stage.description.listed("Outputs") if each.variable in stage.scalars and each.dependencies is not None]
-    if not outputs or not stage.inputs or not stage.flag("canHandleVariableCommunicationStepSize") or "ModelExchange" in stage.description.interfaces:
+    outputs = [
+        each
+        for each in stage.description.listed("Outputs")
+        if each.variable in stage.scalars and each.dependencies is not None
+    ]
+    if (
+        not outputs
+        or not stage.inputs
+        or not stage.flag("canHandleVariableCommunicationStepSize")
+        or "ModelExchange" in stage.description.interfaces
+    ):
         return
     unknowns = [each.variable for each in outputs if each.variable]
     tiny = stage.step * 1e-5

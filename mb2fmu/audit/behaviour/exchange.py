@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.instance import Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
@@ -69,17 +70,24 @@ def somewhere(stage: Stage, instance: Instance) -> Point:
     raise SkippedError("no point near the start was found at which it can be evaluated")
 
 
-@probe("setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME)
+@probe(
+    "setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME
+)
 def states(stage: Stage) -> Iterator[Observation]:
     """States are as many as declared, in the declared order, and are what was set."""
     size = stage.n_states
     with stage.instance() as instance:
         if stage.description.version == 3:
             instance.enter(stage.start, None, stage.tolerance)
-            for function, declared in (("GetNumberOfContinuousStates", size), ("GetNumberOfEventIndicators", stage.n_indicators)):
+            for function, declared in (
+                ("GetNumberOfContinuousStates", size),
+                ("GetNumberOfEventIndicators", stage.n_indicators),
+            ):
                 count = instance.count(function)
                 if count != declared:
-                    yield Observation("exchange.count", f"fmi3{function} says {count}, the description {declared}", stage.kind)
+                    yield Observation(
+                        "exchange.count", f"fmi3{function} says {count}, the description {declared}", stage.kind
+                    )
                     return
             instance.reset()
         stage.initialize(instance)
@@ -96,12 +104,14 @@ def states(stage: Stage) -> Iterator[Observation]:
         if independent in stage.scalars and independent is not None:
             said = instance.get([independent])[0]
             if said != point.time:
-                yield Observation("exchange.time", f'set to {point.time!r}, "{independent.name}" says {said!r}', stage.kind)
+                yield Observation(
+                    "exchange.time", f'set to {point.time!r}, "{independent.name}" says {said!r}', stage.kind
+                )
 
 
 @probe("comparing derivatives with slopes", "derivative.state", "derivative.value", kinds=ME)
 def derivatives(stage: Stage) -> Iterator[Observation]:
-    """``derivative=`` points at the state whose slope it is: both vectors against the variables, in the declared order."""
+    """``derivative=`` points at the state whose slope it is: both vectors against the variables, in order."""
     listed = [each.variable for each in stage.description.listed("Derivatives") if each.variable]
     if len(stage.states) != len(listed) or not listed or any(each not in stage.scalars for each in listed):
         return
@@ -115,13 +125,20 @@ def derivatives(stage: Stage) -> Iterator[Observation]:
             shown = instance.get(stage.states)
             for k, (variable, state, value) in enumerate(zip(listed, stage.states, shown, strict=True)):
                 if not _equal(value, point.states[k]):
-                    owner = next((each.name for j, each in enumerate(stage.states) if _equal(value, point.states[j])), None)
-                    text = f'derivative={variable.written.get("derivative")} makes "{state.name}" state {k + 1}; that state is not "{state.name}"'
-                    text += f': "{state.name}" is where derivative {[s.name for s in stage.states].index(owner) + 1} is the slope' if owner else ""
+                    owner = next(
+                        (each.name for j, each in enumerate(stage.states) if _equal(value, point.states[j])), None
+                    )
+                    points = variable.written.get("derivative")
+                    text = f'derivative={points} makes "{state.name}" state {k + 1}, which another variable is'
+                    if owner:
+                        slope = listed[[each.name for each in stage.states].index(owner)]
+                        text += f': "{state.name}" is the state whose slope is "{slope.name}"'
                     wrong[variable.name, "derivative.state"] = text
-            for variable, slope, value in zip(listed, slopes, instance.get(listed), strict=True):
-                if not _equal(value, slope):
-                    wrong[variable.name, "derivative.value"] = f"reading it gives {value!r}, the vector of derivatives {slope!r}"
+            for variable, number, value in zip(listed, slopes, instance.get(listed), strict=True):
+                if not _equal(value, number):
+                    wrong[variable.name, "derivative.value"] = (
+                        f"reading it gives {value!r}, the vector of derivatives {number!r}"
+                    )
     for (name, rule), text in wrong.items():
         yield Observation(rule, text, f'{stage.kind}, "{name}"')
 
@@ -142,7 +159,9 @@ def pure(stage: Stage) -> Iterator[Observation]:
             rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
     for a, b in zip(rows[0], rows[2], strict=True):
         if isinstance(a, float) and isinstance(b, float) and abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-3):
-            yield Observation("exchange.pure", f"evaluated at the same point again it says {b!r} instead of {a!r}", stage.kind)
+            yield Observation(
+                "exchange.pure", f"evaluated at the same point again it says {b!r} instead of {a!r}", stage.kind
+            )
             return
 
 
@@ -166,10 +185,20 @@ def completed(stage: Stage) -> Iterator[Observation]:
         after = instance.states(size)
         moved = [k for k in range(size) if after[k] != before[k]]
         if moved and not events.values_changed:
-            yield Observation("exchange.values_changed", "an event changes the states without valuesOfContinuousStatesChanged", stage.kind)
-        silent = [stage.states[k] for k in moved if len(stage.states) == size and stage.states[k].written.get("reinit") == "false"]
+            yield Observation(
+                "exchange.values_changed",
+                "an event changes the states without valuesOfContinuousStatesChanged",
+                stage.kind,
+            )
+        silent = [
+            stage.states[k]
+            for k in moved
+            if len(stage.states) == size and stage.states[k].written.get("reinit") == "false"
+        ]
         for state in silent:
-            yield Observation("exchange.reinit", "an event changes it, but it says reinit=false", f'{stage.kind}, "{state.name}"')
+            yield Observation(
+                "exchange.reinit", "an event changes it, but it says reinit=false", f'{stage.kind}, "{state.name}"'
+            )
 
 
 @probe("differentiating along a motion", "derivative.slope")
@@ -188,16 +217,23 @@ def slopes(stage: Stage) -> Iterator[Observation]:
         return
     for k, (variable, target) in enumerate(pairs):
         slope, moved = [row[2 * k] for row in rows], [row[2 * k + 1] for row in rows]
-        h = (stage.step * 0.1 if stage.kind == "CoSimulation" else stage.step * 0.02)
+        h = stage.step * 0.1 if stage.kind == "CoSimulation" else stage.step * 0.02
         wrong, judged = 0, 0
         for j in range(1, len(rows) - 1):
             measured = (moved[j + 1] - moved[j - 1]) / (2 * h)
             curved = abs(moved[j + 1] - 2 * moved[j] + moved[j - 1]) / h
-            bound = 0.02 * max(abs(slope[j]), abs(measured)) + curved + 0.5 * abs(slope[j + 1] - slope[j - 1]) + 1e-7 * stage.scale(target) / h
+            bound = (
+                0.02 * max(abs(slope[j]), abs(measured))
+                + curved
+                + 0.5 * abs(slope[j + 1] - slope[j - 1])
+                + 1e-7 * stage.scale(target) / h
+            )
             judged += 1
             wrong += not abs(measured - slope[j]) <= bound
         if judged and wrong > judged / 2:
-            text = f'says {slope[1]:.6g} where "{target.name}" moves with {(moved[2] - moved[0]) / (2 * h):.6g} per second'
+            text = (
+                f'says {slope[1]:.6g} where "{target.name}" moves with {(moved[2] - moved[0]) / (2 * h):.6g} per second'
+            )
             yield Observation("derivative.slope", text, f'{stage.kind}, "{variable.name}"')
 
 

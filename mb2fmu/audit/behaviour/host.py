@@ -1,4 +1,4 @@
-"""Hosts that are not as usual: floating-point traps, other rounding, another locale, an awkward path; nothing of it is changed."""
+"""Unusual hosts: floating-point traps, other rounding, another locale, an awkward path; nothing of it is changed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
-from mb2fmu.audit.behaviour.instance import RefusedError, Value
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.life import SHORT
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, differing, run
@@ -71,11 +72,17 @@ def rounding(stage: Stage) -> Iterator[Observation]:
     finally:
         library.fesetround(0)
     if left != upward:
-        yield Observation("host.restored", "the rounding mode that the host had set is another one after a run", stage.kind)
+        yield Observation(
+            "host.restored", "the rounding mode that the host had set is another one after a run", stage.kind
+        )
     for k, variable in enumerate(variables):
         a, b = usual.rows[-1][k], found.rows[-1][k]
         if isinstance(a, float) and isinstance(b, float) and not _near(a, b, 1e-4, stage.scale(variable)):
-            yield Observation("host.rounding", f"ends at {b:.9g} instead of {a:.9g} if the host rounds upward", f'{stage.kind}, "{variable.name}"')
+            yield Observation(
+                "host.rounding",
+                f"ends at {b:.9g} instead of {a:.9g} if the host rounds upward",
+                f'{stage.kind}, "{variable.name}"',
+            )
             return
 
 
@@ -115,17 +122,25 @@ def other_locale(stage: Stage) -> Iterator[Observation]:
 @probe("an ordinary host", "host.restored")
 def restored(stage: Stage) -> Iterator[Observation]:
     """Rounding mode, traps, locale and working folder are those of the host, and stay as they are."""
-    import os
-
     library = _math()
 
     def seen() -> tuple[Value, ...]:
-        return (int(library.fegetround()), int(library.fegetexcept()), locale.setlocale(locale.LC_ALL).encode(), os.getcwd().encode())  # noqa: PTH109
+        return (
+            int(library.fegetround()),
+            int(library.fegetexcept()),
+            locale.setlocale(locale.LC_ALL).encode(),
+            str(Path.cwd()).encode(),
+        )
 
     before = seen()
     with stage.instance() as instance:
         run(stage, instance, stage.variables, steps=2)
     after = seen()
-    for what, a, b in zip(("the rounding mode", "the floating-point traps", "the locale", "the working folder"), before, after, strict=True):
+    for what, a, b in zip(
+        ("the rounding mode", "the floating-point traps", "the locale", "the working folder"),
+        before,
+        after,
+        strict=True,
+    ):
         if a != b:
             yield Observation("host.restored", f"{what} of the host is another one after a run", stage.kind)

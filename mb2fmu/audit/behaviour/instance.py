@@ -1,118 +1,33 @@
-"""One instance of a unit through ctypes, of any version and kind: statuses are handed back, or raised where asked."""
+"""One instance of a unit, of any version and kind: statuses are handed back, or raised where asked."""
 
 from __future__ import annotations
 
 import ctypes as c
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
-from mb2fmu.audit.description.records import Description, Variable
-
-OK, WARNING, DISCARD, ERROR, FATAL, PENDING = range(6)
-STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
-
-Value = float | int | bool | bytes | tuple[Any, ...]
-
-LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
-LOGGER3 = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p, c.c_char_p)
-ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_size_t, c.c_size_t)
-FREE = c.CFUNCTYPE(None, c.c_void_p)
-UPDATE = c.CFUNCTYPE(
-    None, c.c_void_p, c.c_double, c.c_bool, c.c_bool, c.c_bool, c.c_bool, c.POINTER(c.c_bool), c.POINTER(c.c_double)
+from mb2fmu.audit.behaviour.binding import (
+    ALLOCATE,
+    FREE,
+    LOGGER2,
+    LOGGER3,
+    OK,
+    TYPES2,
+    TYPES3,
+    UPDATE,
+    WARNING,
+    Callbacks2,
+    EventInfo2,
+    Events,
+    Library,
+    Memory,
+    RefusedError,
+    Step,
+    Value,
 )
-_TYPES2 = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
-           "Boolean": ("Boolean", c.c_int), "String": ("String", c.c_char_p)}  # fmt: skip
-_TYPES3 = {
-    "Float32": ("Float32", c.c_float), "Float64": ("Float64", c.c_double), "Int8": ("Int8", c.c_int8), "UInt8": ("UInt8", c.c_uint8),
-    "Int16": ("Int16", c.c_int16), "UInt16": ("UInt16", c.c_uint16), "Int32": ("Int32", c.c_int32), "UInt32": ("UInt32", c.c_uint32),
-    "Int64": ("Int64", c.c_int64), "UInt64": ("UInt64", c.c_uint64), "Enumeration": ("Int64", c.c_int64),
-    "Boolean": ("Boolean", c.c_bool), "String": ("String", c.c_char_p),
-}  # fmt: skip
-
-
-class RefusedError(Exception):
-    """A call of an ordinary sequence was answered with Discard, Error or Fatal."""
-
-    def __init__(self, function: str, status: int, message: str, mode: str) -> None:
-        self.function, self.status, self.message, self.mode = function, status, message, mode
-        said = f': "{message}"' if message else ", without a message"
-        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
-        super().__init__(f"{function} answers {label} in {mode}{said}")
-
-
-class _Callbacks2(c.Structure):
-    _fields_ = (
-        ("logger", LOGGER2),
-        ("allocate", ALLOCATE),
-        ("free", FREE),
-        ("finished", c.c_void_p),
-        ("environment", c.c_void_p),
-    )
-
-
-class _EventInfo2(c.Structure):
-    _fields_ = (
-        ("needed", c.c_int),
-        ("terminate", c.c_int),
-        ("nominals", c.c_int),
-        ("values", c.c_int),
-        ("defined", c.c_int),
-        ("next", c.c_double),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """What updating the discrete states said."""
-
-    needed: bool
-    terminate: bool
-    nominals_changed: bool
-    values_changed: bool
-    next_time: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a step said; the last four only in FMI 3."""
-
-    status: int
-    events: bool = False
-    terminate: bool = False
-    early: bool = False
-    last: float = float("nan")
-
-
-@dataclass
-class Memory:
-    """What a unit asked of FMI 2's memory functions."""
-
-    asked: int = 0
-    live: set[int] = field(default_factory=set)
-    wrong: int = 0
-
-
-@dataclass(frozen=True)
-class Library:
-    """A loaded binary with its description.
-
-    Attributes:
-        handle: Loaded.
-        description: Of the unit.
-        resources: Path of the unpacked resources folder.
-        traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
-    """
-
-    handle: c.CDLL
-    description: Description
-    resources: str
-    traps: int = 0
-
-    def function(self, name: str) -> Any:
-        """``fmi2GetReal`` for ``GetReal``, or AttributeError."""
-        return getattr(self.handle, f"fmi{self.description.version}{name}")
+from mb2fmu.audit.description.records import Variable
 
 
 def _array(kind: Any, values: Iterable[Any]) -> Any:
@@ -141,8 +56,8 @@ class Instance:
 
     def __init__(
         self, library: Library, kind: str, *, token: str | None = None, logging: bool = True, callbacks: bool = True,
-        update: Callable[..., None] | None = None, required: Sequence[Variable] = (), early: bool = False, event_mode: bool = False,
-        name: bytes = b"audited",
+        update: Callable[..., None] | None = None, required: Sequence[Variable] = (), early: bool = False,
+        event_mode: bool = False, name: bytes = b"audited",
     ) -> None:  # fmt: skip
         self.library, self.kind = library, kind
         self.description = library.description
@@ -152,7 +67,7 @@ class Instance:
         self.memory = Memory()
         self.traps_lost = False
         self.event_mode = event_mode
-        self._types = _TYPES2 if self.version == 2 else _TYPES3
+        self._types = TYPES2 if self.version == 2 else TYPES3
         written = (self.description.token if token is None else token).encode()
         if self.version == 2:
             self._instantiate2(name, written, logging, callbacks)
@@ -165,7 +80,9 @@ class Instance:
         return bool(self._handle)
 
     def _log(self, status: int, category: bytes | None, text: bytes | None) -> None:
-        self.messages.append((status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace")))
+        self.messages.append(
+            (status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace"))
+        )
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
         libc = c.CDLL(None)
@@ -189,16 +106,34 @@ class Instance:
             libc.free(address)
 
         logger = LOGGER2(lambda _environment, _name, status, category, text: self._log(status, category, text))
-        table = _Callbacks2(logger, ALLOCATE(allocate) if callbacks else ALLOCATE(), FREE(free) if callbacks else FREE(), None, None)
+        table = Callbacks2(
+            logger, ALLOCATE(allocate) if callbacks else ALLOCATE(), FREE(free) if callbacks else FREE(), None, None
+        )
         self._keep: list[Any] = [logger, table]
         kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
         make = self.library.function("Instantiate")
         make.restype = c.c_void_p
-        place = c.c_char_p(("file://" + _quoted(self.library.resources)).encode())
-        self._handle = c.c_void_p(make(c.c_char_p(name), c.c_int(kind), c.c_char_p(token), place, c.byref(table), c.c_int(0), c.c_int(int(logging))))
+        place = c.c_char_p(("file://" + quote(self.library.resources)).encode())
+        self._handle = c.c_void_p(
+            make(
+                c.c_char_p(name),
+                c.c_int(kind),
+                c.c_char_p(token),
+                place,
+                c.byref(table),
+                c.c_int(0),
+                c.c_int(int(logging)),
+            )
+        )
 
     def _instantiate3(
-        self, name: bytes, token: bytes, logging: bool, update: Callable[..., None] | None, required: Sequence[Variable], early: bool
+        self,
+        name: bytes,
+        token: bytes,
+        logging: bool,
+        update: Callable[..., None] | None,
+        required: Sequence[Variable],
+        early: bool,
     ) -> None:
         logger = LOGGER3(lambda _environment, status, category, text: self._log(status, category, text))
         hook = UPDATE(update) if update else UPDATE()
@@ -206,7 +141,7 @@ class Instance:
         make = self.library.function(f"Instantiate{self.kind}")
         make.restype = c.c_void_p
         place = c.c_char_p((self.library.resources.rstrip("/") + "/").encode())
-        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(False), c.c_bool(logging))
+        head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(0), c.c_bool(logging))
         if self.kind == "CoSimulation":
             wanted = (_references(required), c.c_size_t(len(required)))
             tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, None, logger, hook)
@@ -267,7 +202,13 @@ class Instance:
     def enter(self, start: float, stop: float | None, tolerance: float | None) -> None:
         """Into Initialization Mode."""
         flag = c.c_int if self.version == 2 else c.c_bool
-        given = (flag(tolerance is not None), c.c_double(tolerance or 0.0), c.c_double(start), flag(stop is not None), c.c_double(stop or 0.0))
+        given = (
+            flag(tolerance is not None),
+            c.c_double(tolerance or 0.0),
+            c.c_double(start),
+            flag(stop is not None),
+            c.c_double(stop or 0.0),
+        )
         if self.version == 2:
             self.do("SetupExperiment", *given)
             self.do("EnterInitializationMode")
@@ -286,9 +227,15 @@ class Instance:
     def update(self) -> Events:
         """Updates discrete states once."""
         if self.version == 2:
-            info = _EventInfo2()
+            info = EventInfo2()
             self.do("NewDiscreteStates", c.byref(info))
-            return Events(bool(info.needed), bool(info.terminate), bool(info.nominals), bool(info.values), info.next if info.defined else None)
+            return Events(
+                bool(info.needed),
+                bool(info.terminate),
+                bool(info.nominals),
+                bool(info.values),
+                info.next if info.defined else None,
+            )
         flags = [c.c_bool() for _ in range(5)]
         time = c.c_double()
         self.do("UpdateDiscreteStates", *map(c.byref, flags), c.byref(time))
@@ -351,8 +298,10 @@ class Instance:
             return Step(self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1)))
         flags = [c.c_bool() for _ in range(3)]
         last = c.c_double(float("nan"))
-        status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_bool(True), *map(c.byref, flags), c.byref(last))
-        return Step(status, *(bool(each.value) for each in flags), last.value)
+        status = self.call(
+            "DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *map(c.byref, flags), c.byref(last)
+        )
+        return Step(status, bool(flags[0].value), bool(flags[1].value), bool(flags[2].value), last.value)
 
     def must_step(self, point: float, size: float) -> Step:
         """One communication step of an ordinary run.
@@ -379,7 +328,13 @@ class Instance:
     def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
         """FMI 2: derivatives of inputs by time."""
         orders = _array(c.c_int, [1] * len(variables))
-        return self.call("SetRealInputDerivatives", _references(variables), c.c_size_t(len(variables)), orders, _array(c.c_double, slopes))
+        return self.call(
+            "SetRealInputDerivatives",
+            _references(variables),
+            c.c_size_t(len(variables)),
+            orders,
+            _array(c.c_double, slopes),
+        )
 
     # --- variables
 
@@ -418,7 +373,14 @@ class Instance:
         if variable.type == "Binary":
             buffers = [c.create_string_buffer(each, len(each)) for each in values]
             places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
-            return self.call("SetBinary", references, count, _array(c.c_size_t, [len(each) for each in values]), places, c.c_size_t(len(values)))
+            return self.call(
+                "SetBinary",
+                references,
+                count,
+                _array(c.c_size_t, [len(each) for each in values]),
+                places,
+                c.c_size_t(len(values)),
+            )
         name, ctype = self._types[variable.type]
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
         return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
@@ -434,11 +396,13 @@ class Instance:
             status = self.put(variable, value)
             if status not in {OK, WARNING}:
                 message = self.messages[-1][2] if len(self.messages) > seen else ""
-                raise RefusedError(f'setting "{variable.name}" to {value}', status, message, self.mode)
+                raise RefusedError(f'setting "{variable.name}" to {value!r}', status, message, self.mode)
 
     # --- derivatives by variables
 
-    def directional(self, unknowns: Sequence[Variable], knowns: Sequence[Variable], seed: Sequence[float], *, adjoint: bool = False) -> tuple[int, list[float]]:
+    def directional(
+        self, unknowns: Sequence[Variable], knowns: Sequence[Variable], seed: Sequence[float], *, adjoint: bool = False
+    ) -> tuple[int, list[float]]:
         """Directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
         out = _array(c.c_double, [float("nan")] * size)
@@ -446,13 +410,17 @@ class Instance:
         if self.version == 2:
             return self.call("GetDirectionalDerivative", *pairs, _array(c.c_double, seed), out), list(out)[:size]
         name = "GetAdjointDerivative" if adjoint else "GetDirectionalDerivative"
-        return self.call(name, *pairs, _array(c.c_double, seed), c.c_size_t(len(seed)), out, c.c_size_t(size)), list(out)[:size]
+        return self.call(name, *pairs, _array(c.c_double, seed), c.c_size_t(len(seed)), out, c.c_size_t(size)), list(
+            out
+        )[:size]
 
     # --- states
 
     def _state(self, action: str) -> str:
         if self.version == 2:
-            return {"Deserialize": "DeSerializeFMUstate", "Size": "SerializedFMUstateSize"}.get(action, f"{action}FMUstate")
+            return {"Deserialize": "DeSerializeFMUstate", "Size": "SerializedFMUstateSize"}.get(
+                action, f"{action}FMUstate"
+            )
         return {"Size": "SerializedFMUStateSize"}.get(action, f"{action}FMUState")
 
     def get_state(self) -> c.c_void_p:
@@ -483,12 +451,6 @@ class Instance:
         room = (c.c_ubyte * max(len(data), 1)).from_buffer_copy(data or b"\0")
         self.do(self._state("Deserialize"), room, c.c_size_t(len(data)), c.byref(state))
         return state
-
-
-def _quoted(path: str) -> str:
-    from urllib.parse import quote
-
-    return quote(path)
 
 
 def _by_type(variables: Sequence[Variable]) -> Iterable[tuple[str, list[Variable]]]:

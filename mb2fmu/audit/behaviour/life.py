@@ -8,9 +8,11 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.instance import ERROR, FATAL, OK, WARNING, Instance, RefusedError
+from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedError
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, differing, run
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
@@ -71,7 +73,11 @@ def invalid_reference(stage: Stage) -> Iterator[Observation]:
         value = (c.c_double * 1)(0.0)
         status = instance.call(name, (c.c_uint * 1)(free), c.c_size_t(1), value, *sizes)
         if status in {OK, WARNING}:
-            yield Observation("value.reference", f"reading value reference {free}, which no variable has, is answered with OK", stage.kind)
+            yield Observation(
+                "value.reference",
+                f"reading value reference {free}, which no variable has, is answered with OK",
+                stage.kind,
+            )
 
 
 @probe("freeing nothing", "life.free")
@@ -96,7 +102,9 @@ def repeat(stage: Stage) -> Iterator[Observation]:
                 second = run(stage, other, variables, steps=SHORT)
         different = second and differing(variables, first, second)
         if different:
-            yield Observation("life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind)
+            yield Observation(
+                "life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind
+            )
             return
         for variable in stage.role("parameter", "input"):
             instance.put(variable, stage.near(variable, 0.3))  # refused or not: reset must undo it
@@ -108,7 +116,9 @@ def repeat(stage: Stage) -> Iterator[Observation]:
             return
     found = differing(variables, first, again)
     if found:
-        yield Observation("life.reset", f'"{found[0].name}" differs at point {found[1]} of a run after a reset', stage.kind)
+        yield Observation(
+            "life.reset", f'"{found[0].name}" differs at point {found[1]} of a run after a reset', stage.kind
+        )
 
 
 @probe("several instances", "life.several")
@@ -122,14 +132,14 @@ def several(stage: Stage) -> Iterator[Observation]:
     with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
         settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
         within = {each: stage.near(each, 0.3) for each in settable}
-        try:
+        with suppress(RefusedError, SkippedError):  # other values may be impossible ones
             run(stage, neighbour, [], within=within, steps=1)
-        except (RefusedError, SkippedError):  # other values may be impossible ones
-            pass
         found = run(stage, instance, variables, steps=SHORT)
     different = differing(variables, expected, found)
     if different:
-        yield Observation("life.several", f'"{different[0].name}" differs when a second instance runs beside it', stage.kind)
+        yield Observation(
+            "life.several", f'"{different[0].name}" differs when a second instance runs beside it', stage.kind
+        )
 
 
 @probe("instances in two threads", "life.threads")
@@ -162,7 +172,21 @@ def threads(stage: Stage) -> Iterator[Observation]:
 
 
 class _Mallinfo(c.Structure):
-    _fields_ = tuple((name, c.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split())
+    _fields_ = tuple(
+        (name, c.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    )
 
 
 def _in_use() -> int | None:
@@ -200,11 +224,17 @@ def leak(stage: Stage) -> Iterator[Observation]:
     gc.collect()
     after = _in_use()
     if unfreed:
-        yield Observation("life.leak", f"{unfreed / done:.3g} blocks of the importer's memory are not given back per instance", stage.kind)
+        yield Observation(
+            "life.leak",
+            f"{unfreed / done:.3g} blocks of the importer's memory are not given back per instance",
+            stage.kind,
+        )
     if wrong:
         yield Observation("life.leak", "memory is given back that the importer never gave", stage.kind)
     if before is not None and after is not None and after - before > max(16_384, 12 * done):
-        yield Observation("life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind)
+        yield Observation(
+            "life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind
+        )
     yield from _memory_flag(stage, asked)
 
 
@@ -213,11 +243,15 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
         return
     own = stage.flag("canNotUseMemoryManagementFunctions")
     if own and asked:
-        yield Observation("flags.memory", "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions", stage.kind)
+        yield Observation(
+            "flags.memory",
+            "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
+            stage.kind,
+        )
     name = stage.library.handle._name  # noqa: SLF001  ctypes has no other way to ask
     found = images(Path(name).read_bytes())
     if not own and not asked and any({"malloc", "calloc", "realloc"} & each.imported for each in found):
-        text = "canNotUseMemoryManagementFunctions is false, but it takes memory of the C library and none of the importer's"
+        text = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
         yield Observation("flags.memory", text, stage.kind)
 
 
@@ -234,7 +268,11 @@ def null_memory(stage: Stage) -> Iterator[Observation]:
 @probe("the functions that it must have", "binary.symbols")
 def functions(stage: Stage) -> Iterator[Observation]:
     """All of them can be found by the loader."""
-    lacking = [name for name in sorted(required(stage.description.version, frozenset({stage.kind}))) if not hasattr(stage.library.handle, name)]
+    lacking = [
+        name
+        for name in sorted(required(stage.description.version, frozenset({stage.kind})))
+        if not hasattr(stage.library.handle, name)
+    ]
     if lacking:
         yield Observation("binary.symbols", f"{', '.join(lacking[:6])} cannot be found by the loader", stage.kind)
 
@@ -256,10 +294,12 @@ def messages(stage: Stage) -> Iterator[Observation]:
         known = set(stage.description.categories)
         unknown = sorted({each[1] for each in said if each[1] not in known})
         if logging and known and unknown:
-            yield Observation("log.undeclared", f"category {', '.join(map(repr, unknown))} is not in LogCategories", stage.kind)
+            yield Observation(
+                "log.undeclared", f"category {', '.join(map(repr, unknown))} is not in LogCategories", stage.kind
+            )
 
 
 def _again(stage: Stage) -> tuple[object, ...]:
     if stage.description.version == 2:
         return ()
-    return c.c_bool(False), c.c_double(0.0), c.c_double(stage.start), c.c_bool(False), c.c_double(0.0)
+    return c.c_bool(0), c.c_double(0.0), c.c_double(stage.start), c.c_bool(0), c.c_double(0.0)

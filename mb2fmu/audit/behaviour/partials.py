@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
-from mb2fmu.audit.behaviour.instance import OK, STATUS, WARNING, Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
 from mb2fmu.audit.description.records import Variable
@@ -33,10 +35,17 @@ def _column(values: Callable[[float], list[float]], change: float) -> list[float
 
 
 def _compare(
-    stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable], matrix: Matrix, mode: str
+    stage: Stage,
+    instance: Instance,
+    unknowns: Sequence[Variable],
+    knowns: Sequence[Variable],
+    matrix: Matrix,
+    mode: str,
 ) -> Iterator[Observation]:
     """``matrix[known][unknown]`` from differences against what the unit says."""
-    directional = stage.flag("providesDirectionalDerivative" if stage.description.version == 2 else "providesDirectionalDerivatives")
+    directional = stage.flag(
+        "providesDirectionalDerivative" if stage.description.version == 2 else "providesDirectionalDerivatives"
+    )
     adjoint = stage.description.version == 3 and stage.flag("providesAdjointDerivatives")
     said: list[tuple[str, list[list[float]]]] = []
     for wanted, name in ((directional, "partials.directional"), (adjoint, "partials.adjoint")):
@@ -45,8 +54,8 @@ def _compare(
         back = name == "partials.adjoint"
         rows = []
         for each in unknowns if back else knowns:
-            pair = ([each], knowns) if back else (unknowns, [each])
-            status, values = instance.directional(*pair, [1.0], adjoint=back)
+            above, below = ([each], knowns) if back else (unknowns, [each])
+            status, values = instance.directional(above, below, [1.0], adjoint=back)
             if status not in {OK, WARNING}:
                 text = f'asked for "{each.name}" in {mode} it answers {STATUS[status]}'
                 text += f': "{instance.messages[-1][2]}"' if instance.messages else ""
@@ -60,27 +69,39 @@ def _compare(
         for j, known in enumerate(knowns):
             for i, unknown in enumerate(unknowns):
                 measured = matrix[j][i]
-                if measured is None or abs(rows[j][i] - measured) <= AGREEMENT * max(abs(measured), 1e-2 * sizes[i], 1e-7):
+                if measured is None or abs(rows[j][i] - measured) <= AGREEMENT * max(
+                    abs(measured), 1e-2 * sizes[i], 1e-7
+                ):
                     continue
-                text = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}, it says {rows[j][i]:.7g}'
+                text = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
+                text += f", it says {rows[j][i]:.7g}"
                 yield Observation(name, text, stage.kind)
                 return
 
 
 def _wanted(stage: Stage) -> bool:
-    return any(stage.flag(name) for name in ("providesDirectionalDerivative", "providesDirectionalDerivatives", "providesAdjointDerivatives"))
+    return any(
+        stage.flag(name)
+        for name in ("providesDirectionalDerivative", "providesDirectionalDerivatives", "providesAdjointDerivatives")
+    )
 
 
 @probe("derivatives in Continuous-Time Mode", *RULES, kinds=("ModelExchange",))
 def continuous(stage: Stage) -> Iterator[Observation]:
     """Outputs and derivatives by states and inputs."""
     listed = [each.variable for name in ("Outputs", "Derivatives") for each in stage.description.listed(name)]
-    unknowns = [each for each in dict.fromkeys(listed) if each in stage.scalars and each is not None and each.variability == "continuous"]
+    unknowns = [
+        each
+        for each in dict.fromkeys(listed)
+        if each in stage.scalars and each is not None and each.variability == "continuous"
+    ]
     knowns = [*stage.states, *stage.inputs]
     if not _wanted(stage) or not unknowns or not knowns or len(stage.states) != stage.n_states:
         return
     with stage.instance() as instance:
-        within: dict[Variable, Value] = {each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")}
+        within: dict[Variable, Value] = {
+            each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")
+        }
         try:
             stage.initialize(instance, within=within)
         except (RefusedError, SkippedError):
@@ -91,12 +112,14 @@ def continuous(stage: Stage) -> Iterator[Observation]:
             matrix: Matrix = []
             for k, known in enumerate(knowns):
                 size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
-                matrix.append(_column(lambda change, k=k, point=point: _moved(stage, instance, point, k, change, unknowns), size))  # type: ignore[misc]
+                matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size))
             place(stage, instance, point)
             yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
 
 
-def _moved(stage: Stage, instance: Instance, point: Point, k: int, change: float, unknowns: Sequence[Variable]) -> list[float]:
+def _moved(
+    stage: Stage, instance: Instance, point: Point, k: int, unknowns: Sequence[Variable], change: float
+) -> list[float]:
     values = [*point.states, *point.inputs]
     values[k] += change
     count = len(point.states)
@@ -126,11 +149,13 @@ def initial(stage: Stage) -> Iterator[Observation]:
             now = instance.get([known])[0]
             if not isinstance(now, float):
                 return
-            matrix.append(_column(lambda change, known=known, now=now: _set(instance, known, now + change, unknowns), STEP * max(abs(now), stage.scale(known))))  # type: ignore[misc]
+            matrix.append(
+                _column(partial(_set, instance, known, now, unknowns), STEP * max(abs(now), stage.scale(known)))
+            )
             instance.set({known: now})
         yield from _compare(stage, instance, unknowns, knowns, matrix, "Initialization Mode")
 
 
-def _set(instance: Instance, known: Variable, value: float, unknowns: Sequence[Variable]) -> list[float]:
-    instance.set({known: value})
+def _set(instance: Instance, known: Variable, value: float, unknowns: Sequence[Variable], change: float) -> list[float]:
+    instance.set({known: value + change})
     return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]

@@ -34,7 +34,9 @@ class Probe:
 PROBES: list[Probe] = []
 
 
-def probe(title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash") -> Callable[[Function], Function]:
+def probe(
+    title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash"
+) -> Callable[[Function], Function]:
     """Enters a function into the list."""
 
     def enter(function: Function) -> Function:

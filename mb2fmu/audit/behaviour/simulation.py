@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.audit.behaviour.instance import Instance, Value
+from mb2fmu.audit.behaviour.binding import Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
 from mb2fmu.audit.description.records import Variable
 
@@ -51,8 +52,8 @@ def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[V
 
 
 def cosimulate(
-    stage: Stage, instance: Instance, variables: Sequence[Variable], *, steps: int | None = None, size: float | None = None,
-    begin: float | None = None, first: bool = True,
+    stage: Stage, instance: Instance, variables: Sequence[Variable], *, steps: int | None = None,
+    size: float | None = None, begin: float | None = None, first: bool = True,
 ) -> Run:  # fmt: skip
     """Communication steps from the present point on."""
     size = stage.step if size is None else size
@@ -95,7 +96,9 @@ class Integration:
         next_event: Time event known from the initialization.
     """
 
-    def __init__(self, stage: Stage, instance: Instance, time: float, tolerance: float, next_event: float | None) -> None:
+    def __init__(
+        self, stage: Stage, instance: Instance, time: float, tolerance: float, next_event: float | None
+    ) -> None:
         self._stage, self._instance, self._tolerance = stage, instance, tolerance
         self._size = stage.n_states
         self.time = time
@@ -125,7 +128,9 @@ class Integration:
         stages: list[list[float]] = []
         state = self.states
         for row, part in zip(_A, _C, strict=True):
-            state = [x + size * sum(a * k[i] for a, k in zip(row, stages, strict=True)) for i, x in enumerate(self.states)]
+            state = [
+                x + size * sum(a * k[i] for a, k in zip(row, stages, strict=True)) for i, x in enumerate(self.states)
+            ]
             stages.append(self._slopes(self.time + part * size, state))
         worst = 0.0
         for i, x in enumerate(state):
@@ -221,8 +226,8 @@ class Integration:
 
 
 def integrate(
-    stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None, tolerance: float = 1e-9,
-    steps: int | None = None,
+    stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None,
+    tolerance: float = 1e-9, steps: int | None = None,
 ) -> Run:  # fmt: skip
     """A Model Exchange run from Instantiated on."""
     instance.enter(stage.start, None, stage.tolerance)
@@ -241,7 +246,11 @@ def integrate(
 
 
 def run(
-    stage: Stage, instance: Instance, variables: Sequence[Variable], within: Mapping[Variable, Value] | None = None, steps: int | None = None
+    stage: Stage,
+    instance: Instance,
+    variables: Sequence[Variable],
+    within: Mapping[Variable, Value] | None = None,
+    steps: int | None = None,
 ) -> Run:
     """A run of either kind from Instantiated on."""
     if stage.kind == "ModelExchange":

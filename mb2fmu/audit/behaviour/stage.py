@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.audit.behaviour.instance import Events, Instance, Library, Value
-from mb2fmu.audit.description.records import Description, Variable, number
+from mb2fmu.audit.behaviour.binding import Events, Library, Value
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.description.records import FLOATS, Description, Variable, number
 
 MOST_ITERATIONS = 100
 
@@ -195,10 +196,10 @@ class Stage:
         return self.flag("hasEventMode") and any(each.type == "Clock" for each in self.description.variables)
 
     def initialize(
-        self, instance: Instance, before: Mapping[Variable, Value] | None = None, within: Mapping[Variable, Value] | None = None,
-        start: float | None = None,
+        self, instance: Instance, before: Mapping[Variable, Value] | None = None,
+        within: Mapping[Variable, Value] | None = None, start: float | None = None,
     ) -> None:  # fmt: skip
-        """From Instantiated to Continuous-Time Mode or Step Mode, with variables set before and within initialization."""
+        """From Instantiated to Continuous-Time or Step Mode, with variables set before and in initialization."""
         instance.set(before or {})
         instance.enter(self.start if start is None else start, None, self.tolerance)
         instance.set(within or {})
@@ -221,7 +222,7 @@ class Stage:
             if events.terminate:
                 raise SkippedError("the unit asks to end the simulation at once")
             if not events.needed:
-                return Events(False, False, nominals, changed, events.next_time)
+                return replace(events, nominals_changed=nominals, values_changed=changed)
         raise SkippedError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
 
     def at(self, instance: Instance, time: float, states: Sequence[float]) -> None:
@@ -232,22 +233,16 @@ class Stage:
 
 
 def _typed(kind: str, text: str) -> Value | None:
-    if kind == "String":
-        return text.encode()
-    if kind == "Binary":
-        try:
-            return bytes.fromhex(text)
-        except ValueError:
-            return None
-    if kind == "Boolean":
-        return text.strip() in {"true", "1"}
-    value = number(text)
-    if value is None:
-        return None
-    if kind in {"Real", "Float64", "Float32"}:
-        return value
+    """A start value from its text; None if it is malformed."""
+    if kind in FLOATS:
+        return number(text)
+    readers: dict[str, Callable[[str], Value]] = {
+        "String": str.encode,
+        "Binary": bytes.fromhex,
+        "Boolean": lambda written: written.strip() in {"true", "1"},
+    }
     try:
-        return int(text)
+        return readers.get(kind, int)(text)
     except ValueError:
         return None
 

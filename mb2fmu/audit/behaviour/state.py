@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator
 
-from mb2fmu.audit.behaviour.instance import Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, Run, cosimulate, differing
 from mb2fmu.audit.behaviour.stage import Stage
@@ -75,7 +76,9 @@ def roundtrip(stage: Stage) -> Iterator[Observation]:
             yield Observation("state.free", "the pointer to a freed state is not null afterwards", stage.kind)
     found = differing(stage.variables, first, second) or differing(stage.variables, first, third)
     if found:
-        yield Observation("state.roundtrip", f'"{found[0].name}" differs {found[1]} points after a state was set', stage.kind)
+        yield Observation(
+            "state.roundtrip", f'"{found[0].name}" differs {found[1]} points after a state was set', stage.kind
+        )
 
 
 @probe("a state as bytes", "state.serialize")
@@ -109,7 +112,11 @@ def serialize(stage: Stage) -> Iterator[Observation]:
             return
     found = differing(stage.variables, first, second)
     if found:
-        yield Observation("state.serialize", f'"{found[0].name}" differs {found[1]} points after bytes were set in a new instance', stage.kind)
+        yield Observation(
+            "state.serialize",
+            f'"{found[0].name}" differs {found[1]} points after bytes were set in a new instance',
+            stage.kind,
+        )
 
 
 @probe("freeing no state", "state.free", crash="state.free")

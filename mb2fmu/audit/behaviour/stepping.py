@@ -1,12 +1,13 @@
-"""Co-Simulation steps: any size, in parts, beyond the end, against Model Exchange; early return, slopes of inputs and outputs."""
+"""Co-Simulation steps: any size, in parts, beyond the end, against Model Exchange; early return, slopes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from mb2fmu.audit.behaviour.instance import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, integrate
 from mb2fmu.audit.behaviour.stage import Stage
@@ -17,7 +18,9 @@ CS = ("CoSimulation",)
 
 
 def _watched(stage: Stage) -> list[Variable]:
-    return [each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"]
+    return [
+        each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
+    ]
 
 
 def _allowed(stage: Stage) -> float:
@@ -25,15 +28,17 @@ def _allowed(stage: Stage) -> float:
     return max(1e3 * (stage.tolerance or 1e-4), 1e-5)
 
 
-def _ranges(rows: Sequence[Sequence[Value]], columns: int) -> list[float]:
-    return [max((abs(row[k]) for row in rows if isinstance(row[k], float)), default=0.0) for k in range(columns)]
+def _size(run: Run, column: int) -> float:
+    """The largest value of a column."""
+    found = [row[column] for row in run.rows]
+    return max((abs(each) for each in found if isinstance(each, float) and math.isfinite(each)), default=0.0)
 
 
 def _worst(stage: Stage, first: Run, second: Run, variables: Sequence[Variable]) -> tuple[float, Variable] | None:
     """Largest difference at the end, relative to the size of the variable, and where."""
     found: tuple[float, Variable] | None = None
     for k, variable in enumerate(variables):
-        size = max(*_ranges(first.rows, len(variables))[k : k + 1], *_ranges(second.rows, len(variables))[k : k + 1], 1e-6 * stage.scale(variable))
+        size = max(_size(first, k), _size(second, k), 1e-6 * stage.scale(variable))
         a, b = first.rows[-1][k], second.rows[-1][k]
         if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and math.isfinite(b):
             error = abs(a - b) / size
@@ -70,7 +75,8 @@ def parts(stage: Stage) -> Iterator[Observation]:
     for other, how in zip(runs[1:], ("half as many steps", "steps of changing sizes"), strict=True):
         worst = _worst(stage, runs[0], other, variables)
         if worst and worst[0] > _allowed(stage):
-            text = f"{how} over the same time move it by {worst[0]:.2g} of its size; the tolerance is {stage.tolerance or 1e-4:g}"
+            text = f"{how} over the same time move it by {worst[0]:.2g} of its size"
+            text += f"; the tolerance is {stage.tolerance or 1e-4:g}"
             yield Observation("steps.parts", text, f'{stage.kind}, "{worst[1].name}"')
             return
 
@@ -93,8 +99,14 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
         other = integrate(exchange, instance, variables, within)
     worst = _worst(stage, own, other, variables)
     if worst and worst[0] > _allowed(stage):
-        text = f"at t = {own.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as Model Exchange"
-        yield Observation("steps.exchange", text + f"; the tolerance is {stage.tolerance or 1e-4:g}", f'{stage.kind}, "{worst[1].name}"')
+        text = (
+            f"at t = {own.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as Model Exchange"
+        )
+        yield Observation(
+            "steps.exchange",
+            text + f"; the tolerance is {stage.tolerance or 1e-4:g}",
+            f'{stage.kind}, "{worst[1].name}"',
+        )
 
 
 @probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size")
@@ -114,7 +126,9 @@ def impossible(stage: Stage) -> Iterator[Observation]:
             instance.go_on()
         cosimulate(stage, instance, (), steps=2, first=False)
         if instance.step(stage.start + 2 * stage.step, stage.step).status in {OK, WARNING}:
-            yield Observation("steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind)
+            yield Observation(
+                "steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind
+            )
 
 
 @probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
@@ -131,20 +145,24 @@ def returned(stage: Stage) -> Iterator[Observation]:
                 yield Observation("steps.early", "it returns early though the importer did not allow it", stage.kind)
                 return
             if not math.isclose(done.last, end, rel_tol=1e-9, abs_tol=1e-9 * stage.step):
-                yield Observation("steps.last", f"lastSuccessfulTime is {done.last!r} after a step to {end!r}", stage.kind)
+                yield Observation(
+                    "steps.last", f"lastSuccessfulTime is {done.last!r} after a step to {end!r}", stage.kind
+                )
                 return
 
 
 @probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
 def intermediate(stage: Stage) -> Iterator[Observation]:
-    """FMI 3: the callback is called, with times that never decrease; a wish to return early is granted where promised."""
+    """FMI 3: the callback is called, with times that never decrease; early return is granted where promised."""
     if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
         return
     times: list[float] = []
     possible: list[bool] = []
     wish = [False]
 
-    def update(_environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any) -> None:
+    def update(
+        _environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any
+    ) -> None:
         times.append(time)
         possible.append(bool(can_return))
         asked[0] = wish[0] and bool(can_return)
@@ -155,12 +173,18 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
         stage.initialize(instance)
         done = [instance.must_step(stage.start + k * stage.step, stage.step) for k in range(2)]
         if not times:
-            yield Observation("steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind)
+            yield Observation(
+                "steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind
+            )
             return
-        if any(later < earlier for earlier, later in zip(times, times[1:], strict=False)):
+        if any(later < earlier for earlier, later in pairwise(times)):
             yield Observation("steps.intermediate", "the times of intermediate updates go backwards", stage.kind)
         if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
-            yield Observation("steps.early", "it returns early without being asked, though mightReturnEarlyFromDoStep is false", stage.kind)
+            yield Observation(
+                "steps.early",
+                "it returns early without being asked, though mightReturnEarlyFromDoStep is false",
+                stage.kind,
+            )
             return
         wish[0] = True
         point = stage.start + 2 * stage.step
@@ -169,7 +193,9 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
         if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
             yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
         if last.early and not last.last < point + stage.step:
-            yield Observation("steps.early", f"it says that it returned early, at the end of the step, {last.last:.6g}", stage.kind)
+            yield Observation(
+                "steps.early", f"it says that it returned early, at the end of the step, {last.last:.6g}", stage.kind
+            )
 
 
 @probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
@@ -191,7 +217,11 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
         instance.must_step(stage.start + stage.step + 2 * h, h)
         after = instance.get(outputs)
     if status not in {OK, WARNING}:
-        yield Observation("steps.output_derivatives", f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}", stage.kind)
+        yield Observation(
+            "steps.output_derivatives",
+            f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}",
+            stage.kind,
+        )
         return
     for variable, a, b, c, slope in zip(outputs, before, middle, after, said, strict=True):
         assert isinstance(a, float)
@@ -236,7 +266,8 @@ def input_derivatives(stage: Stage) -> Iterator[Observation]:
             assert isinstance(small, float)
             effect = abs(small - held)
             if effect > 1e-6 * max(abs(small), 1e-3 * stage.scale(variable)) and abs(ramp - small) > 0.3 * effect:
-                text = f'a slope of "{known.name}" moves it by {ramp - held:.4g} in a step; moving the input along, by {small - held:.4g}'
+                text = f'a slope of "{known.name}" moves it by {ramp - held:.4g} in a step'
+                text += f"; moving the input along, by {small - held:.4g}"
                 yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{variable.name}"')
                 return
 
@@ -248,6 +279,6 @@ def wrong_point(stage: Stage) -> Iterator[Observation]:
         stage.initialize(instance)
         instance.must_step(stage.start, stage.step)
         if instance.step(stage.start + 5 * stage.step, stage.step).status in {OK, WARNING}:
-            yield Observation("steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind)
-
-
+            yield Observation(
+                "steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind
+            )

@@ -77,7 +77,11 @@ def try_unit(
     trial = Trial()
     for kind in description.interfaces:
         if kind not in members:
-            why = "the auditor does not run it" if kind == "ScheduledExecution" else "the archive has no binary for this machine"
+            why = (
+                "the auditor does not run it"
+                if kind == "ScheduledExecution"
+                else "the archive has no binary for this machine"
+            )
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
@@ -110,7 +114,9 @@ def _unpack(archive: Archive, folder: Path) -> None:
     (folder / "resources").mkdir(parents=True, exist_ok=True)
 
 
-def _tried(trial: Trial, folder: Path, members: dict[str, str], rules: Collection[str], time_limit: float, memory_limit: int) -> None:
+def _tried(
+    trial: Trial, folder: Path, members: dict[str, str], rules: Collection[str], time_limit: float, memory_limit: int
+) -> None:
     output = folder.parent / f"{folder.name}.jsonl"
     spoken = folder.parent / f"{folder.name}.out"
     ended: list[str] = []
@@ -135,7 +141,11 @@ def _tried(trial: Trial, folder: Path, members: dict[str, str], rules: Collectio
         if last is None:
             trial.faults.append(f"the trying process ended before the first probe: {ending}: {_tail(spoken)}")
             break
-        trial.observations.append(Observation(last[1], f"the process {ending} while trying {last[0].partition(': ')[2]}", last[0].partition(": ")[0]))
+        trial.observations.append(
+            Observation(
+                last[1], f"the process {ending} while trying {last[0].partition(': ')[2]}", last[0].partition(": ")[0]
+            )
+        )
     _output(trial, spoken, rules)
 
 
@@ -169,7 +179,7 @@ def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: 
 
 
 def _read(trial: Trial, output: Path, ended: list[str]) -> tuple[bool, tuple[str, str] | None]:
-    """What one process wrote: whether it came to the end, and the last probe that it began, with the rule of a crash."""
+    """What one process wrote: whether it came to the end; the last probe begun, with the rule of a crash."""
     done, last = False, None
     for text in output.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
@@ -196,4 +206,6 @@ def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
     text = _tail(spoken).strip()
     if text and not trial.killed and "host.output" in rules:
         first = text.splitlines()[0]
-        trial.observations.append(Observation("host.output", f'writes to the standard output of its host: "{first[:120]}"'))
+        trial.observations.append(
+            Observation("host.output", f'writes to the standard output of its host: "{first[:120]}"')
+        )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mb2fmu.audit.behaviour.instance import OK, WARNING, Instance, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, finite, names, same
@@ -45,14 +46,22 @@ def start_values(stage: Stage) -> Iterator[Observation]:
         if (declared := stage.start_value(each)) is not None and not _close(declared, value, _relative(each))
     ]
     for variable, declared, value in wrong:
-        yield Observation("value.start", f"declared {declared!r}, but it starts with {value!r}", f'{stage.kind}, "{variable.name}"')
+        yield Observation(
+            "value.start", f"declared {declared!r}, but it starts with {value!r}", f'{stage.kind}, "{variable.name}"'
+        )
 
 
 @probe("setting start values", "value.set")
 def settable(stage: Stage) -> Iterator[Observation]:
     """What is set in Initialization Mode is what is read then."""
-    wanted = [each for each in stage.scalars if each.causality in {"parameter", "input"} and each.variability != "constant"]
-    wanted += [each for each in stage.scalars if each.initial == "exact" and each.causality in {"local", "output"} and each.variability != "constant"]
+    wanted = [
+        each for each in stage.scalars if each.causality in {"parameter", "input"} and each.variability != "constant"
+    ]
+    wanted += [
+        each
+        for each in stage.scalars
+        if each.initial == "exact" and each.causality in {"local", "output"} and each.variability != "constant"
+    ]
     if not wanted:
         return
     with stage.instance() as instance:
@@ -63,20 +72,30 @@ def settable(stage: Stage) -> Iterator[Observation]:
             if status not in {OK, WARNING}:
                 bounded = variable.get("min") is not None or variable.get("max") is not None
                 if not bounded:
-                    yield Observation("value.set", f"setting it to {value:.6g} is refused in Initialization Mode", f'{stage.kind}, "{variable.name}"')
+                    yield Observation(
+                        "value.set",
+                        f"setting it to {value:.6g} is refused in Initialization Mode",
+                        f'{stage.kind}, "{variable.name}"',
+                    )
                 return
             try:
                 found = instance.get([variable])[0]
             except RefusedError:
                 return  # the values set so far may not go together
             if not _close(value, found, 1e-14):
-                yield Observation("value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"')
+                yield Observation(
+                    "value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"'
+                )
 
 
 @probe("setting what cannot be set", "value.unsettable")
 def unsettable(stage: Stage) -> Iterator[Observation]:
     """A constant, the time and a calculated value do not take one."""
-    closed = [each for each in stage.scalars if each.variability == "constant" or each.causality in {"independent", "calculatedParameter"}]
+    closed = [
+        each
+        for each in stage.scalars
+        if each.variability == "constant" or each.causality in {"independent", "calculatedParameter"}
+    ]
     accepted = []
     for variable in closed[:5]:
         with stage.instance() as instance:
@@ -102,10 +121,18 @@ def watched(stage: Stage) -> Iterator[Observation]:
                 text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
                 yield Observation("value.variability", text, where)
         if not all(map(finite, column)) and finite(column[0]):
-            yield Observation("value.finite", "is not a finite number during an ordinary run, and every call was answered with OK", where)
+            yield Observation(
+                "value.finite",
+                "is not a finite number during an ordinary run, and every call was answered with OK",
+                where,
+            )
         yield from _bounds(variable, column, where)
         if variable.causality == "independent":
-            late = [(t, v) for t, v in zip(found.times, column, strict=True) if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))]
+            late = [
+                (t, v)
+                for t, v in zip(found.times, column, strict=True)
+                if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))
+            ]
             if late:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
     if stage.kind == "ModelExchange" and not found.events:
@@ -118,10 +145,11 @@ def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Obs
     low, high = variable.number("min"), variable.number("max")
     slack = 1e-6 * max((abs(each) for each in column if isinstance(each, float) and math.isfinite(each)), default=1.0)
     for value in column:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            if (low is not None and value < low - slack) or (high is not None and value > high + slack):
-                yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", where)
-                return
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            continue
+        if (low is not None and value < low - slack) or (high is not None and value > high + slack):
+            yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", where)
+            return
 
 
 def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
@@ -147,7 +175,9 @@ def extremes(stage: Stage) -> Iterator[Observation]:
                 break
 
 
-def _spoiled(stage: Stage, instance: Instance, variable: Variable, value: float, watched_: list[Variable]) -> list[Variable]:
+def _spoiled(
+    stage: Stage, instance: Instance, variable: Variable, value: float, watched_: list[Variable]
+) -> list[Variable]:
     """Which variables are not finite after a value was set and nothing was refused."""
     try:
         stage.initialize(instance, within={variable: value})

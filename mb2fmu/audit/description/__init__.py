@@ -1,0 +1,1 @@
+"""What archive, description and binaries show without running anything."""

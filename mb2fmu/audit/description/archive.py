@@ -56,7 +56,9 @@ def read_archive(path: Path) -> Archive:
             members = tuple(each for each in file.infolist() if not each.is_dir())
             size = sum(each.file_size for each in members)
             if size > LARGEST:
-                raise PackageError(f"{path} unpacks to {size} bytes", [Fault("more than the auditor unpacks", str(path))])
+                raise PackageError(
+                    f"{path} unpacks to {size} bytes", [Fault("more than the auditor unpacks", str(path))]
+                )
             contents = {each.filename: file.read(each) for each in members if not each.flag_bits & _ENCRYPTED}
     except FileNotFoundError as error:
         raise PackageError(f"{path} is not there") from error
@@ -79,7 +81,9 @@ def check_members(archive: Archive) -> Iterator[Observation]:
     for each in archive.members:
         yield from _member(each)
     if DESCRIPTION not in archive.names:
-        yield Observation("archive.description", "modelDescription.xml is not at the top of the archive", archive.path.name)
+        yield Observation(
+            "archive.description", "modelDescription.xml is not at the top of the archive", archive.path.name
+        )
 
 
 def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
@@ -92,7 +96,9 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
     if each.flag_bits & _ENCRYPTED:
         yield Observation("archive.compression", "the member is encrypted", written)
     if each.compress_type not in {_STORED, _DEFLATED}:
-        yield Observation("archive.compression", f"compression method {each.compress_type}; allowed are 0 and 8", written)
+        yield Observation(
+            "archive.compression", f"compression method {each.compress_type}; allowed are 0 and 8", written
+        )
     if each.compress_type == _STORED and each.flag_bits & _STREAMED:
         yield Observation("archive.compression", "stored with general purpose bit 3", written)
     if each.extract_version > 20:
@@ -105,12 +111,19 @@ def check_contents(archive: Archive, description: Description) -> Iterator[Obser
     for name in sorted({name.split("/")[0] for name in archive.names} - _TOP[description.version]):
         yield Observation("archive.unexpected", "the standard knows no such file or folder here", name)
     yield from _sources(archive, description)
-    for member, pictures in (("documentation/diagram.svg", "documentation/diagram.png"), ("terminalsAndIcons/icon.svg", "terminalsAndIcons/icon.png")):
+    for member, pictures in (
+        ("documentation/diagram.svg", "documentation/diagram.png"),
+        ("terminalsAndIcons/icon.svg", "terminalsAndIcons/icon.png"),
+    ):
         if member in archive.names and pictures not in archive.names:
             yield Observation("archive.pictures", f"{pictures} must stand beside it", member)
     licences = [name for name in archive.names if name.startswith("documentation/licenses/")]
-    if licences and not any(name.rsplit("/", 1)[1] in {"license.txt", "license.html", "license.spdx"} for name in licences):
-        yield Observation("archive.licences", "no license.txt, license.html or license.spdx to begin with", "documentation/licenses")
+    if licences and not any(
+        name.rsplit("/", 1)[1] in {"license.txt", "license.html", "license.spdx"} for name in licences
+    ):
+        yield Observation(
+            "archive.licences", "no license.txt, license.html or license.spdx to begin with", "documentation/licenses"
+        )
     if not any(name.startswith("documentation/") and name.count("/") == 1 for name in archive.names):
         yield Observation("archive.documentation", "no documentation", archive.path.name)
     needs_tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
@@ -123,23 +136,29 @@ def _sources(archive: Archive, description: Description) -> Iterator[Observation
     for kind, files in description.sources.items():
         for name in files:
             if f"sources/{name}" not in archive.names:
-                yield Observation("archive.sources", f"{kind} lists sources/{name}, which is not in the archive", DESCRIPTION)
+                yield Observation(
+                    "archive.sources", f"{kind} lists sources/{name}, which is not in the archive", DESCRIPTION
+                )
     build = archive.contents.get("sources/buildDescription.xml")
-    if build is None:
-        if description.version == 3 and any(name.startswith("sources/") for name in archive.names):
-            yield Observation("archive.sources", "sources without sources/buildDescription.xml", "sources")
-        return
+    if build is not None:
+        yield from _build(archive, description, build)
+    elif description.version == 3 and any(name.startswith("sources/") for name in archive.names):
+        yield Observation("archive.sources", "sources without sources/buildDescription.xml", "sources")
+
+
+def _build(archive: Archive, description: Description, build: bytes) -> Iterator[Observation]:
+    where = "sources/buildDescription.xml"
     try:
         root = parse(build)
     except ValueError as error:
-        yield Observation("archive.sources", str(error), "sources/buildDescription.xml")
+        yield Observation("archive.sources", str(error), where)
         return
     identifiers = {description.identifier(kind) for kind in description.interfaces}
     for configuration in root.findall("BuildConfiguration"):
-        if configuration.get("modelIdentifier", "") not in identifiers:
-            text = f'modelIdentifier "{configuration.get("modelIdentifier")}" is that of no interface'
-            yield Observation("archive.sources", text, "sources/buildDescription.xml")
+        name = configuration.get("modelIdentifier", "")
+        if name not in identifiers:
+            yield Observation("archive.sources", f'modelIdentifier "{name}" is that of no interface', where)
     for element in root.iter("SourceFile"):
         name = element.get("name", "")
         if f"sources/{name}" not in archive.names:
-            yield Observation("archive.sources", f"lists sources/{name}, which is not in the archive", "sources/buildDescription.xml")
+            yield Observation("archive.sources", f"lists sources/{name}, which is not in the archive", where)

@@ -148,21 +148,22 @@ def interface(version: int) -> frozenset[str]:
 
 _ONLY = {
     "ModelExchange": (
-        "EnterEventMode", "NewDiscreteStates", "EnterContinuousTimeMode", "CompletedIntegratorStep", "SetTime", "SetContinuousStates",
-        "GetDerivatives", "GetEventIndicators", "GetContinuousStates", "GetNominalsOfContinuousStates",
-        "InstantiateModelExchange", "GetContinuousStateDerivatives", "GetNumberOfEventIndicators", "GetNumberOfContinuousStates",
+        "EnterEventMode NewDiscreteStates EnterContinuousTimeMode CompletedIntegratorStep SetTime SetContinuousStates "
+        "GetDerivatives GetEventIndicators GetContinuousStates GetNominalsOfContinuousStates InstantiateModelExchange "
+        "GetContinuousStateDerivatives GetNumberOfEventIndicators GetNumberOfContinuousStates"
     ),
     "CoSimulation": (
-        "SetRealInputDerivatives", "GetRealOutputDerivatives", "DoStep", "CancelStep", "GetStatus", "GetRealStatus",
-        "GetIntegerStatus", "GetBooleanStatus", "GetStringStatus", "InstantiateCoSimulation", "EnterStepMode", "GetOutputDerivatives",
+        "SetRealInputDerivatives GetRealOutputDerivatives DoStep CancelStep GetStatus GetRealStatus GetIntegerStatus "
+        "GetBooleanStatus GetStringStatus InstantiateCoSimulation EnterStepMode GetOutputDerivatives"
     ),
-    "ScheduledExecution": ("InstantiateScheduledExecution", "ActivateModelPartition"),
-}  # fmt: skip
+    "ScheduledExecution": "InstantiateScheduledExecution ActivateModelPartition",
+}
+"""Functions of one kind of interface only."""
 
 
 def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
     """Functions that a unit must export: the common ones and those of its kinds."""
-    others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names}
+    others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
     if version == 3 and "CoSimulation" in kinds:
         others -= {"fmi3EnterEventMode"}
     return interface(version) - others
@@ -197,11 +198,21 @@ def _folder(
 ) -> Iterator[Observation]:
     where = f"binaries/{folder}"
     expected = _expected(folder, description.version)
-    stray = description.version == 2 and folder in {"x86_64-linux", "x86_64-windows", "x86_64-darwin", "i686-linux", "i686-windows"}
+    stray = description.version == 2 and folder in {
+        "x86_64-linux",
+        "x86_64-windows",
+        "x86_64-darwin",
+        "i686-linux",
+        "i686-windows",
+    }
     stray |= description.version == 3 and folder in _FOLDERS2 and folder != "aarch64-darwin"
     if expected is None or stray:
         other = "FMI 3" if description.version == 2 else "FMI 2"
-        text = f"a folder of {other}: importers of this version do not look there" if stray else "no platform of the standard"
+        text = (
+            f"a folder of {other}: importers of this version do not look there"
+            if stray
+            else "no platform of the standard"
+        )
         yield Observation("binary.folder", text, where)
     if expected is None:
         return
@@ -210,7 +221,9 @@ def _folder(
     for identifier in sorted(identifiers):
         name = f"{identifier}{suffix}"
         if name in files:
-            yield from _library(archive.contents[f"{where}/{name}"], f"{where}/{name}", expected, description, identifier)
+            yield from _library(
+                archive.contents[f"{where}/{name}"], f"{where}/{name}", expected, description, identifier
+            )
         elif not static:
             yield Observation("binary.missing", f"{name} is not there", where)
 
@@ -225,7 +238,9 @@ def _library(
     if found and any(each.form != expected[0] for each in found):
         yield Observation("binary.format", f"is {found[0].form}; the folder is for {expected[0]}", where)
     elif found and expected[1] not in machines:
-        yield Observation("binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", where)
+        yield Observation(
+            "binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", where
+        )
     kinds = frozenset(kind for kind in description.interfaces if description.identifier(kind) == identifier)
     for each in found:
         yield from _symbols(each, where, description, kinds, identifier)
@@ -240,7 +255,9 @@ def _library(
             yield Observation("binary.search", f"looks for libraries in {', '.join(absolute)}", where)
 
 
-def _symbols(image: Image, where: str, description: Description, kinds: frozenset[str], identifier: str) -> Iterator[Observation]:
+def _symbols(
+    image: Image, where: str, description: Description, kinds: frozenset[str], identifier: str
+) -> Iterator[Observation]:
     functions = interface(description.version)
     missing = sorted(required(description.version, kinds) - image.exported)
     if missing:

@@ -36,20 +36,28 @@ def _root(description: Description) -> Iterator[Observation]:
     attributes = description.attributes
     version = attributes.get("fmiVersion", "")
     if description.version == 2 and version != "2.0":
-        yield Observation("header.version", f'fmiVersion is "{version}"; every release of FMI 2 writes "2.0"', DESCRIPTION)
+        yield Observation(
+            "header.version", f'fmiVersion is "{version}"; every release of FMI 2 writes "2.0"', DESCRIPTION
+        )
     if not description.token.strip():
         name = "guid" if description.version == 2 else "instantiationToken"
-        yield Observation("header.token", f"{name} is empty, so nothing ties the binary to this description", DESCRIPTION)
+        yield Observation(
+            "header.token", f"{name} is empty, so nothing ties the binary to this description", DESCRIPTION
+        )
     date = attributes.get("generationDateAndTime")
     if date is not None and not _DATE.match(date):
-        yield Observation("header.date", f'generationDateAndTime "{date}" is not of the form YYYY-MM-DDThh:mm:ssZ', DESCRIPTION)
+        yield Observation(
+            "header.date", f'generationDateAndTime "{date}" is not of the form YYYY-MM-DDThh:mm:ssZ', DESCRIPTION
+        )
     if not attributes.get("modelName", "").strip():
         yield Observation("header.model_name", "modelName is missing or empty", DESCRIPTION)
 
 
 def _interfaces(description: Description) -> Iterator[Observation]:
     if not description.interfaces:
-        yield Observation("header.interfaces", "neither ModelExchange nor CoSimulation nor ScheduledExecution is there", DESCRIPTION)
+        yield Observation(
+            "header.interfaces", "neither ModelExchange nor CoSimulation nor ScheduledExecution is there", DESCRIPTION
+        )
     for kind, attributes in description.interfaces.items():
         name = attributes.get("modelIdentifier", "")
         if not _IDENTIFIER.match(name):
@@ -68,7 +76,9 @@ def _flags(description: Description) -> Iterator[Observation]:
                 yield Observation("flags.value", f'{kind}: {name} is "{value}", neither true nor false', DESCRIPTION)
         for flag, needed in needs.items():
             if description.flag(kind, flag) and not description.flag(kind, needed):
-                yield Observation("flags.consistent", f"{kind}: {flag} is true, but {needed}, which it needs, is not", DESCRIPTION)
+                yield Observation(
+                    "flags.consistent", f"{kind}: {flag} is true, but {needed}, which it needs, is not", DESCRIPTION
+                )
         order = attributes.get("maxOutputDerivativeOrder", "0").strip()
         if not order.isdigit():
             yield Observation("flags.value", f'{kind}: maxOutputDerivativeOrder is "{order}"', DESCRIPTION)
@@ -81,7 +91,9 @@ def _experiment(description: Description) -> Iterator[Observation]:
     read = {name: number(text) for name, text in description.experiment.items()}
     for name, value in read.items():
         if value is None or not math.isfinite(value):
-            yield Observation("experiment.values", f'{name} "{description.experiment[name]}" is no finite number', DESCRIPTION)
+            yield Observation(
+                "experiment.values", f'{name} "{description.experiment[name]}" is no finite number', DESCRIPTION
+            )
     start, stop = read.get("startTime") or 0.0, read.get("stopTime")
     if stop is not None and not stop > start:
         yield Observation("experiment.values", f"stopTime {stop:g} is not after startTime {start:g}", DESCRIPTION)
@@ -91,7 +103,9 @@ def _experiment(description: Description) -> Iterator[Observation]:
             yield Observation("experiment.values", f"{name} {value:g} is not positive", DESCRIPTION)
     tolerance = read.get("tolerance")
     if tolerance is not None and tolerance >= 1.0:
-        yield Observation("experiment.values", f"tolerance {tolerance:g} is relative and cannot be 1 or more", DESCRIPTION)
+        yield Observation(
+            "experiment.values", f"tolerance {tolerance:g} is relative and cannot be 1 or more", DESCRIPTION
+        )
     step = read.get("stepSize")
     if stop is not None and step is not None and step > stop - start > 0.0:
         yield Observation("experiment.values", f"stepSize {step:g} is longer than the whole experiment", DESCRIPTION)

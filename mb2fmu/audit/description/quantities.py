@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from mb2fmu.audit.description.records import DESCRIPTION, FLOATS, Description, TypeDefinition, UnitDefinition, Variable, number
+from mb2fmu.audit.description.records import (
+    DESCRIPTION,
+    FLOATS,
+    Description,
+    TypeDefinition,
+    UnitDefinition,
+    Variable,
+    number,
+)
 from mb2fmu.audit.finding import Observation
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 
 def check(description: Description) -> Iterator[Observation]:
     """All rules of this file."""
-    for kind, names in (("unit", description.units), ("type", description.types)):
-        for name, count in Counter(each.name for each in names).items():  # type: ignore[attr-defined]
+    named = {"unit": [each.name for each in description.units], "type": [each.name for each in description.types]}
+    for kind, names in named.items():
+        for name, count in Counter(names).items():
             if count > 1 or not name:
                 yield Observation(f"{kind}s.unique", f'{kind} "{name}" is defined {count} times', DESCRIPTION)
     for unit in description.units:
@@ -26,10 +35,14 @@ def check(description: Description) -> Iterator[Observation]:
     for variable in description.variables:
         yield from _used(variable, units, types)
     yield from _derivative_units(description, units)
-    used = {variable.get("unit") for variable in description.variables} | {each.attributes.get("unit") for each in description.types}
+    used = {variable.get("unit") for variable in description.variables} | {
+        each.attributes.get("unit") for each in description.types
+    }
     for unit in description.units:
         if unit.name not in used:
-            yield Observation("units.unused", f'unit "{unit.name}" is used by no variable and no type', f"{DESCRIPTION}:{unit.line}")
+            yield Observation(
+                "units.unused", f'unit "{unit.name}" is used by no variable and no type', f"{DESCRIPTION}:{unit.line}"
+            )
 
 
 def _exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
@@ -41,8 +54,8 @@ def _exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
         return None
 
 
-def _factor(attributes: dict[str, str] | object, name: str = "factor") -> float | None:
-    return number(attributes.get(name, "1" if name == "factor" else "0"))  # type: ignore[attr-defined]
+def _factor(attributes: Mapping[str, str]) -> float | None:
+    return number(attributes.get("factor", "1"))
 
 
 def _unit(unit: UnitDefinition) -> Iterator[Observation]:
@@ -65,12 +78,16 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
     exponents, factor = _exponents(unit), _factor(unit.base)
     # Who leaves rad out of the exponents counts it as the number 1, as SI does.
     loose = tuple(e for e, base in zip(known.exponents, BASE_UNITS, strict=True) if base != "rad")
-    if exponents is not None and exponents != known.exponents and (*loose, 0) != exponents:
+    if exponents is not None and exponents not in {known.exponents, (*loose, 0)}:
         yield Observation(
-            "units.exponents", f"its name says {_product(known.exponents)}, its exponents say {_product(exponents)}", where
+            "units.exponents",
+            f"its name says {_product(known.exponents)}, its exponents say {_product(exponents)}",
+            where,
         )
     elif factor is not None and not math.isclose(factor, known.factor, rel_tol=1e-6):
-        yield Observation("units.exponents", f"its name says a factor of {known.factor:g}, its BaseUnit {factor:g}", where)
+        yield Observation(
+            "units.exponents", f"its name says a factor of {known.factor:g}, its BaseUnit {factor:g}", where
+        )
 
 
 def _product(exponents: tuple[int, ...]) -> str:
@@ -96,32 +113,38 @@ def _type(description: Description, each: TypeDefinition) -> Iterator[Observatio
         yield Observation("types.unique", "a variable has the same name", where)
 
 
-def _used(variable: Variable, units: dict[str, UnitDefinition], types: dict[str, TypeDefinition]) -> Iterator[Observation]:
-    declared = variable.written.get("declaredType")
-    if declared is not None:
-        if declared not in types:
-            yield Observation("types.declared", f'declaredType "{declared}" is not defined', variable.place)
-        elif types[declared].type != variable.type:
-            yield Observation("types.declared", f'declaredType "{declared}" is of {types[declared].type}, the variable of {variable.type}', variable.place)
-    if variable.type == "Enumeration" and declared is None:
-        yield Observation("types.declared", "an Enumeration without declaredType has no items", variable.place)
-    unit = variable.get("unit")
+def _used(
+    variable: Variable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
+) -> Iterator[Observation]:
+    yield from _declared(variable, types)
+    unit, shown = variable.get("unit"), variable.get("displayUnit")
     if unit is not None and unit not in units:
         if variable.written.get("unit") is not None:
             yield Observation("units.declared", f'unit "{unit}" is not defined', variable.place)
-        return
-    shown = variable.get("displayUnit")
-    if shown is not None:
-        if unit is None:
-            yield Observation("units.display", f'displayUnit "{shown}" without a unit', variable.place)
-        elif shown not in units[unit].display and shown != unit:
-            yield Observation("units.display", f'displayUnit "{shown}" is not defined for unit "{unit}"', variable.place)
-    if variable.written.get("relativeQuantity") and not variable.type in FLOATS:
+    elif shown is not None and unit is None:
+        yield Observation("units.display", f'displayUnit "{shown}" without a unit', variable.place)
+    elif shown is not None and unit is not None and shown not in units[unit].display and shown != unit:
+        text = f'displayUnit "{shown}" is not defined for unit "{unit}"'
+        yield Observation("units.display", text, variable.place)
+    if variable.written.get("relativeQuantity") and variable.type not in FLOATS:
         yield Observation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
 
 
+def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterator[Observation]:
+    declared = variable.written.get("declaredType")
+    if declared is None:
+        if variable.type == "Enumeration":
+            text = "an Enumeration without declaredType has no items"
+            yield Observation("types.declared", text, variable.place)
+    elif declared not in types:
+        yield Observation("types.declared", f'declaredType "{declared}" is not defined', variable.place)
+    elif types[declared].type != variable.type:
+        text = f'declaredType "{declared}" is of {types[declared].type}, the variable of {variable.type}'
+        yield Observation("types.declared", text, variable.place)
+
+
 def _derivative_units(description: Description, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
-    """A slope has the unit of what it is the slope of, per unit of the independent variable (seconds if it has none)."""
+    """A slope has the unit of what it is the slope of, per unit of the independent variable (else seconds)."""
     independent = description.independent
     time = units.get((independent and independent.get("unit")) or "")
     for variable in description.variables:
@@ -136,7 +159,9 @@ def _derivative_units(description: Description, units: dict[str, UnitDefinition]
         if len(found) < 2 or found[0] is None or found[1] is None or per is None:
             continue
         wanted = tuple(a - b for a, b in zip(found[0], per, strict=True))
-        bare = [tuple(e for e, base in zip(each, BASE_UNITS, strict=True) if base != "rad") for each in (wanted, found[1])]
+        bare = [
+            tuple(e for e, base in zip(each, BASE_UNITS, strict=True) if base != "rad") for each in (wanted, found[1])
+        ]
         if bare[0] != bare[1]:
             text = f'unit "{names[1]}" is not that of "{state.name}" ("{names[0]}") per unit of time'
             yield Observation("units.derivative", text, variable.place)

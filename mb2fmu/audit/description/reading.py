@@ -1,4 +1,4 @@
-"""``read_description``: records from the bytes of a ``modelDescription.xml``; what is wrong in it is kept, not judged."""
+"""``read_description``: records from the bytes of a ``modelDescription.xml``; what is wrong is kept, not judged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_description(content: bytes) -> Description:
     root = parse(content)
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
-        raise ValueError(f'<{root.tag} fmiVersion="{version}"> is no description of FMI 2 or 3')
+        raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is no description of FMI 2 or 3')
     return _description2(root) if version.startswith("2.") else _description3(root)
 
 
@@ -148,7 +148,12 @@ def _assembled(
             )
         )
     return Description(
-        version, types=types, variables=variables, unknowns=tuple(unknowns), lists=lists, **general  # type: ignore[arg-type]
+        version,
+        types=types,
+        variables=variables,
+        unknowns=tuple(unknowns),
+        lists=lists,
+        **general,  # type: ignore[arg-type]
     )
 
 
@@ -228,9 +233,7 @@ def _description3(root: Element) -> Description:
                 line=_line(element),
             )
         )
-    entries = [
-        (LISTS3[str(element.tag)], element) for element in _children(root.find("ModelStructure"), *LISTS3)
-    ]
+    entries = [(LISTS3[str(element.tag)], element) for element in _children(root.find("ModelStructure"), *LISTS3)]
     return _assembled(root, 3, types, tuple(variables), entries, frozenset(LISTS3.values()))
 
 

@@ -36,7 +36,9 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
     """All rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _encoding(content)
-    yield from _violations(content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION)
+    yield from _violations(
+        content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION
+    )
     terminals = archive.contents.get(TERMINALS)
     if terminals is not None:
         try:
@@ -67,7 +69,9 @@ def _terminals(content: bytes, description: Description) -> Iterator[Observation
         for key in ("variableName", "inStreamVariableName", "outStreamVariableName"):
             name = element.get(key)
             if name is not None and name not in names:
-                yield Observation("terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}")
+                yield Observation(
+                    "terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}"
+                )
     for parent in root.iter("Terminals", "Terminal"):
         seen: set[str] = set()
         for element in parent.findall("Terminal"):

@@ -28,9 +28,11 @@ def check(description: Description) -> Iterator[Observation]:
     for unknown in description.unknowns:
         yield from _dependencies(description, unknown)
     yield from _others(description)
-    silent = [each for each in description.unknowns if each.dependencies is None and each.list in {"Outputs", "Derivatives"}]
+    silent = [
+        each for each in description.unknowns if each.dependencies is None and each.list in {"Outputs", "Derivatives"}
+    ]
     if silent and _has_knowns(description):
-        text = f"{len(silent)} outputs or derivatives without dependencies: importers must take them to depend on everything"
+        text = f"{len(silent)} outputs or derivatives without dependencies: to importers they depend on everything"
         yield Observation("structure.explicit", text, DESCRIPTION)
 
 
@@ -38,9 +40,7 @@ def _has_knowns(description: Description) -> bool:
     return bool(description.states) or any(each.causality == "input" for each in description.variables)
 
 
-def _list(
-    description: Description, name: str, rule: str, belongs: Callable[[Variable], bool]
-) -> Iterator[Observation]:
+def _list(description: Description, name: str, rule: str, belongs: Callable[[Variable], bool]) -> Iterator[Observation]:
     listed = [each.variable for each in description.listed(name) if each.variable]
     for unknown in description.listed(name):
         if unknown.variable and not belongs(unknown.variable):
@@ -62,7 +62,9 @@ def _derivatives(description: Description) -> Iterator[Observation]:
         if written is None:
             yield Observation("structure.derivatives", "listed, but has no attribute derivative", unknown.place)
         elif not variable.is_float or variable.variability != "continuous":
-            yield Observation("structure.derivatives", "listed, but is no continuous floating point variable", unknown.place)
+            yield Observation(
+                "structure.derivatives", "listed, but is no continuous floating point variable", unknown.place
+            )
         targets.append(written)
     for written, count in Counter(each for each in targets if each is not None).items():
         if count > 1:
@@ -77,7 +79,9 @@ def _derivatives(description: Description) -> Iterator[Observation]:
         # der(u) of an input, or an output that is the slope of another output, make no state.
         internal = state is not None and state.causality in {"local", "output"} and variable.causality == "local"
         if internal and id(variable) not in known and not any(state is each for each in description.states):
-            yield Observation("structure.derivatives", "a local derivative that ModelStructure/Derivatives leaves out", variable.place)
+            yield Observation(
+                "structure.derivatives", "a local derivative that ModelStructure/Derivatives leaves out", variable.place
+            )
 
 
 def _expected_initial(description: Description) -> list[Variable]:
@@ -88,7 +92,9 @@ def _expected_initial(description: Description) -> list[Variable]:
         guessed = variable.initial in {"approx", "calculated"}
         if variable.clocked or variable.type == "Clock":
             continue
-        if variable.causality == "calculatedParameter" or (guessed and (variable.causality == "output" or id(variable) in inner)):
+        if variable.causality == "calculatedParameter" or (
+            guessed and (variable.causality == "output" or id(variable) in inner)
+        ):
             expected.append(variable)
     return expected
 
@@ -98,12 +104,14 @@ def _initial(description: Description) -> Iterator[Observation]:
     listed = [each.variable for each in description.listed("InitialUnknowns") if each.variable]
     for variable in expected:
         if not any(variable is each for each in listed):
-            text = f'{variable.causality} with initial="{variable.initial}" is missing in ModelStructure/InitialUnknowns'
+            text = (
+                f'{variable.causality} with initial="{variable.initial}" is missing in ModelStructure/InitialUnknowns'
+            )
             yield Observation("structure.initial", text, variable.place)
     for unknown in description.listed("InitialUnknowns"):
-        variable = unknown.variable
-        if variable and not any(variable is each for each in expected) and not (variable.clocked or variable.type == "Clock"):
-            text = f'{variable.causality} with initial="{variable.initial}" does not belong into InitialUnknowns'
+        found = unknown.variable
+        if found and not any(found is each for each in expected) and not (found.clocked or found.type == "Clock"):
+            text = f'{found.causality} with initial="{found.initial}" does not belong into InitialUnknowns'
             yield Observation("structure.initial", text, unknown.place)
 
 
@@ -118,30 +126,24 @@ def knowns(description: Description, unknown: Unknown) -> list[Variable]:
         return [*inputs, *states]
     parameters = [each for each in description.variables if each.causality in {"parameter", "structuralParameter"}]
     discrete = [each for each in description.variables if each.written.get("previous") is not None]
-    discrete += [each for each in map(description.target, (each.written.get("previous") for each in discrete)) if each]
+    before = [description.target(each.written.get("previous")) for each in discrete]
+    discrete += [each for each in before if each]
     return [*inputs, *states, *parameters, *discrete, *_discrete_states(description)]
 
 
 def _discrete_states(description: Description) -> list[Variable]:
     """FMI 3 does not list discrete states, so that any discrete variable that is kept may be one."""
-    return [each for each in description.variables if each.variability == "discrete" and each.causality in {"local", "output"}]
+    return [
+        each
+        for each in description.variables
+        if each.variability == "discrete" and each.causality in {"local", "output"}
+    ]
 
 
 def _dependencies(description: Description, unknown: Unknown) -> Iterator[Observation]:
-    if unknown.kinds is not None and unknown.dependencies is None:
-        yield Observation("structure.kinds", "dependenciesKind without dependencies", unknown.place)
+    yield from _kinds(unknown)
     if unknown.dependencies is None:
         return
-    if unknown.kinds is not None and len(unknown.kinds) != len(unknown.dependencies):
-        text = f"{len(unknown.dependencies)} dependencies, but {len(unknown.kinds)} kinds"
-        yield Observation("structure.kinds", text, unknown.place)
-    allowed_kinds = _INITIAL_KINDS if unknown.list == "InitialUnknowns" else _KINDS
-    for kind in unknown.kinds or ():
-        if kind not in allowed_kinds:
-            yield Observation("structure.kinds", f'kind "{kind}" is not allowed in {unknown.list}', unknown.place)
-    if unknown.variable and not unknown.variable.is_float and {*(unknown.kinds or ())} - {"dependent"}:
-        text = f"a factor in front of a known ({', '.join(sorted({*(unknown.kinds or ())} - {'dependent'}))}) is for floating point unknowns"
-        yield Observation("structure.kinds", text, unknown.place)
     for written, count in Counter(unknown.dependencies).items():
         if count > 1:
             yield Observation("structure.dependencies", f"{written} is listed {count} times", unknown.place)
@@ -154,9 +156,30 @@ def _dependencies(description: Description, unknown: Unknown) -> Iterator[Observ
             yield Observation("structure.dependencies", text, unknown.place)
 
 
+def _kinds(unknown: Unknown) -> Iterator[Observation]:
+    if unknown.kinds is None:
+        return
+    if unknown.dependencies is None:
+        yield Observation("structure.kinds", "dependenciesKind without dependencies", unknown.place)
+    elif len(unknown.kinds) != len(unknown.dependencies):
+        text = f"{len(unknown.dependencies)} dependencies, but {len(unknown.kinds)} kinds"
+        yield Observation("structure.kinds", text, unknown.place)
+    allowed = _INITIAL_KINDS if unknown.list == "InitialUnknowns" else _KINDS
+    for kind in sorted({*unknown.kinds} - allowed):
+        yield Observation("structure.kinds", f'kind "{kind}" is not allowed in {unknown.list}', unknown.place)
+    factors = sorted({*unknown.kinds} - {"dependent"})
+    if factors and unknown.variable and not unknown.variable.is_float:
+        text = f"a factor in front of a known ({', '.join(factors)}) is for floating point unknowns"
+        yield Observation("structure.kinds", text, unknown.place)
+
+
 def _others(description: Description) -> Iterator[Observation]:
     for unknown in description.listed("EventIndicators"):
         each = unknown.variable
-        if each and (not each.is_float or each.variability != "continuous" or each.causality not in {"local", "output"}):
+        if each and (
+            not each.is_float or each.variability != "continuous" or each.causality not in {"local", "output"}
+        ):
             yield Observation("structure.indicators", f'"{each.name}" is no continuous local or output', unknown.place)
-    yield from _list(description, "ClockedStates", "structure.clocked", lambda each: each.written.get("previous") is not None)
+    yield from _list(
+        description, "ClockedStates", "structure.clocked", lambda each: each.written.get("previous") is not None
+    )

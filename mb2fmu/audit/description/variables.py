@@ -1,4 +1,4 @@
-"""Variables one by one: names, references, causality, variability, initial, start values, bounds, derivatives, clocks."""
+"""Variables one by one: names, references, causality, variability, start values, bounds, derivatives, clocks."""
 
 from __future__ import annotations
 
@@ -49,12 +49,18 @@ def _names(description: Description) -> Iterator[Observation]:
     for variable in description.variables:
         for name in (variable.name, *(alias.get("name", "") for alias in variable.aliases)):
             if name in seen:
-                yield Observation("variables.unique", f'the name "{name}" is that of line {seen[name].line} too', variable.place)
+                yield Observation(
+                    "variables.unique", f'the name "{name}" is that of line {seen[name].line} too', variable.place
+                )
             seen.setdefault(name, variable)
             if not name or any(sign in name for sign in "\r\n\t"):
                 yield Observation("variables.name", f"{name!r} is empty or holds a control character", variable.place)
             elif structured and not _STRUCTURED.match(name):
-                yield Observation("variables.name", f'"{name}" is no structured name, which variableNamingConvention promises', variable.place)
+                yield Observation(
+                    "variables.name",
+                    f'"{name}" is no structured name, which variableNamingConvention promises',
+                    variable.place,
+                )
 
 
 def _references(description: Description) -> Iterator[Observation]:
@@ -84,9 +90,15 @@ def _aliases(group: list[Variable]) -> Iterator[Observation]:
     place = group[1].place
     settable = [each for each in group if each.causality in {"parameter", "input"}]
     if len(settable) > 1:
-        yield Observation("variables.aliases", f"{names} share a value reference, and more than one of them can be set", place)
-    if len([each for each in group if each.start is not None]) > 1 and not all(each.variability == "constant" for each in group):
-        yield Observation("variables.aliases", f"{names} share a value reference, and more than one of them has a start value", place)
+        yield Observation(
+            "variables.aliases", f"{names} share a value reference, and more than one of them can be set", place
+        )
+    if len([each for each in group if each.start is not None]) > 1 and not all(
+        each.variability == "constant" for each in group
+    ):
+        yield Observation(
+            "variables.aliases", f"{names} share a value reference, and more than one of them has a start value", place
+        )
     if len({each.get("unit") for each in group}) > 1:
         yield Observation("variables.aliases", f"{names} share a value reference, but not the unit", place)
     constants = [each.variability == "constant" for each in group]
@@ -104,7 +116,9 @@ def _combination(description: Description, variable: Variable) -> Iterator[Obser
             yield Observation("variables.combination", f"a Clock with causality {variable.causality}", variable.place)
         return
     if pair not in _COMBINATIONS or (variable.causality == "structuralParameter" and description.version == 2):
-        yield Observation("variables.combination", f"causality {pair[0]} and variability {pair[1]} do not go together", variable.place)
+        yield Observation(
+            "variables.combination", f"causality {pair[0]} and variability {pair[1]} do not go together", variable.place
+        )
         return
     written, allowed = variable.written.get("initial"), _COMBINATIONS[pair]
     if written is None or written in allowed:
@@ -119,13 +133,21 @@ def _combination(description: Description, variable: Variable) -> Iterator[Obser
 def _start(description: Description, variable: Variable) -> Iterator[Observation]:
     if variable.type in {"Clock", ""}:
         return
-    needed = variable.initial in {"exact", "approx"} or variable.causality in {"input", "parameter", "structuralParameter"}
+    needed = variable.initial in {"exact", "approx"} or variable.causality in {
+        "input",
+        "parameter",
+        "structuralParameter",
+    }
     if variable.start is None:
         if needed and variable.causality != "independent":
             yield Observation("variables.start_missing", "no start value", variable.place)
         return
     if variable.causality == "independent" or (variable.initial == "calculated" and variable.causality != "input"):
-        what = "the independent variable" if variable.causality == "independent" else 'a variable with initial="calculated"'
+        what = (
+            "the independent variable"
+            if variable.causality == "independent"
+            else 'a variable with initial="calculated"'
+        )
         yield Observation("variables.start_forbidden", f"{what} has a start value", variable.place)
     count = description.size(variable)
     if variable.type != "Binary" and len(variable.start) not in {1, count}:
@@ -139,11 +161,14 @@ def _start_value(description: Description, variable: Variable, text: str) -> Ite
     if variable.type == "Boolean":
         if text.strip() not in _TRUE_FALSE:
             yield Observation("variables.start_type", f'start "{text}" is no Boolean', variable.place)
-        return
-    if variable.type in {"String", "Binary"}:
-        if variable.type == "Binary" and (len(text) % 2 or not re.fullmatch(r"[0-9A-Fa-f]*", text)):
+    elif variable.type == "Binary":
+        if len(text) % 2 or not re.fullmatch(r"[0-9A-Fa-f]*", text):
             yield Observation("variables.start_type", f'start "{text}" is not hexadecimal', variable.place)
-        return
+    elif variable.type != "String":
+        yield from _start_number(description, variable, text)
+
+
+def _start_number(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
     value = number(text)
     integral = variable.type in INTEGERS or variable.type == "Enumeration"
     if value is None or (integral and not re.fullmatch(r"\s*[+-]?\d+\s*", text)):
@@ -154,20 +179,28 @@ def _start_value(description: Description, variable: Variable, text: str) -> Ite
     low, high = RANGES.get(variable.type, (-math.inf, math.inf))
     if integral and not low <= int(text) <= high:
         yield Observation("variables.start_type", f"start {text} does not fit into {variable.type}", variable.place)
-    for name, outside in (("min", lambda bound: value < bound), ("max", lambda bound: value > bound)):
-        bound = variable.number(name)
-        if bound is not None and outside(bound):
-            yield Observation("variables.start_bounds", f"start {value:g} is beyond {name} {bound:g}", variable.place)
+    least, most = variable.number("min"), variable.number("max")
+    if least is not None and value < least:
+        yield Observation("variables.start_bounds", f"start {value:g} is beyond min {least:g}", variable.place)
+    if most is not None and value > most:
+        yield Observation("variables.start_bounds", f"start {value:g} is beyond max {most:g}", variable.place)
     if variable.type == "Enumeration":
-        items = next((each.items for each in description.types if each.name == variable.written.get("declaredType")), ())
-        values = {item.get("value", "").strip() for item in items}
-        if items and text.strip() not in values:
-            yield Observation("variables.start_bounds", f"start {text} is none of the enumeration's values", variable.place)
+        declared = variable.written.get("declaredType")
+        items = next((each.items for each in description.types if each.name == declared), ())
+        if items and text.strip() not in {item.get("value", "").strip() for item in items}:
+            yield Observation(
+                "variables.start_bounds", f"start {text} is none of the enumeration's values", variable.place
+            )
 
 
 def _bounds(variable: Variable) -> Iterator[Observation]:
     low, high, nominal = variable.number("min"), variable.number("max"), variable.number("nominal")
-    if low is not None and high is not None and low > high and (variable.written.get("min") or variable.written.get("max")):
+    if (
+        low is not None
+        and high is not None
+        and low > high
+        and (variable.written.get("min") or variable.written.get("max"))
+    ):
         yield Observation("variables.bounds", f"min {low:g} is above max {high:g}", variable.place)
     if nominal is not None and not (nominal > 0.0 and math.isfinite(nominal)):
         yield Observation("variables.nominal", f"nominal {nominal:g} is not a positive number", variable.place)
@@ -178,14 +211,18 @@ def _derivative(description: Description, variable: Variable) -> Iterator[Observ
     state = description.target(written)
     if written is not None:
         if state is None:
-            yield Observation("variables.derivative", f"derivative={written}, but there is no such variable", variable.place)
+            yield Observation(
+                "variables.derivative", f"derivative={written}, but there is no such variable", variable.place
+            )
         elif state is variable:
             yield Observation("variables.derivative", "says that it is its own derivative", variable.place)
         elif state.variability != "continuous" or variable.variability != "continuous" or not state.is_float:
             text = f'the derivative of "{state.name}", but not both are continuous floating point variables'
             yield Observation("variables.derivative", text, variable.place)
         elif description.size(state) != description.size(variable):
-            yield Observation("variables.derivative", f'"{state.name}", whose derivative it is, has another size', variable.place)
+            yield Observation(
+                "variables.derivative", f'"{state.name}", whose derivative it is, has another size', variable.place
+            )
     is_state = any(variable is each for each in description.states)
     if variable.written.get("reinit") is not None and not is_state:
         severity = "true" if variable.flag("reinit") else "false"
@@ -196,7 +233,9 @@ def _derivative(description: Description, variable: Variable) -> Iterator[Observ
 
 def _special(description: Description, variable: Variable) -> Iterator[Observation]:
     if variable.written.get("canHandleMultipleSetPerTimeInstant") is not None and variable.causality != "input":
-        yield Observation("variables.multiple_set", "canHandleMultipleSetPerTimeInstant, but it is no input", variable.place)
+        yield Observation(
+            "variables.multiple_set", "canHandleMultipleSetPerTimeInstant, but it is no input", variable.place
+        )
     if variable.flag("intermediateUpdate") and (variable.causality == "parameter" or variable.type == "Clock"):
         yield Observation("variables.intermediate", f"intermediateUpdate on a {variable.causality}", variable.place)
     del description
@@ -223,14 +262,24 @@ def _dimensions(description: Description, variable: Variable) -> Iterator[Observ
         else:
             source = description.target(dimension.reference)
             if source is None:
-                yield Observation("variables.dimension", f"there is no variable {dimension.reference} for a Dimension", variable.place)
-            elif source.type != "UInt64" or not (source.causality == "structuralParameter" or source.variability == "constant"):
+                yield Observation(
+                    "variables.dimension", f"there is no variable {dimension.reference} for a Dimension", variable.place
+                )
+            elif source.type != "UInt64" or not (
+                source.causality == "structuralParameter" or source.variability == "constant"
+            ):
                 text = f'"{source.name}" sizes a Dimension, but is no structural parameter or constant of UInt64'
                 yield Observation("variables.dimension", text, variable.place)
             elif source.start and (number(source.start[0]) or 0) < 1:
-                yield Observation("variables.dimension", f'"{source.name}" makes a Dimension of {source.start[0]} elements', variable.place)
+                yield Observation(
+                    "variables.dimension",
+                    f'"{source.name}" makes a Dimension of {source.start[0]} elements',
+                    variable.place,
+                )
     if variable.dimensions and (variable.type == "Clock" or variable.causality == "structuralParameter"):
-        yield Observation("variables.dimension", f"{variable.causality} of {variable.type} with a Dimension", variable.place)
+        yield Observation(
+            "variables.dimension", f"{variable.causality} of {variable.type} with a Dimension", variable.place
+        )
 
 
 def _clocks(description: Description, variable: Variable) -> Iterator[Observation]:
@@ -246,6 +295,12 @@ def _clocks(description: Description, variable: Variable) -> Iterator[Observatio
     if previous is not None:
         before = description.target(previous)
         if before is None or before is variable or before.type != variable.type or before.causality == "input":
-            yield Observation("variables.previous", f"previous={previous} is no variable that can hold its value before", variable.place)
+            yield Observation(
+                "variables.previous",
+                f"previous={previous} is no variable that can hold its value before",
+                variable.place,
+            )
         if not variable.clocked or variable.variability != "discrete":
-            yield Observation("variables.previous", "previous on a variable that is not clocked and discrete", variable.place)
+            yield Observation(
+                "variables.previous", "previous on a variable that is not clocked and discrete", variable.place
+            )

@@ -10,6 +10,7 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
+from mb2fmu.audit.checkers import Finding
 from mb2fmu.equations.motion import (
     Energy,
     EquationsOfMotion,
@@ -27,7 +28,6 @@ from mb2fmu.interface.description import (
 )
 from mb2fmu.model.definition import Experiment, ModelDefinition, Parts
 from mb2fmu.validation.conditions import Conditions
-from mb2fmu.audit.checkers import Finding
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Balance, Reference, Variable
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult

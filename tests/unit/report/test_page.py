@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from lxml import etree, html
 
-from mb2fmu.report import Provenance, render
 from mb2fmu.audit.checkers import Finding
+from mb2fmu.report import Provenance, render
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,117 @@
+"""An audit for people: in a terminal, as annotations of GitHub Actions, as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from markupsafe import Markup
+from rich.console import RenderableType
+from rich.text import Text
+
+from mb2fmu.audit import SEVERITIES, AuditResult, Finding, Rule, rules
+from mb2fmu.report.page import environment, source
+
+STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def headline(result: AuditResult) -> str:
+    """The counts in words."""
+    parts = [
+        f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
+    ]
+    return ", ".join(parts) or "nothing found"
+
+
+def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
+    """What to print one after another on a terminal: by rule, all findings, what to do; one last line."""
+    for (severity, name, source_), group in groupby(
+        result.findings, key=lambda each: (each.severity, each.rule, each.source)
+    ):
+        found = list(group)
+        text = Text()
+        text.append(f"{severity} ", style=STYLES[severity])
+        text.append(name if source_ == "mb2fmu" else source_, style="bold")
+        if found[0].section:
+            text.append(f"   FMI {result.version}: {found[0].section}", style="dim")
+        for each in found:
+            text.append(f"\n  {each.where}: " if each.where else "\n  ", style="dim")
+            text.append(each.message)
+        if found[0].remedy:
+            text.append(f"\n  → {found[0].remedy}", style="dim")
+        yield text
+    for reason in result.skipped:
+        yield Text(f"not judged: {reason}", style="dim")
+    who = f" with {', '.join(result.consulted)}" if result.consulted else ""
+    effort = f"{len(result.judged)} rules, {len(result.tried)} trials{who} in {result.seconds:.1f} s"
+    last = f"{result.fmu}: {headline(result)}; {effort}"
+    yield Text(last, style="bold red" if result.fails("error") else "bold green")
+
+
+def github_lines(result: AuditResult) -> Iterator[str]:
+    """Workflow commands that GitHub Actions shows beside the run, one per finding."""
+    for each in result.findings:
+        title = each.rule if each.source == "mb2fmu" else each.source
+        text = f"{each.where}: {each.message}" if each.where else each.message
+        text += f" (FMI {result.version}: {each.section})" if each.section else ""
+        place = f"file={_escaped(result.fmu, ',:')},title={_escaped(title, ',:')}"
+        yield f"::{_COMMANDS[each.severity]} {place}::{_escaped(text)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for sign in "%\r\n" + more:
+        text = text.replace(sign, f"%{ord(sign):02X}")
+    return text
+
+
+def rule_lines() -> Iterator[str]:
+    """All rules as lines of text."""
+    for rule in rules().values():
+        yield f"{rule.id:26} {rule.severity:8} {rule.says}"
+        for version, section in rule.sections.items():
+            yield f"{'':26} FMI {version}: {section}"
+
+
+def rules_markdown() -> str:
+    """All rules as tables for the documentation."""
+    lines: list[str] = []
+    titles = {"description": "What the archive and the description show", "behaviour": "What the running unit shows"}
+    for half, group in groupby(rules().values(), key=lambda each: each.half):
+        lines += [
+            f"### {titles[half]}",
+            "",
+            "| rule | severity | what must hold | FMI 2.0.5 | FMI 3.0.2 |",
+            "|---|---|---|---|---|",
+        ]
+        for rule in group:
+            sections = [rule.sections.get(version, "–") for version in (2, 3)]
+            lines.append(" | ".join(("", f"`{rule.id}`", rule.severity, rule.says, *sections, "")).strip())
+        lines.append("")
+    return "\n".join(lines)
+
+
+def audit_page(result: AuditResult) -> bytes:
+    """One self-contained HTML document in UTF-8."""
+    found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
+    for each in result.findings:
+        found[each.severity].append(each)
+    broken = {each.rule for each in result.findings}
+    groups: dict[str, list[tuple[Rule, bool]]] = {}
+    for name in result.judged:
+        groups.setdefault(name.partition(".")[0], []).append((rules()[name], name in broken))
+    facts: Mapping[str, str] = {
+        "File": result.fmu,
+        "SHA-256": result.sha256,
+        "FMI version": result.version or "unknown",
+        "Interfaces": ", ".join(result.kinds) or "none",
+        "Other checkers": ", ".join(result.consulted) or "not asked",
+        "Took": f"{result.seconds:.1f} s",
+    }
+    made = environment()
+    text = made.get_template("audit.html.jinja").render(
+        result=result, found=found, groups=groups, facts=facts, headline=headline(result),
+        version=int(result.version[:1] or 2), style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+    )  # fmt: skip
+    lines = (line.rstrip() for line in text.splitlines())
+    return ("\n".join(line for line in lines if line) + "\n").encode()
