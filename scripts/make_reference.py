@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mb2fmu import formulation, mechanism, model
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.validation import Trajectory, make_reference, reference_method, stored
+from mb2fmu.validation import Trajectory, make_reference, outgrows_symbols, reference_method, stored
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,6 +21,8 @@ def fresh(name: str) -> Trajectory:
     """
     definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
     read = mechanism.read(definition)
+    if outgrows_symbols(read):
+        return stored.excerpt(make_reference(definition, formulation.formulate(read, "tmt"), mechanism=read))
     applying = [method for method, answer in formulation.applicable(read).items() if answer.yes]
     used, _ = formulation.choose(read)
     equations = formulation.formulate(read, reference_method(used, applying))

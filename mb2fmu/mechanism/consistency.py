@@ -61,7 +61,8 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     settled, more = _settle_points(draft, derived, samples, user_velocities)
     faults += more
     if not faults:
-        faults += _mass_faults(settled, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
+        numeric = derived if settled is draft else NumericMechanism(settled)
+        faults += _mass_faults(numeric, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
         faults += _act_faults(settled, samples)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
@@ -115,10 +116,12 @@ def _far(a: Array, b: Array) -> bool:
 
 
 def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    faults = []
-    for i, frame in enumerate(m.frames[1:], start=1):
-        for sample in samples:
-            _move(numeric, sample, on_constraints=True)
+    faults: dict[int, Fault] = {}
+    for sample in samples:
+        _move(numeric, sample, on_constraints=True)
+        for i, frame in enumerate(m.frames[1:], start=1):
+            if i in faults:
+                continue
             relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
             given, derived = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
             if _far(given, derived):
@@ -127,9 +130,8 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
                     f"{_numbers(given)} where its direction cosines turn with {_numbers(derived)} "
                     f"(components in {frame.name}, at a random state)"
                 )
-                faults.append(Fault(what, remedy="mend set_ang_vel, the orientation, or the kinematic equations"))
-                break
-    return faults
+                faults[i] = Fault(what, remedy="mend set_ang_vel, the orientation, or the kinematic equations")
+    return [faults[i] for i in sorted(faults)]
 
 
 def _settle_points(
@@ -218,9 +220,9 @@ def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
     return bool(sum(sm.count_ops(c) for c in components) <= sum(sm.count_ops(c) for c in offsets))
 
 
-def _mass_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
+def _mass_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
     """The mass matrix over the independent speeds must be positive definite."""
-    numeric = NumericMechanism(m)
+    m = numeric.mechanism
     n = len(m.u)
     worst: Array | None = None
     for sample in samples:

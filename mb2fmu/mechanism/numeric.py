@@ -13,6 +13,7 @@ Dynamics, "Unconstrained Equations of Motion with the TMT Method").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanism.symbols import time_derivative
+from mb2fmu.mechanism.symbols import rates_of, time_derivative
 
 Array = npt.NDArray[np.float64]
 
@@ -53,6 +54,21 @@ class PointMotion:
     acceleration0: Array
 
 
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A vector written in a frame: where its numbers are.
+
+    Attributes:
+        frame: Number of the frame.
+        columns: Speeds that its partials are not zero for, indices into ``u_all``.
+        start: Of 3 rows (partials with respect to these speeds, component, its rate, its second rate).
+    """
+
+    frame: int
+    columns: npt.NDArray[np.intp]
+    start: int
+
+
 class NumericMechanism:
     """Evaluates a Mechanism.
 
@@ -63,11 +79,13 @@ class NumericMechanism:
 
     def __init__(self, mechanism: Mechanism, *, rates: bool = False) -> None:
         self.mechanism = mechanism
-        self._order = sorted(range(1, len(mechanism.frames)), key=self._depth)
-        self._expressions: list[sm.Expr] = []
+        self._order = _references_first(mechanism)
+        self._slots: dict[sm.Expr, int] = {}
+        self._places: list[int] = []
+        self._known_rates: dict[sm.Expr, sm.Expr] = {}
         m = mechanism
-        self._q_dot = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
-        self._q_dot = [sm.sympify(e) for e in self._q_dot]
+        self._column = {ui: k for k, ui in enumerate(m.u_all)}
+        self._q_dot = list(rates_of(m.kinematics, m.u))
         self._rotations = [
             (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
         ]
@@ -89,7 +107,8 @@ class NumericMechanism:
             s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)
         ]
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        self._evaluate = sm.lambdify(self._arguments, self._expressions, modules=["scipy", "numpy"], cse=True)
+        self._evaluate = sm.lambdify(self._arguments, list(self._slots), modules=["scipy", "numpy"], cse=True)
+        self._gather = np.array(self._places, dtype=np.intp)
         forces = [sm.sympify(f) for f in self._forces()]
         self._evaluate_forces = sm.lambdify(
             [*self._arguments, *self._pathway_symbols, *m.constraint_forces],
@@ -109,7 +128,7 @@ class NumericMechanism:
     def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
         """Moves the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
         self._point = (t, *q, *u_all, *z, *r, *parameters)
-        self._values = [np.float64(v) for v in self._evaluate(*self._point)]
+        self._values = np.array(self._evaluate(*self._point), dtype=float)[self._gather]
         self._n_u = len(u_all)
         self._frame_motion()
         self._point_motion()
@@ -131,20 +150,22 @@ class NumericMechanism:
 
     def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
         """M (n_u + n_aux square) and f of M u' = f, unconstrained; the motion of ``set``."""
-        n = self._n_u
-        M, f = np.zeros((n, n)), self.generalized_forces(constraint_forces)
+        n, f = self._n_u, self.generalized_forces(constraint_forces)
+        momentum, weighted = [np.zeros((0, n))], [np.zeros((0, n))]
         for body, (mass_at, inertia_at) in zip(self.mechanism.bodies, self._bodies, strict=True):
             mass = float(self._values[mass_at])
             point = self.points[body.masscenter]
-            M += mass * point.partials.T @ point.partials
-            f -= mass * point.partials.T @ point.acceleration0
+            momentum.append(mass * point.partials)
+            weighted.append(point.partials)
+            f -= point.partials.T @ (mass * point.acceleration0)
             if inertia_at is None:
                 continue
             frame = self.frames[body.frame]
             inertia = frame.rotation @ self._take(inertia_at, (3, 3)) @ frame.rotation.T
-            M += frame.partials.T @ inertia @ frame.partials
-            f -= frame.partials.T @ (inertia @ frame.alpha0 + np.cross(frame.omega, inertia @ frame.omega))
-        return M, f
+            momentum.append(inertia @ frame.partials)
+            weighted.append(frame.partials)
+            f -= frame.partials.T @ (inertia @ frame.alpha0 + cross(frame.omega, inertia @ frame.omega))
+        return np.concatenate(weighted).T @ np.concatenate(momentum), f
 
     def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
         """Generalized active forces, shape (n_u + n_aux,)."""
@@ -186,30 +207,30 @@ class NumericMechanism:
     # ------------------------------------------------------------------ collecting expressions
 
     def _add(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
-        start = len(self._expressions)
-        self._expressions += [sm.sympify(e) for e in expressions]
+        """Where the values of some expressions begin; equal ones are evaluated once."""
+        start = len(self._places)
+        self._places += [self._slots.setdefault(sm.sympify(e), len(self._slots)) for e in expressions]
         return start
 
-    def _rate(self, expressions: sm.MatrixBase) -> list[sm.Expr]:
-        m = self.mechanism
-        return [time_derivative(e, m.q, self._q_dot, m.t) for e in expressions]
+    def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
+        m, known = self.mechanism, self._known_rates
+        for e in map(sm.sympify, expressions):
+            if e not in known:
+                known[e] = time_derivative(e, m.q, self._q_dot, m.t)
+        return [known[sm.sympify(e)] for e in expressions]
 
-    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[tuple[int, int, int, int]]:
-        """Per term: its frame; where the components, their rates and the partials with respect to u begin.
-
-        ``twice``: the components are positions: partials are those of their rates, and a second rate follows.
-        """
-        m = self.mechanism
+    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[_Term]:
+        """Where the numbers of each term are; ``twice``: the components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
-            start = self._add(components)
-            rate = self._rate(sm.Matrix(components))
-            rate_at = self._add(rate)
-            linear = rate if twice else list(components)
-            partials_at = self._add([sm.diff(e, ui) for e in linear for ui in m.u_all])
-            if twice:
-                self._add(self._rate(sm.Matrix(rate)))
-            result.append((frame, start, rate_at, partials_at))
+            rate = self._rate(components)
+            linear = rate if twice else [sm.sympify(c) for c in components]
+            free = set().union(*(e.free_symbols for e in linear))
+            speeds = sorted(free & self._column.keys(), key=self._column.__getitem__)
+            second = self._rate(rate) if twice else [sm.S.Zero] * 3
+            rows = [[*(linear[i].diff(ui) for ui in speeds), components[i], rate[i], second[i]] for i in range(3)]
+            columns = np.array([self._column[ui] for ui in speeds], dtype=np.intp)
+            result.append(_Term(frame, columns, self._add([e for row in rows for e in row])))
         return result
 
     def _add_load(self, load: object) -> list[tuple[int, int]]:
@@ -238,8 +259,13 @@ class NumericMechanism:
     # ------------------------------------------------------------------ evaluating
 
     def _take(self, start: int, shape: tuple[int, ...]) -> Array:
-        size = int(np.prod(shape))
-        return np.array(self._values[start : start + size], dtype=float).reshape(shape)
+        return self._values[start : start + math.prod(shape)].reshape(shape)
+
+    def _expressed(self, term: _Term, rotation: Array) -> tuple[Array, Array, Array, Array]:
+        """Partials with respect to the term's speeds, the vector, its first and second rate, in N's components."""
+        count = len(term.columns)
+        block = rotation @ self._take(term.start, (3, count + 3))
+        return block[:, :count], block[:, count], block[:, count + 1], block[:, count + 2]
 
     def _frame_motion(self) -> None:
         """Rotations from the parents, then angular velocities from the references, then accelerations."""
@@ -250,17 +276,19 @@ class NumericMechanism:
             rotations.append(local if frame.parent < 0 else rotations[frame.parent] @ local)
         omegas, alphas = [np.zeros(3)] * len(records), [np.zeros(3)] * len(records)
         partials = [np.zeros((3, n))] * len(records)
+        rates: list[list[tuple[int, Array, Array]]] = [[] for _ in records]
         for i in self._order:
             base = records[i].reference
             omegas[i], partials[i] = omegas[base].copy(), partials[base].copy()
-            for k, start, _, partials_at in self._omegas[i]:
-                omegas[i] += rotations[k] @ self._take(start, (3,))
-                partials[i] += rotations[k] @ self._take(partials_at, (3, n))
+            for term in self._omegas[i]:
+                J, omega, rate, _ = self._expressed(term, rotations[term.frame])
+                omegas[i] += omega
+                partials[i][:, term.columns] += J
+                rates[i].append((term.frame, omega, rate))
         for i in self._order:
             alphas[i] = alphas[records[i].reference].copy()
-            for k, start, rate_at, _ in self._omegas[i]:
-                R = rotations[k]
-                alphas[i] += R @ self._take(rate_at, (3,)) + np.cross(omegas[k], R @ self._take(start, (3,)))
+            for k, omega, rate in rates[i]:
+                alphas[i] += rate + cross(omegas[k], omega)
         self.frames = [FrameMotion(*m) for m in zip(rotations, omegas, partials, alphas, strict=True)]
 
     def omega_from_rotation(self, i: int) -> Array:
@@ -271,12 +299,6 @@ class NumericMechanism:
         skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
-    def _depth(self, i: int) -> int:
-        depth = 0
-        while i:
-            i, depth = self.mechanism.frames[i].reference, depth + 1
-        return depth
-
     def _point_motion(self) -> None:
         n = self._n_u
         self.points: list[PointMotion] = []
@@ -285,33 +307,22 @@ class NumericMechanism:
             base = self.points[place.parent] if place.parent >= 0 else at_rest
             r, v, J, a = base.position.copy(), base.velocity.copy(), base.partials.copy(), base.acceleration0.copy()
             for term in position or ():
-                dr, dv, dJ, da = self._moved(term)
-                r, v, J, a = r + dr, v + dv, J + dJ, a + da
+                f = self.frames[term.frame]
+                local, rho, rate, second = self._expressed(term, f.rotation)
+                r += rho
+                v += cross(f.omega, rho) + rate
+                J += _lever(rho) @ f.partials
+                J[:, term.columns] += local
+                a += cross(f.alpha0, rho) + cross(f.omega, cross(f.omega, rho) + 2 * rate) + second
             if velocity is not None:
                 v, J, a = np.zeros(3), np.zeros((3, n)), np.zeros(3)
-                for frame, start, rate_at, partials_at in velocity:
-                    f = self.frames[frame]
-                    vector = f.rotation @ self._take(start, (3,))
+                for term in velocity:
+                    f = self.frames[term.frame]
+                    local, vector, rate, _ = self._expressed(term, f.rotation)
                     v += vector
-                    J += f.rotation @ self._take(partials_at, (3, n))
-                    a += f.rotation @ self._take(rate_at, (3,)) + np.cross(f.omega, vector)
+                    J[:, term.columns] += local
+                    a += rate + cross(f.omega, vector)
             self.points.append(PointMotion(r, v, J, a))
-
-    def _moved(self, term: tuple[int, int, int, int]) -> tuple[Array, Array, Array, Array]:
-        """Position, velocity, partials and acceleration at u' = 0 of a vector written in a moving frame."""
-        frame, start, rate_at, partials_at = term
-        f = self.frames[frame]
-        n = self._n_u
-        rho = f.rotation @ self._take(start, (3,))
-        rate = f.rotation @ self._take(rate_at, (3,))
-        second = f.rotation @ self._take(partials_at + 3 * n, (3,))
-        cross = np.array([[0, rho[2], -rho[1]], [-rho[2], 0, rho[0]], [rho[1], -rho[0], 0]])
-        velocity = np.cross(f.omega, rho) + rate
-        partials = cross @ f.partials + f.rotation @ self._take(partials_at, (3, n))
-        acceleration = (
-            np.cross(f.alpha0, rho) + np.cross(f.omega, np.cross(f.omega, rho)) + 2 * np.cross(f.omega, rate) + second
-        )
-        return rho, velocity, partials, acceleration
 
     # ------------------------------------------------------------------ loads
 
@@ -385,6 +396,32 @@ class NumericMechanism:
             else:
                 numbers += [i] * (2 * (len(load.points) - 1))
         return numbers
+
+
+def _references_first(mechanism: Mechanism) -> list[int]:
+    """The frames but N, each after the frame its angular velocity is relative to."""
+    frames = mechanism.frames
+    depth = [0] * len(frames)
+    for i in range(1, len(frames)):
+        chain = [i]
+        while (above := frames[chain[-1]].reference) and not depth[above]:
+            chain.append(above)
+        for j in reversed(chain):
+            depth[j] = depth[frames[j].reference] + 1
+    return sorted(range(1, len(frames)), key=depth.__getitem__)
+
+
+def _lever(rho: Array) -> Array:
+    """L with L w = w × rho."""
+    x, y, z = rho.tolist()
+    return np.array(((0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)))
+
+
+def cross(a: Array, b: Array) -> Array:
+    """a × b of two vectors of three, shape (3,); NumPy's own takes ten times as long for so few."""
+    a1, a2, a3 = a.tolist()
+    b1, b2, b3 = b.tolist()
+    return np.array((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1))
 
 
 def _substituted(mechanism: Mechanism) -> list[sm.Expr]:

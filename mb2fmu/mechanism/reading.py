@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import LagrangesMethod, Particle, Point, RigidBody
+from sympy.physics.mechanics import Dyadic, LagrangesMethod, Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
@@ -21,7 +21,13 @@ from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinemati
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.records import Body, Lagrangian, Mechanism
-from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, solve_kinematics, time_derivative
+from mb2fmu.mechanism.symbols import (
+    SymbolMap,
+    plain_symbols,
+    rates_of,
+    solve_kinematics,
+    time_derivative,
+)
 from mb2fmu.mechanism.trees import Trees
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
@@ -82,15 +88,15 @@ class _Reader:
         still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
         equations = [sm.sympify(e).xreplace(still) for e in door.kinematic_equations(self.mechanics)]
         kinematics = solve_kinematics(equations, self.q_user, self.u_user, dict(self.to_plain))
-        rates = kinematics.matrix * sm.Matrix(self.u) + kinematics.offset if self.u else sm.zeros(len(self.q), 1)
-        self.q_dot = tuple(sm.sympify(rate) for rate in rates)
+        self.q_dot = rates_of(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
         self.to_plain |= {user.diff(self.t): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
         self.to_plain |= {user.diff(self.t): dot for user, dot in dots.items()}
         self.to_plain |= {user.diff(self.t): sm.S.Zero for user in self.speeds.auxiliary}
+        dot_of = dict(zip(self.u, self.u_dot, strict=True))
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
             second = time_derivative(rate, self.q, self.q_dot, self.t)
-            second += sum(sm.diff(rate, ui) * dot for ui, dot in zip(self.u, self.u_dot, strict=True))
+            second += sum(rate.diff(ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
             self.to_plain[user.diff(self.t, 2)] = second
         return kinematics
 
@@ -203,9 +209,7 @@ class _Reader:
             if isinstance(body, Particle) or getattr(body, "is_rigidbody", True) is False:
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
-            inertia = body.central_inertia
-            matrix = sm.zeros(3, 3) if inertia == 0 else inertia.to_matrix(body.frame)
-            matrix = sm.ImmutableMatrix(matrix).applyfunc(self.plain)
+            matrix = _components(body.central_inertia, body.frame).applyfunc(self.plain)
             bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, matrix))
         return tuple(bodies)
 
@@ -234,6 +238,14 @@ class _Reader:
             word = re.sub(r"\W+", "_", name).strip("_")
             symbols.append(_fresh(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
         return tuple(symbols)
+
+
+def _components(inertia: Dyadic, frame: ReferenceFrame) -> sm.ImmutableMatrix:
+    """A dyadic in a frame; one written in this frame is read as it stands, which SymPy takes 0.1 s for."""
+    if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
+        return sm.ImmutableMatrix(inertia.to_matrix(frame))
+    parts = [factor * a.args[0][0] * b.args[0][0].T for factor, a, b in inertia.args]
+    return sm.ImmutableMatrix(sum(parts, sm.zeros(3, 3)))
 
 
 def _fresh(name: str, taken: set[str]) -> sm.Symbol:

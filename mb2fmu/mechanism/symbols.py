@@ -72,8 +72,29 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
 def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol) -> sm.Expr:
     """d/dt of an expression of q and t, with q' given."""
     free = expression.free_symbols
+    if not free:
+        return sm.S.Zero
     total = sum((expression.diff(qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
     return total + expression.diff(t) if t in free else total
+
+
+def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
+    """q' = K u + k0, row by row, from the entries of K that are not zero."""
+    rates = [[sm.sympify(offset)] for offset in kinematics.offset]
+    for (i, j), entry in sorted(kinematics.matrix.todok().items()):
+        rates[i].append(entry * u[j])
+    return tuple(sm.Add(*terms) for terms in rates)
+
+
+def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
+    """Derivatives of a column, shape (rows, symbols), each row only by the symbols that stand in it."""
+    column = {symbol: j for j, symbol in enumerate(symbols)}
+    entries = {
+        (i, column[symbol]): row.diff(symbol)
+        for i, row in enumerate(rows)
+        for symbol in row.free_symbols & column.keys()
+    }
+    return sm.Matrix(sm.SparseMatrix(len(rows), len(symbols), entries))
 
 
 def solve_kinematics(
@@ -103,7 +124,7 @@ def solve_kinematics(
     rows = sm.Matrix([*rows, *own])
     dots = [stand_in[qd] for qd in q_dot]
     speeds = [plain[ui] for ui in u]
-    left, right = rows.jacobian(dots), rows.jacobian(speeds)
+    left, right = jacobian(rows, dots), jacobian(rows, speeds)
     rest = rows.xreplace(dict.fromkeys([*dots, *speeds], sm.S.Zero))
     unknown = (left.free_symbols | right.free_symbols) & {*dots, *speeds}
     if unknown:
@@ -116,15 +137,17 @@ def solve_kinematics(
                 )
             ],
         )
-    K, k0 = sm.zeros(len(q), len(u)), sm.zeros(len(q), 1)
+    K: dict[tuple[int, int], sm.Expr] = {}
+    k0 = sm.zeros(len(q), 1)
     for equation_rows, columns in _blocks(left, q):
         block = left.extract(equation_rows, columns)
         inverse = _inverse(block, [str(q[c]) for c in columns])
         solved, offset = -inverse * right[equation_rows, :], -inverse * rest[equation_rows, :]
+        K |= {(columns[i], j): entry for (i, j), entry in solved.todok().items()}
         for i, column in enumerate(columns):
-            K[column, :] = solved[i, :]
             k0[column, 0] = offset[i, 0]
-    return KinematicEquations(sm.ImmutableMatrix(K), sm.ImmutableMatrix(k0))
+    matrix = sm.ImmutableMatrix(sm.SparseMatrix(len(q), len(u), K))
+    return KinematicEquations(matrix, sm.ImmutableMatrix(k0))
 
 
 def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
@@ -148,9 +171,8 @@ def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], 
     """(rows, columns) of the diagonal blocks that ``left`` falls apart into by permutation."""
     n = left.rows
     adjacency = np.zeros((n + left.cols, n + left.cols))
-    for i in range(n):
-        for j in range(left.cols):
-            adjacency[i, n + j] = left[i, j] != 0
+    for i, j in left.todok():
+        adjacency[i, n + j] = 1
     labels = connected_components(adjacency, directed=False)[1]
     faults, blocks = [], []
     for label in dict.fromkeys(labels.tolist()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import sympy as sm
@@ -35,13 +36,14 @@ def _start_faults(
 ) -> Iterator[Fault]:
     """Every coordinate and speed has a start value, and nothing else has."""
     declared = {item.symbol: item for item in model.declared if isinstance(item, kind)}
+    known = set(of_mechanics)
     for symbol in of_mechanics:
         if symbol not in declared:
             line = f"model.{word}({written(symbol)}, {example})"
             yield Fault(f"the {word} {plain_name(symbol)} has no start value", model.where, f"add  {line}")
     names = ", ".join(map(plain_name, of_mechanics)) or "none"
     for symbol, item in declared.items():
-        if symbol not in of_mechanics:
+        if symbol not in known:
             what = f"{symbol} is declared as a {word}, but the mechanics have it not among theirs ({names})"
             yield Fault(what, item.where, _meant(model, word, symbol))
 
@@ -62,8 +64,8 @@ def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
 def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """SymPy checks its own objects; ``Parts`` are checked here."""
     everything = [*coordinates, *speeds]
-    for symbol in dict.fromkeys(everything):
-        if everything.count(symbol) > 1:
+    for symbol, count in Counter(everything).items():
+        if count > 1:
             what = f"{symbol} stands twice among the coordinates and speeds of the mechanics"
             yield Fault(what, model.where, "a quantity is one coordinate or one speed")
 
@@ -71,7 +73,8 @@ def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequenc
 def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """One equation for every q' that is not a speed itself, with that q' in it."""
     equations = door.kinematic_equations(model.mechanics)
-    wanted = [q for q in coordinates if q.diff() not in speeds]
+    moving = set(speeds)
+    wanted = [q for q in coordinates if q.diff() not in moving]
     appearing = {function for row in equations for function, order in contents(row).derivatives if order == 1}
     undetermined = [q for q in wanted if q not in appearing]
     for q in undetermined:
@@ -81,10 +84,9 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
     if len(equations) != len(wanted) and not undetermined:
         what = f"there are {len(equations)} kinematic equations for {len(wanted)} coordinates"
         yield Fault(what, model.where, "give one equation per coordinate")
-    known = {*coordinates, *speeds, *door.speeds(model.mechanics).auxiliary}
     for number, row in enumerate(equations, 1):
         inside = contents(row)
-        second = sorted(str(f) for f, order in inside.derivatives if order > 1 or (f in speeds and f in known))
+        second = sorted(str(f) for f, order in inside.derivatives if order > 1 or f in moving)
         if second:
             what = f"kinematic equation {number} contains accelerations: of {', '.join(second)}"
             yield Fault(what, model.where, "it relates q' and u only")

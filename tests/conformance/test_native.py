@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
+from large_models import LARGE
 
 from mb2fmu import formulation, package, pipeline, validation
 from mb2fmu.model import load
@@ -23,6 +24,7 @@ QUICK = ("double_pendulum", "rolling_disc")
 MODELS = [
     pytest.param(path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow)
     for path in sorted((ROOT / "models").glob("*.py"))
+    if path.stem not in LARGE
 ]
 VERSIONS = ("2", "3")
 STEPS = 100

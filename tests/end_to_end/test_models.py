@@ -19,6 +19,7 @@ CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
     "cart_pole",
+    "chain",
     "chaplygin_sleigh",
     "double_pendulum",
     "heavy_top",
@@ -27,6 +28,7 @@ NAMES = {
     "muscle_arm",
     "n_link_pendulum",
     "rigid_body",
+    "robot_arm",
     "rolling_disc",
     "simple_pendulum",
     "three_body_pendulum",

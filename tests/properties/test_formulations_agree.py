@@ -23,6 +23,7 @@ from mb2fmu.errors import FormulationError
 from mb2fmu.formulation import applicable, formulate
 from mb2fmu.mechanism import read
 from mb2fmu.model import check, load
+from mb2fmu.validation import outgrows_symbols
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 BUILT = {
@@ -36,10 +37,13 @@ BUILT = {
 
 def _agree(mechanism):
     methods = [method for method, answer in applicable(mechanism).items() if answer.yes]
+    large = outgrows_symbols(mechanism)
+    if large:  # SymPy would expand for hours
+        methods = [method for method in methods if method not in {"kane", "lagrange"}]
     evaluated = {method: Evaluated(mechanism, method) for method in methods}
     numeric = None if mechanism.lagrangian else Numeric(mechanism)
     assert len(methods) + (numeric is not None) >= 2 or mechanism.lagrangian
-    for state in random_states(mechanism, 50):
+    for state in random_states(mechanism, 10 if large else 50):
         results = {method: e("accelerations", state) for method, e in evaluated.items()}
         condition = 1.0
         if numeric:
