@@ -63,7 +63,7 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     if not faults:
         numeric = derived if settled is draft else NumericMechanism(settled)
         faults += _mass_faults(numeric, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
-        faults += _act_faults(settled, samples)
+        faults += _act_faults(numeric, samples)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return settled
@@ -266,10 +266,10 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
     return faults
 
 
-def _act_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]:
+def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
     """The points' and frames' velocities along a constraint's vectors must add up to its row."""
+    m = numeric.mechanism
     faults = []
-    numeric = NumericMechanism(m)
     for i, acts in enumerate(m.acts):
         for sample in samples if acts else ():
             _move(numeric, sample, on_constraints=True)
