@@ -237,12 +237,12 @@ def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
     platforms = toolchain.parse(options.get("platforms", "host"))
     fmi, compiler = options.get("fmi", "2"), options.get("compiler", "zig")
     with stage("differentiate"):
-        program = lowering.with_derivatives(derivation.program).program
+        program = lowering.with_derivatives(derivation.program)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, options.get("fast", False))
-        described = interface.describe(derivation.definition, derivation.equations, program, target)
+        described = interface.describe(derivation.definition, derivation.equations, program.program, target)
     with stage("emit"):
-        sources = c.emit(derivation.program, described)
+        sources = c.emit(program, described)
         description = xml.emit(described, c.translation_units(sources))
     with stage("compile"):
         binaries = toolchain.compile_unit(

@@ -169,9 +169,10 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program in a folder."""
-    sources = emit(program, bare_interface(), part=part)
+    native = with_derivatives(program)
+    sources = emit(native, bare_interface(), part=part)
     _, *equations = translation_units(sources)
     for name in ("model.c", "model_config.h", *equations):
         (folder / name).write_bytes(sources[f"sources/{name}"])
     library = compile_library(compiler, folder, HARNESS, ARCHITECTURE[compiler], *equations)
-    return CompiledModel(ctypes.CDLL(str(library)), with_derivatives(program).program)
+    return CompiledModel(ctypes.CDLL(str(library)), native.program)

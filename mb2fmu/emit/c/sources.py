@@ -13,7 +13,7 @@ from mb2fmu.emit.c.model import PrintedModel, print_model
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable
-from mb2fmu.lowering.native import RESULTS, with_derivatives
+from mb2fmu.lowering.native import RESULTS, NativeProgram
 from mb2fmu.lowering.program import Program
 
 _SOURCE = {
@@ -66,11 +66,11 @@ _CAUSALITY = {
 }
 
 
-def emit(program: Program, interface: FmuInterface, *, part: int = PART) -> FileTree:
+def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) -> FileTree:
     """Prints the code of a unit.
 
     Args:
-        program: As lowered.
+        native: The program with its derivatives.
         interface: Of that program.
         part: Largest number of values that one C function computes.
 
@@ -80,13 +80,15 @@ def emit(program: Program, interface: FmuInterface, *, part: int = PART) -> File
     Raises:
         EmitError: If an entry point is missing, or value references have gaps.
     """
-    faults = [Fault("the program has no such entry point", name) for name in RESULTS if name not in program.entries]
+    needed = (*RESULTS, "tangent", "adjoint", "jacobian", "jacobian_time")
+    missing = [name for name in needed if name not in native.program.entries]
+    faults = [Fault("the program has no such entry point", name) for name in missing]
     references = [variable.value_reference for variable in interface.variables]
     if sorted(references) != list(range(len(references))):
         faults.append(Fault(f"they do not count from 0 to {len(references) - 1}", "value references"))
     if faults:
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
-    model = print_model(with_derivatives(program), part)
+    model = print_model(native, part)
     fmi = interface.target.fmi
     return FileTree({**_printed(model, interface), **_runtime(fmi), **_headers(fmi)}).under("sources")
 

@@ -19,7 +19,7 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import Target
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.linear_solve import LinearSystem
-from mb2fmu.lowering.native import RESULTS
+from mb2fmu.lowering.native import RESULTS, with_derivatives
 from mb2fmu.lowering.program import Layout, Op, Program, Table
 
 ROOT = Path(__file__).parents[3]
@@ -47,12 +47,12 @@ def unit(name: str, fmi: str) -> FileTree:
     definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
     equations = formulation.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
-    return emit(program, interface.describe(definition, equations, program, Target(fmi, "native")))
+    return emit(with_derivatives(program), interface.describe(definition, equations, program, Target(fmi, "native")))
 
 
 def test_golden() -> None:
     """``MB2FMU_UPDATE_GOLDEN=1`` writes it anew."""
-    sources = emit(by_hand(), bare_interface())
+    sources = emit(with_derivatives(by_hand()), bare_interface())
     text = sources["sources/model.c"] + sources["sources/equations.c"]
     if os.environ.get("MB2FMU_UPDATE_GOLDEN"):
         GOLDEN.write_bytes(text)
@@ -114,7 +114,8 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
 
 
 def test_missing_entry_points_are_named() -> None:
-    program = by_hand()
-    entries = {name: entry for name, entry in program.entries.items() if name != "velocity"}
+    native = with_derivatives(by_hand())
+    entries = {name: entry for name, entry in native.program.entries.items() if name != "velocity"}
+    broken = dataclasses.replace(native, program=dataclasses.replace(native.program, entries=entries))
     with pytest.raises(EmitError, match="velocity"):
-        emit(dataclasses.replace(program, entries=entries), bare_interface())
+        emit(broken, bare_interface())
