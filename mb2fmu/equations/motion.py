@@ -7,7 +7,7 @@ that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and 
     q' = K u + k0                         kinematic differential equations
     A u + b = 0                           velocity constraints (m rows; holonomic ones differentiated included)
     A u' + gamma = 0                      the same differentiated
-    M u' = f                              dynamics: see MassMatrixDynamics
+    M u' = f                              dynamics: see MassMatrixDynamics, or RecursiveDynamics
     z' = f_z                              auxiliary states
     phi(q, t) = 0                         holonomic constraints
 """
@@ -19,6 +19,7 @@ from typing import Literal
 
 import sympy as sm
 
+from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.variables import Level, StartKind
 
@@ -171,7 +172,7 @@ class StartValue:
     kind: StartKind
 
 
-Method = Literal["kane", "tmt", "lagrange", "recursive"]
+Method = Literal["kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]
 
 Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """What becomes of holonomic constraints in the ordinary differential equation of the unit:
@@ -212,7 +213,9 @@ class EquationsOfMotion:
         baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
             ``multipliers``; None: gamma alone.
         start: Of coordinates and speeds, for consistent initialization.
-        dynamics: M u' = f.
+        dynamics: M u' = f, or what gives u' without M.
+        recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
+            equations are written out.
         late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         bodies: Per-body motion.
@@ -241,7 +244,8 @@ class EquationsOfMotion:
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
     start: tuple[StartValue, ...] = ()
-    dynamics: MassMatrixDynamics
+    dynamics: MassMatrixDynamics | RecursiveDynamics
+    recursion: Recursion | None = None
     late_intermediates: tuple[Assignment, ...] = ()
     constraint_forces: LinearSolve | None = None
     bodies: tuple[BodyMotion, ...] = ()
@@ -271,8 +275,7 @@ class EquationsOfMotion:
     def _shape_faults(self) -> list[Fault]:
         n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
         m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
-        rows = self.dynamics.mass_matrix.rows
-        laws = [
+        laws = [*self._dynamics_laws(),
             (self.kinematics.matrix.shape == (n_q, n_u), f"K has shape {self.kinematics.matrix.shape}"),
             (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
             (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
@@ -286,9 +289,6 @@ class EquationsOfMotion:
                 f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
             ),
             (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
-            (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
-            (self.dynamics.mass_matrix.cols == n_u, f"mass matrix with {self.dynamics.mass_matrix.cols} columns"),
-            (self.dynamics.forcing.shape == (rows, 1), f"forcing has shape {self.dynamics.forcing.shape}"),
         ]
         if self.velocity_constraints:
             c = self.velocity_constraints
@@ -298,6 +298,22 @@ class EquationsOfMotion:
                 (c.bias.shape == (m, 1), f"gamma has shape {c.bias.shape}"),
             ]
         return [Fault(text) for holds, text in laws if not holds]
+
+    def _dynamics_laws(self) -> list[tuple[bool, str]]:
+        d, n_u = self.dynamics, len(self.u)
+        if isinstance(d, RecursiveDynamics):
+            moved = sorted(j for joint in d.joints for j in joint)
+            return [
+                (self.recursion is not None, "articulated bodies without a recursion"),
+                (moved == list(range(n_u)), f"joints with the speeds {moved}"),
+                (self.velocity_constraints is None, "articulated bodies with velocity constraints"),
+            ]
+        rows, m = d.mass_matrix.rows, len(self.velocity_constraints.names) if self.velocity_constraints else 0
+        return [
+            (rows in (n_u, n_u - m), f"mass matrix with {rows} rows for {n_u} speeds and {m} constraints"),
+            (d.mass_matrix.cols == n_u, f"mass matrix with {d.mass_matrix.cols} columns"),
+            (d.forcing.shape == (rows, 1), f"forcing has shape {d.forcing.shape}"),
+        ]
 
     def _symbol_faults(self) -> list[Fault]:
         known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
@@ -311,6 +327,8 @@ class EquationsOfMotion:
         for calculated in self.calculated_parameters:
             look(str(calculated.symbol), known, calculated.expression)
             known.add(calculated.symbol)
+        if self.recursion:
+            known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
         for item in self.intermediates:
             if isinstance(item, Assignment):
                 look(str(item.symbol), known, item.expression)
@@ -319,7 +337,8 @@ class EquationsOfMotion:
                 look(item.name, known, item.matrix, item.right_hand_side)
                 known.update(item.unknowns)
         look("kinematics", known, self.kinematics.matrix, self.kinematics.offset)
-        look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
+        if isinstance(self.dynamics, MassMatrixDynamics):
+            look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
         if self.velocity_constraints:
             c = self.velocity_constraints
             look("velocity constraints", known, c.jacobian, c.offset, c.bias)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from mb2fmu.equations.motion import EquationsOfMotion, Method
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation import kane, lagrange, tmt
+from mb2fmu.formulation import kane, lagrange, recursive, tmt
 from mb2fmu.formulation.applies import Applies
 from mb2fmu.mechanism import Mechanism
 
@@ -21,11 +21,17 @@ _FORMULATE: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = {
     "tmt": tmt.formulate,
     "kane": kane.formulate,
     "lagrange": lagrange.formulate,
+    "recursive": recursive.formulate,
+    "recursive-articulated": recursive.formulate_articulated,
+    "recursive-composite": recursive.formulate_composite,
 }
 _APPLIES: dict[Method, Callable[[Mechanism], Applies]] = {
     "tmt": tmt.applies,
     "kane": kane.applies,
     "lagrange": lagrange.applies,
+    "recursive": recursive.applies,
+    "recursive-articulated": recursive.applies_articulated,
+    "recursive-composite": recursive.applies_composite,
 }
 
 

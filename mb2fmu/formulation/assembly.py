@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mb2fmu.equations.motion import (
     BodyMotion,
@@ -13,6 +14,7 @@ from mb2fmu.equations.motion import (
     Method,
     OutputExpression,
 )
+from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.formulation.energy import energy_of
 from mb2fmu.formulation.outputs import outputs_of
 from mb2fmu.mechanism.kinematics import NamedKinematics
@@ -22,8 +24,9 @@ from mb2fmu.mechanism.records import Mechanism, PathwayLoad
 def assemble(
     method: Method,
     kinematics: NamedKinematics,
-    dynamics: MassMatrixDynamics,
+    dynamics: MassMatrixDynamics | RecursiveDynamics,
     *,
+    recursion: Recursion | None = None,
     constraint_forces: LinearSolve | None = None,
     extra: Sequence[Intermediate] = (),
 ) -> EquationsOfMotion:
@@ -32,7 +35,8 @@ def assemble(
     Args:
         method: Which formulation.
         kinematics: Its assignments, those made so far and those that the outputs need, become the intermediates.
-        dynamics: M u' = f.
+        dynamics: M u' = f, or what gives u' without M.
+        recursion: Local relations; they get the quantities that the kinematics have named.
         constraint_forces: Unknown forces.
         extra: Intermediates of the formulation's own, after those of the kinematics it has used.
     """
@@ -66,6 +70,7 @@ def assemble(
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
         multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),
+        recursion=recursion and replace(recursion, quantities=tuple(kinematics.quantities)),
         constraint_forces=constraint_forces,
         bodies=bodies,
         energy=energy,

@@ -6,7 +6,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.loads import power
-from mb2fmu.mechanism.kinematics import NamedKinematics, dot, times
+from mb2fmu.mechanism.kinematics import NamedKinematics, dot
 from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Mechanism, PathwayLoad
 from mb2fmu.model import mechanics as door
 
@@ -40,15 +40,7 @@ def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
     m = kinematics.mechanism
     if m.lagrangian is not None and m.lagrangian_alone:
         return _quadratic_part(m, m.lagrangian.expression)
-    total = sm.S.Zero
-    for body in m.bodies:
-        v = kinematics.velocity(body.masscenter)
-        total += body.mass * dot(v, v) / 2
-        if body.inertia is not None and not body.inertia.is_zero_matrix:
-            w = times(kinematics.rotation(body.frame).T, kinematics.omega(body.frame))
-            w = kinematics.named(w, f"wb_{body.name}")
-            total += dot(w, times(body.inertia, w)) / 2
-    return total
+    return kinematics.kinetic_energy()
 
 
 def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:

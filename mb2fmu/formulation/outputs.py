@@ -42,14 +42,13 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
     if faults:
         raise FormulationError("some outputs cannot be computed:", faults)
-    levels = levels_of(kinematics)
-    m = kinematics.mechanism
-    late = {*m.u_dot, *m.constraint_forces, *m.multipliers, *(a.symbol for a in kinematics.late)}
+    moving = kinematics.moving()
+    late = kinematics.accelerated | {a.symbol for a in kinematics.late}
     return tuple(
         OutputExpression(
             name=name,
             expression=expression,
-            level=_level(expression, levels, late),
+            level=_level(expression, moving, late),
             unit=item.unit,
             display_unit=item.display_unit,
             nominal=item.nominal,
@@ -57,16 +56,6 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
         )
         for item, name, expression in scalars
     )
-
-
-def levels_of(kinematics: NamedKinematics) -> set[sm.Symbol]:
-    """Symbols that depend on speeds: the speeds, and the intermediates computed from them."""
-    m = kinematics.mechanism
-    moving = set(m.u)
-    for assignment in kinematics.assignments:
-        if assignment.expression.free_symbols & moving:
-            moving.add(assignment.symbol)
-    return moving
 
 
 def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) -> Level:
@@ -122,20 +111,10 @@ def _vector(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, s
             vector = add(vector, scale(sm.S.NegativeOne, k.position(_located(request.relative_to, m))))
     else:
         point = _point(request.subject[0], m)
-        vector = k.velocity(point) if request.kind == "velocity" else _acceleration(point, k)
+        vector = k.velocity(point) if request.kind == "velocity" else k.acceleration(point)
     if request.expressed_in is not None:
         vector = times(k.rotation(_frame(request.expressed_in, m)).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)
-
-
-def _acceleration(point: int, k: NamedKinematics) -> Components:
-    """a = a0 + J u'."""
-    total = k.acceleration0(point)
-    n = len(k.mechanism.u)
-    for j, column in k.velocity_partials(point).items():
-        if j < n:
-            total = add(total, scale(k.mechanism.u_dot[j], column))
-    return total
 
 
 def _orientation(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:

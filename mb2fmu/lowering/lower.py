@@ -9,11 +9,13 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
+from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Layout, Program
+from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
 Optional = Literal["forward", "inverse"]
@@ -53,11 +55,13 @@ class Lowering:
         equations: What is lowered.
         builder: Takes the nodes.
         walker: Knows the symbols.
+        motion: Evaluates the equations' recursion; None where there is none.
     """
 
     equations: EquationsOfMotion
     builder: ProgramBuilder
     walker: SympyWalker
+    motion: RecursiveMotion | None = None
 
     @classmethod
     def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
@@ -73,7 +77,9 @@ class Lowering:
         symbols |= {symbol: builder.parameter(i) for i, symbol in enumerate(equations.p)}
         symbols |= {symbol: builder.state(i) for i, symbol in enumerate(equations.states)}
         symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
-        lowering = cls(equations, builder, SympyWalker(builder, symbols))
+        walker = SympyWalker(builder, symbols)
+        motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
+        lowering = cls(equations, builder, walker, motion)
         lowering._define_intermediates()
         lowering._define_speeds()
         return lowering
@@ -109,6 +115,11 @@ class Lowering:
     def _define_speeds(self) -> None:
         """Dependent speeds and all accelerations."""
         e = self.equations
+        if isinstance(e.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            motion = self.motion
+            self.walker.define(e.u_dot, (), lambda _: motion.accelerations())
+            return
         dynamics = ConstrainedDynamics(self.builder, e)
         if e.u_dependent:
             self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
@@ -138,9 +149,16 @@ class Lowering:
     def add_optional(self, name: Optional) -> None:
         """Declares ``forward`` or ``inverse``."""
         e, b = self.equations, self.builder
+        seeds = [b.seed(i) for i in range(len(e.u))]
+        if isinstance(e.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            if name == "forward":
+                b.entry(name, list(map(str, e.u)), self.motion.forward([seeds])[0])
+            else:
+                b.entry(name, [f"f[{i}]" for i in range(len(e.u))], self.motion.inverse(seeds))
+            return
         dynamics = ConstrainedDynamics(b, e)
         nodes = self.walker.lower(dynamics.expressions())
-        seeds = [b.seed(i) for i in range(len(e.u))]
         rows = e.dynamics.mass_matrix.rows
         if name == "forward":
             b.entry(name, list(map(str, e.u)), dynamics.forward(nodes, [seeds[:rows]])[0])
@@ -152,14 +170,13 @@ class Lowering:
 
     def _add_rhs(self) -> None:
         e, b = self.equations, self.builder
-        offsets = self.walker.lower(e.kinematics.offset)
-        matrix = self.walker.lower(e.kinematics.matrix)
+        terms: list[list[int]] = [[node] for node in self.walker.lower(e.kinematics.offset)]
+        entries = e.kinematics.matrix.todok()
+        factors = self.walker.lower(entries.values())
         speeds = self.walker.lower(e.u)
-        n_u = len(e.u)
-        q_dot = [
-            b.sum([b.mul(k, u) for k, u in zip(matrix[i * n_u : i * n_u + n_u], speeds, strict=True)] + [offsets[i]])
-            for i in range(len(e.q))
-        ]
+        for (i, j), factor in zip(entries, factors, strict=True):
+            terms[i].append(b.mul(factor, speeds[j]))
+        q_dot = [b.sum(row) for row in terms]
         u_dot = self.walker.lower([e.u_dot[i] for i in e.u_independent])
         b.entry("rhs", b.layout.states, [*q_dot, *u_dot, *self.walker.lower(e.z_dot)])
 
@@ -173,6 +190,8 @@ class Lowering:
 
     def _add_equations(self) -> None:
         d = self.equations.dynamics
+        if isinstance(d, RecursiveDynamics):
+            return
         rows, columns = d.mass_matrix.shape
         labels = [f"M[{i},{j}]" for i in range(rows) for j in range(columns)] + [f"f[{i}]" for i in range(rows)]
         self._entry("equations", labels, [*d.mass_matrix, *d.forcing])

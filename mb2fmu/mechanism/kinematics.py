@@ -23,6 +23,7 @@ from typing import TypeVar, cast
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment
+from mb2fmu.equations.recursion import Quantity
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import time_derivative
 
@@ -69,9 +70,22 @@ class NamedKinematics:
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
+        self._start(mechanism)
+        m = mechanism
+        rates = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
+        self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))
+        self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
+        # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
+        self._second = tuple(time_derivative(sm.sympify(e), m.q, self.q_dot, m.t) for e in rates)
+        self._q_second: tuple[sm.Expr, ...] | None = None
+
+    def _start(self, mechanism: Mechanism) -> None:
+        """Nothing is named yet."""
         m = self.mechanism = mechanism
         self.assignments: list[Assignment] = []
         self.late: list[Assignment] = []
+        self.quantities: list[Quantity] = []  # of a recursion: nothing here
+        self.accelerated: set[sm.Symbol] = {*m.u_dot, *m.constraint_forces, *m.multipliers}
         self._names: dict[sm.Expr, sm.Symbol] = {}
         given = (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces, *m.multipliers)
         self._taken = {s.name for s in given}
@@ -81,12 +95,6 @@ class NamedKinematics:
                 self._taken |= {load.length.name, load.rate.name}
         self._cache: dict[tuple[str, int], object] = {}
         self._auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
-        rates = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
-        self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))
-        self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
-        # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
-        self._second = tuple(time_derivative(sm.sympify(e), m.q, self.q_dot, m.t) for e in rates)
-        self._q_second: tuple[sm.Expr, ...] | None = None
 
     # ------------------------------------------------------------------ names
 
@@ -221,6 +229,25 @@ class NamedKinematics:
     def acceleration0(self, i: int) -> Components:
         """Acceleration of point i in N at u' = 0, m/s²."""
         return self._remember("acceleration0", i, self._acceleration0)
+
+    def kinetic_energy(self) -> sm.Expr:
+        """T of all bodies in J: the sum of m v·v/2 + w·I w/2."""
+        total = sm.S.Zero
+        for body in self.mechanism.bodies:
+            v = self.velocity(body.masscenter)
+            total += body.mass * dot(v, v) / 2
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                w = self.named(times(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}")
+                total += dot(w, times(body.inertia, w)) / 2
+        return total
+
+    def moving(self) -> set[sm.Symbol]:
+        """Symbols that depend on speeds: the speeds, and the intermediates computed from them."""
+        found = set(self.mechanism.u)
+        for assignment in self.assignments:
+            if assignment.expression.free_symbols & found:
+                found.add(assignment.symbol)
+        return found
 
     def _position(self, i: int) -> Components:
         place = self.mechanism.points[i]

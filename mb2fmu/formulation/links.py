@@ -1,0 +1,323 @@
+"""A mechanism's frames and points as links: what is rigid becomes one thing, what moves between two of them is local.
+
+Frames that never turn against each other share their axes. A point that is displaced by constants in some axes is
+fixed in the link that has these axes and in which the point before it is fixed; where there is no such link, one is
+made: a turn about the point before. A displacement that varies makes a link of its own, which does not turn. Massless
+links that only carry one other link are merged with it (a free body: displaced and turned in one step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import sympy as sm
+
+from mb2fmu.equations.recursion import (
+    Attachment,
+    Components,
+    Displacement,
+    FrameRelation,
+    LinearVector,
+    Link,
+)
+from mb2fmu.mechanism.records import Body, Mechanism, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.symbols import time_derivative
+
+ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+Homes = dict[int, Attachment]
+"""Axes → where a point is fixed in a link with these axes; the first is the one it came by."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTree:
+    """Links, and where frames and points are among them.
+
+    Attributes:
+        frames: As numbered in the mechanism.
+        links: Link 0 is the ground.
+        points: Where each point of the mechanism is fixed.
+        bodies: Where the mass centre of each body is fixed, in a link that turns as the body does.
+        of_axes: Axes → a link that has them.
+    """
+
+    frames: tuple[FrameRelation, ...]
+    links: tuple[Link, ...]
+    points: tuple[Attachment, ...]
+    bodies: tuple[Attachment, ...]
+    of_axes: Mapping[int, int]
+
+
+class Rates:
+    """Time derivatives of local expressions.
+
+    Args:
+        mechanism: Whose coordinates move.
+        q_dot: Names of q'.
+    """
+
+    def __init__(self, mechanism: Mechanism, q_dot: Sequence[sm.Expr]) -> None:
+        self._m = mechanism
+        self._q_dot = dict(zip(mechanism.q, q_dot, strict=True))
+        self._index = {q: k for k, q in enumerate(mechanism.q)}
+        self._speed = {u: j for j, u in enumerate(mechanism.u)}
+        self._K: dict[int, dict[int, sm.Expr]] = {}
+        for (k, j), entry in mechanism.kinematics.matrix.todok().items():
+            self._K.setdefault(k, {})[j] = entry
+        self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
+
+    def is_constant(self, components: Iterable[sm.Expr]) -> bool:
+        """True if neither a coordinate nor time stands in it."""
+        return not any(s in self._index or s == self._m.t for c in components for s in c.free_symbols)
+
+    def linear(self, frame: int, components: Components) -> LinearVector:
+        """A velocity, linear in u; auxiliary speeds are zero."""
+        still = tuple(c.xreplace(self._still) for c in components) if self._still else components
+        present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
+        columns = {j: _three(c.diff(self._m.u[j]) for c in still) for j in present}
+        rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
+        return self._vector(frame, columns, _three(c.xreplace(rest) for c in still))
+
+    def rate(self, frame: int, components: Components) -> LinearVector:
+        """The rate of a position's components in their frame."""
+        columns: dict[int, list[sm.Expr]] = {}
+        offset = [c.diff(self._m.t) if self._m.t in c.free_symbols else sm.S.Zero for c in components]
+        for i, c in enumerate(components):
+            for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
+                k, slope = self._index[q], c.diff(q)
+                for j, entry in self._K.get(k, {}).items():
+                    column = columns.setdefault(j, [sm.S.Zero] * 3)
+                    column[i] += slope * entry
+                offset[i] += slope * self._m.kinematics.offset[k, 0]
+        return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
+
+    def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
+        kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
+        bias = list(self._derivative(offset))
+        for j, column in kept:
+            for i, slope in enumerate(self._derivative(column)):
+                bias[i] += slope * self._m.u[j]
+        return LinearVector(frame, kept, offset, _three(bias))
+
+    def _derivative(self, components: Components) -> Components:
+        if self.is_constant(components):
+            return ZERO
+        return _three(self._one(c) for c in components)
+
+    def _one(self, c: sm.Expr) -> sm.Expr:
+        q = [s for s in self._m.q if s in c.free_symbols]
+        return time_derivative(c, q, [self._q_dot[s] for s in q], self._m.t)
+
+
+def grow(mechanism: Mechanism, rates: Rates) -> LinkTree:
+    """The links of a mechanism."""
+    return _Grower(mechanism, rates).tree()
+
+
+@dataclass(slots=True)
+class _Grower:
+    m: Mechanism
+    rates: Rates
+    frames: list[FrameRelation] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    homes: list[Homes] = field(default_factory=list)
+    wanted: set[int] = field(default_factory=set)
+
+    def tree(self) -> LinkTree:
+        self._read_frames()
+        self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
+        self.links = [Link("ground", -1, 0, ())]
+        for i in range(len(self.m.points)):
+            self.homes.append(self._home(i))
+        bodies = [self._body(body) for body in self.m.bodies]
+        of_axes = {0: 0}
+        for number, link in enumerate(self.links):
+            of_axes.setdefault(link.frame, number)
+        for axes in sorted(self.wanted - set(of_axes)):
+            of_axes[axes] = self._bare(axes, of_axes)
+        points = [next(iter(homes.values())) for homes in self.homes]
+        return self._merged(points, bodies, of_axes)
+
+    def _body(self, body: Body) -> Attachment:
+        homes = self.homes[body.masscenter]
+        return self._link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
+
+    # --- frames ------------------------------------------------------------------------------------------------------
+
+    def _read_frames(self) -> None:
+        for i, frame in enumerate(self.m.frames):
+            fixed = i == 0 or not any(self._varies(entry) for entry in frame.rotation)
+            axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
+            spin = () if fixed else tuple(self.rates.linear(k, c) for k, c in frame.angular_velocity)
+            self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
+
+    def _varies(self, entry: sm.Expr) -> bool:
+        return not entry.is_number and bool(entry.free_symbols & {*self.m.q, self.m.t})
+
+    def _turned_frames(self) -> Iterable[int]:
+        """Frames that torques act on."""
+        for load in self.m.loads:
+            if isinstance(load, (TorqueLoad, TorqueActuatorLoad)):
+                yield load.frame
+            if isinstance(load, TorqueActuatorLoad) and load.reaction >= 0:
+                yield load.reaction
+
+    # --- points ------------------------------------------------------------------------------------------------------
+
+    def _home(self, i: int) -> Homes:
+        place = self.m.points[i]
+        if i == 0:
+            return {0: Attachment(0)}
+        if place.velocity is not None and (not place.located or self._prefers_given(i)):
+            return self._given(i)
+        assert place.position is not None
+        current = self.homes[place.parent]
+        if not place.located and place.parent < 0:
+            return self._given(i)
+        return self._displaced(current, place.position, place.name)
+
+    def _displaced(self, current: Homes, terms: VectorTerms, name: str) -> Homes:
+        """The homes of a point that is displaced from another."""
+        still = [term for term in terms if self.rates.is_constant(term[1])]
+        moving = [term for term in terms if not self.rates.is_constant(term[1])]
+        still.sort(key=lambda term: self.frames[term[0]].axes not in current)
+        known = [term for term in still if self.frames[term[0]].axes in current]
+        for frame, components in known[:1]:
+            current = self._fixed(current, frame, components)
+        for frame, components in moving:
+            home = self._link(current, self.frames[frame].axes)
+            displacement = Displacement(frame, components, self.rates.rate(frame, components))
+            axes = self.frames[frame].axes
+            current = {axes: Attachment(self._new(name, home.link, axes, (*home.offset, displacement)))}
+        for frame, components in (term for term in still if term not in known[:1]):
+            current = self._fixed(current, frame, components)
+        return current
+
+    def _fixed(self, current: Homes, frame: int, components: Components) -> Homes:
+        axes = self.frames[frame].axes
+        home = self._link(current, axes)
+        return {axes: Attachment(home.link, (*home.offset, Displacement(frame, components)))}
+
+    def _link(self, homes: Homes, axes: int) -> Attachment:
+        """Where a point is fixed in a link with some axes, which is made if there is none."""
+        if axes in homes:
+            return homes[axes]
+        home = next(iter(homes.values()))
+        for between in self._between(axes, self.links[home.link].frame):
+            if between not in homes:
+                homes[between] = Attachment(self._new(self.frames[between].name, home.link, between, home.offset))
+            home = homes[between]
+        homes[axes] = Attachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
+        return homes[axes]
+
+    def _between(self, axes: int, goal: int) -> list[int]:
+        """Axes between a link's and those it is made from that are links of their own, outermost last.
+
+        Those that torques act on; and all of them unless three speeds turn the last one, which then spans space.
+        """
+        chain = []
+        current = axes
+        while current not in {goal, 0}:
+            chain.append(current)
+            current = self.frames[self.frames[current].reference].axes
+        speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
+        return [k for k in reversed(chain[1:]) if k in self.wanted or len(speeds) != 3]
+
+    def _prefers_given(self, i: int) -> bool:
+        """Whether the user's velocity is the one to take: it uses a constraint, or its partials are simpler."""
+        place = self.m.points[i]
+        if place.name in self.m.given_by_constraint:
+            return True
+        assert place.position is not None
+        assert place.velocity is not None
+        derived = [self.rates.rate(frame, c) for frame, c in place.position if not self.rates.is_constant(c)]
+        if not derived or all(self._plain(vector) for vector in derived):
+            return False
+        return all(self._plain(self.rates.linear(frame, c)) for frame, c in place.velocity)
+
+    def _plain(self, vector: LinearVector) -> bool:
+        return all(self.rates.is_constant(column) for _, column in vector.columns)
+
+    def _given(self, i: int) -> Homes:
+        """A link whose origin has the velocity that the user gave."""
+        place = self.m.points[i]
+        assert place.velocity is not None
+        velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
+        home, offset = Attachment(0), ()
+        if place.located:
+            home = next(iter(self.homes[place.parent].values()))
+            offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
+        axes = self.links[home.link].frame
+        return {axes: Attachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+
+    def _bare(self, axes: int, of_axes: dict[int, int]) -> int:
+        """A massless link for a frame that nothing but torques act on."""
+        current = axes
+        while current not in of_axes:
+            current = self.frames[self.frames[current].reference].axes
+        return self._link({self.links[of_axes[current]].frame: Attachment(of_axes[current])}, axes).link
+
+    def _new(
+        self,
+        name: str,
+        parent: int,
+        axes: int,
+        offset: tuple[Displacement, ...],
+        velocity: tuple[LinearVector, ...] | None = None,
+    ) -> int:
+        self.links.append(Link(name, parent, axes, offset, velocity))
+        return len(self.links) - 1
+
+    # --- merging -----------------------------------------------------------------------------------------------------
+
+    def _merged(self, points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]) -> LinkTree:
+        """Massless links displaced in all directions give their displacement to the one link that turns on them."""
+        needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
+        needed |= {of_axes[axes] for axes in self.wanted}
+        into: dict[int, int] = {}
+        for number in range(len(self.links) - 1, 0, -1):
+            children = [i for i, link in enumerate(self.links) if link.parent == number and i not in into]
+            link = self.links[number]
+            if number in needed or len(children) != 1 or self.links[children[0]].offset or not self._slides(link):
+                continue
+            child = children[0]
+            into[number] = child
+            self.links[child] = replace(
+                self.links[child], parent=link.parent, offset=link.offset, velocity=link.velocity
+            )
+        kept = [i for i in range(len(self.links)) if i not in into]
+        new = {old: number for number, old in enumerate(kept)}
+        new |= {old: new[child] for old, child in into.items()}
+        new[-1] = -1
+        links = [replace(self.links[i], parent=new[self.links[i].parent]) for i in kept]
+        points = [replace(place, link=new[place.link]) for place in points]
+        bodies = [replace(place, link=new[place.link]) for place in bodies]
+        of_axes = {axes: new[link] for axes, link in of_axes.items()}
+        heavy = self._heavy(links, points, bodies, of_axes)
+        links = [replace(link, heavy=i in heavy) for i, link in enumerate(links)]
+        return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
+
+    def _slides(self, link: Link) -> bool:
+        """Whether a link moves in three directions without turning."""
+        if link.frame != self.links[link.parent].frame:
+            return False
+        vectors = link.velocity or [d.rate for d in link.offset if d.rate is not None]
+        return len({j for vector in vectors for j, _ in vector.columns}) == 3
+
+    def _heavy(
+        self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
+    ) -> set[int]:
+        """Links with mass or loads on them or after them."""
+        heavy = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
+        for load in self.m.loads:
+            numbers = [*getattr(load, "points", ()), *([load.point] if hasattr(load, "point") else [])]
+            heavy |= {points[number].link for number in numbers}
+        for number in range(len(links) - 1, 0, -1):
+            if number in heavy:
+                heavy.add(links[number].parent)
+        return heavy
+
+
+def _three(components: Iterable[sm.Expr]) -> Components:
+    x, y, z = components
+    return (x, y, z)

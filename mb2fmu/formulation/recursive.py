@@ -1,0 +1,171 @@
+"""Recursive formulation: local relations, evaluated link by link; two variants.
+
+``recursive-articulated``: u' by articulated bodies, cost linear in the number of links (R. Featherstone, Rigid Body
+Dynamics Algorithms, Springer 2008, ch. 7). It asks that every speed moves one link against the one before it, and that
+nothing constrains the speeds.
+
+``recursive-composite``: M and f by recursion, semi-explicit (P. Fisette, J. C. Samin, Robotran: symbolic generation of
+multibody system dynamic equations, 1993; Featherstone ch. 6: composite rigid bodies for M, Newton-Euler for f). It
+applies to any mechanism with bodies, and is what velocity constraints and short chains need.
+
+Nothing is expanded, or even multiplied, by SymPy: the equations hold the relations (``Recursion``), ``lowering``
+evaluates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics, Method
+from mb2fmu.equations.recursion import (
+    Components,
+    LinkBody,
+    LinkForce,
+    LinkLoad,
+    LinkPathway,
+    LinkTorque,
+    Recursion,
+    RecursiveDynamics,
+)
+from mb2fmu.formulation.applies import Applies, applies_because, by_projection, not_because
+from mb2fmu.formulation.assembly import assemble
+from mb2fmu.formulation.links import LinkTree, Rates, grow
+from mb2fmu.formulation.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+
+_SHORT = 6
+"""Speeds up to which M and f are usually shorter than articulated bodies; the pipeline counts where it matters."""
+
+
+def applies(mechanism: Mechanism) -> Applies:
+    """Wherever there are bodies, by one of the two variants."""
+    return applies_composite(mechanism)
+
+
+def applies_composite(mechanism: Mechanism) -> Applies:
+    """Wherever there are bodies and no auxiliary speeds."""
+    answer = by_projection(mechanism)
+    if answer.yes and mechanism.u_auxiliary:
+        return not_because("auxiliary speeds, which bring reactions to light, are projected by kane and tmt only")
+    return answer
+
+
+def applies_articulated(mechanism: Mechanism) -> Applies:
+    """Trees without constraints whose speeds belong to one link each."""
+    answer = applies_composite(mechanism)
+    if not answer.yes:
+        return answer
+    if mechanism.velocity_constraints is not None:
+        return not_because("velocity constraints need the mass matrix: recursive-composite gives it")
+    recursion = _start(mechanism)[1]
+    owners: dict[int, str] = {}
+    for number, link in enumerate(recursion.links):
+        for j in recursion.speeds(number) if link.heavy else ():
+            if j in owners:
+                u = mechanism.u[j]
+                return not_because(f"{u} moves both {owners[j]} and {link.name} against what comes before them")
+            owners[j] = link.name
+    return applies_because("every speed moves one link against the one before it")
+
+
+def formulate(mechanism: Mechanism) -> EquationsOfMotion:
+    """The variant that is usually cheaper: articulated bodies beyond a handful of speeds, where they apply."""
+    if len(mechanism.u) > _SHORT and applies_articulated(mechanism).yes:
+        return formulate_articulated(mechanism)
+    return formulate_composite(mechanism)
+
+
+def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
+    """Equations without a mass matrix."""
+    kinematics, recursion = _start(mechanism)
+    heavy = (number for number, link in enumerate(recursion.links) if link.heavy)
+    dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in heavy))
+    return assemble("recursive-articulated", kinematics, dynamics, recursion=recursion)
+
+
+def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
+    """Equations whose mass matrix, shape (n_u, n_u), and forcing are evaluated by recursion."""
+    kinematics, recursion = _start(mechanism)
+    n = len(mechanism.u)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1)]
+    entries = kinematics.define("mass matrix", 0, [f"M_{i + 1}_{j + 1}" for i, j in pairs])
+    symbols = dict(zip(pairs, entries, strict=True))
+    forcing = kinematics.define("forcing", 0, [f"f_{u.name}" for u in mechanism.u])
+    M = sm.ImmutableMatrix(n, n, [symbols[max(i, j), min(i, j)] for i in range(n) for j in range(n)])
+    dynamics = MassMatrixDynamics(M, sm.ImmutableMatrix(n, 1, forcing))
+    return assemble("recursive-composite", kinematics, dynamics, recursion=recursion)
+
+
+def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
+    kinematics = RecursiveKinematics(mechanism)
+    for load in mechanism.loads:
+        if isinstance(load, PathwayLoad):
+            kinematics.pathway(load)
+    tree = grow(mechanism, Rates(mechanism, kinematics.q_dot_names()))
+    return kinematics, _recursion(mechanism, tree)
+
+
+def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
+    gravity, weights = _gravity(mechanism)
+    loads = [load for number, load in enumerate(mechanism.loads) if number not in weights]
+    return Recursion(
+        frames=tree.frames,
+        links=tree.links,
+        points=tree.points,
+        bodies=tuple(
+            LinkBody(body.name, place, body.frame, body.mass, body.inertia)
+            for body, place in zip(mechanism.bodies, tree.bodies, strict=True)
+        ),
+        loads=tuple(_load(load, mechanism, tree) for load in loads),
+        gravity=gravity,
+        generalized_forces=mechanism.potential_forces,
+        pathways={i: load.points for i, load in enumerate(mechanism.loads) if isinstance(load, PathwayLoad)},
+    )
+
+
+def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
+    def link(frame: int) -> int:
+        return tree.of_axes[tree.frames[frame].axes] if frame >= 0 else -1
+
+    match load:
+        case ForceLoad():
+            return LinkForce(tree.points[load.point], load.force)
+        case TorqueLoad():
+            return LinkTorque(link(load.frame), load.torque)
+        case TorqueActuatorLoad():
+            return LinkTorque(link(load.frame), load.axis, link(load.reaction), load.torque)
+        case PathwayLoad():
+            return LinkPathway(mechanism.loads.index(load), load.points, load.force)
+    raise TypeError(load)
+
+
+def _gravity(mechanism: Mechanism) -> tuple[Components | None, set[int]]:
+    """The acceleration that pulls at every body alike, if there is one, and the numbers of the weights it stands for."""
+    pulls: dict[int, tuple[int, Components]] = {}
+    for number, load in enumerate(mechanism.loads):
+        if isinstance(load, ForceLoad) and [frame for frame, _ in load.force] == [0]:
+            pulls.setdefault(load.point, (number, load.force[0][1]))
+    found: set[Components] = set()
+    weights: set[int] = set()
+    for body in mechanism.bodies:
+        if body.mass == 0 or body.masscenter not in pulls:
+            return None, set()
+        number, force = pulls[body.masscenter]
+        if number in weights:  # two bodies share a mass centre
+            return None, set()
+        weights.add(number)
+        found.add(_divided(force, body.mass))
+        if len(found) > 1:
+            return None, set()
+    constants = {*mechanism.p, *(a.symbol for a in mechanism.calculated_parameters), mechanism.t, *mechanism.r}
+    gravity = next(iter(found), None)
+    if gravity is None or any(c.free_symbols - constants for c in gravity):
+        return None, set()
+    return gravity, weights
+
+
+def _divided(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
+    x, y, z = (component / mass for component in force)
+    return (x, y, z)

@@ -1,0 +1,102 @@
+"""Kinematic quantities as symbols that the recursion evaluates, where outputs, energies and loads ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import sympy as sm
+
+from mb2fmu.equations.recursion import Quantity, QuantityKind
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad
+
+_AXES = ("x", "y", "z")
+_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
+
+
+class RecursiveKinematics(NamedKinematics):
+    """Answers as ``NamedKinematics`` does, by symbols: nothing is composed here, and nothing that nobody asks for.
+
+    What needs u' has symbols in ``accelerated``.
+
+    Args:
+        mechanism: Whose kinematics.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._start(mechanism)
+
+    def q_dot_names(self) -> tuple[sm.Expr, ...]:
+        """q' as symbols, or as speeds where they are equal."""
+        m = self.mechanism
+        rates: list[list[sm.Expr]] = [[] for _ in m.q]
+        for (k, j), entry in m.kinematics.matrix.todok().items():
+            rates[k].append(entry * m.u[j])
+        return tuple(
+            self.name(sm.Add(*terms, m.kinematics.offset[k, 0]), f"{q.name}_rate")
+            for k, (q, terms) in enumerate(zip(m.q, rates, strict=True))
+        )
+
+    def kinetic_energy(self) -> sm.Expr:
+        """T in J."""
+        return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
+
+    def define(self, kind: QuantityKind, number: int, names: Sequence[str]) -> tuple[sm.Symbol, ...]:
+        """Symbols for a quantity of the recursion."""
+        return self._new(kind, number, names)
+
+    def _new(self, kind: QuantityKind, number: int, names: Sequence[str]) -> tuple[sm.Symbol, ...]:
+        symbols = tuple(self.symbol(name) for name in names)
+        self.quantities.append(Quantity(kind, number, symbols))
+        return symbols
+
+    def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        x, y, z = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+        return (x, y, z)
+
+    def _point_name(self, letter: str, number: int) -> str:
+        return f"{letter}_{self.mechanism.points[number].name}"
+
+    def _rotation(self, i: int) -> sm.ImmutableMatrix:
+        if i == 0:
+            return sm.ImmutableMatrix.eye(3)
+        names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _ENTRIES]
+        return sm.ImmutableMatrix(3, 3, self._new("rotation", i, names))
+
+    def _omega(self, i: int) -> Components:
+        return self._vector("angular velocity", i, f"w_{self.mechanism.frames[i].name}")
+
+    def _position(self, i: int) -> Components:
+        return self._vector("position", i, self._point_name("r", i))
+
+    def _velocity(self, i: int) -> Components:
+        return self._vector("velocity", i, self._point_name("v", i))
+
+    def _alpha(self, i: int) -> Components:
+        return self._accelerated("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
+
+    def _acceleration(self, i: int) -> Components:
+        return self._accelerated("acceleration", i, self._point_name("acc", i))
+
+    def _accelerated(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+        self.accelerated.update(symbols)
+        return (symbols[0], symbols[1], symbols[2])
+
+    def _pathway(self, number: int) -> list[Components]:
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
+        self.quantities.append(Quantity("pathway", number, (load.length, load.rate)))
+        return []
+
+    def moving(self) -> set[sm.Symbol]:
+        """Symbols that depend on speeds."""
+        found = set(self.mechanism.u)
+        for quantity in self.quantities:
+            if quantity.kind in {"angular velocity", "velocity", "kinetic energy"}:
+                found.update(quantity.symbols)
+            elif quantity.kind == "pathway":
+                found.add(quantity.symbols[1])
+        for assignment in self.assignments:
+            if assignment.expression.free_symbols & found:
+                found.add(assignment.symbol)
+        return found

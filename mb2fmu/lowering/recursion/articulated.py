@@ -1,0 +1,193 @@
+"""Articulated bodies: u' in three sweeps over the links, for any number of generalized forces with one set of inertias.
+
+Outwards: velocities and the accelerations at u' = 0. Inwards: inertias and forces as felt through the joints below,
+each direction of a joint eliminated by itself. Outwards: what the joints' accelerations add. Because the second sweep
+starts from the accelerations at u' = 0, velocities enter forces only, once per link.
+
+Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
+from mb2fmu.lowering.recursion.inertia import regrouped
+from mb2fmu.lowering.recursion.joints import Direction, JointSpace
+from mb2fmu.lowering.recursion.kinematics import LinkKinematics
+from mb2fmu.lowering.recursion.spatial import (
+    Inertia,
+    Spatial,
+    felt_alone,
+    force_to_parent,
+    from_rows,
+    inertia_to_parent,
+    motion_from_parent,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Eliminated:
+    """One direction of a joint, eliminated.
+
+    Attributes:
+        direction: Which.
+        inverse: One over the inertia felt along it.
+        ratios: Inertia between it and every component, over that along it.
+    """
+
+    direction: Direction
+    inverse: int
+    ratios: tuple[int, ...]
+
+
+class ArticulatedBodies:
+    """Forward and inverse dynamics of a tree whose speeds move one link each.
+
+    Args:
+        kinematics: Of the links.
+        loads: What is applied.
+    """
+
+    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces) -> None:
+        self._k = kinematics
+        self._g = kinematics.algebra
+        self._loads = loads
+        links = kinematics.recursion.links
+        self._links = [i for i, link in enumerate(links) if link.heavy and i > 0]
+        self._spaces = {i: JointSpace(self._g, kinematics.joint(i), links[i].name) for i in self._links}
+        self._rigid = regrouped(kinematics, self._links)
+        self._bias: dict[int, Spatial] = {}
+        self._eliminated: dict[int, list[Eliminated]] = {}
+        self._motions: dict[int, Spatial] = {}
+
+    def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
+        """Speed → u', for generalized forces that are added in the rows of some speeds."""
+        self._eliminate()
+        g, k = self._g, self._k
+        through = self._forces_inwards(forces)
+        motions: dict[int, Spatial] = {0: (g.null, g.null)}
+        result: dict[int, int] = {}
+        for link in self._links:
+            parent = k.recursion.links[link].parent
+            carried = motion_from_parent(g, k.joint(link), motions[parent])
+            motion = [*carried[0], *carried[1]]
+            w = [self._along(one, force, motion) for one, force in zip(*through[link], strict=True)]
+            motions[link] = ((motion[0], motion[1], motion[2]), (motion[3], motion[4], motion[5]))
+            space = self._spaces[link]
+            result |= dict(zip(space.speeds, space.speeds_from(w), strict=True))
+        return result
+
+    def _along(self, one: Eliminated, force: int, motion: list[int]) -> int:
+        """The acceleration along a direction; ``motion`` grows by it."""
+        g, b = self._g, self._g.b
+        unit = one.direction.unit
+        if unit is None:
+            w = b.sub(b.mul(one.inverse, force), g.dot(one.ratios, motion))
+            for i, component in enumerate(one.direction.components):
+                motion[i] = b.add(motion[i], b.mul(component, w))
+            return w
+        others = [i for i in range(6) if i != unit]
+        total = b.sub(
+            b.mul(one.inverse, force), g.dot([one.ratios[i] for i in others], [motion[i] for i in others])
+        )
+        w = b.sub(total, motion[unit])
+        motion[unit] = total
+        return w
+
+    def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[Eliminated], list[int]]]:
+        """Per link its directions, innermost first, and what is left to accelerate along each."""
+        g, b, k = self._g, self._g.b, self._k
+        felt: dict[int, list[int]] = {}
+        result = {}
+        for link in reversed(self._links):
+            bias = self.bias(link)
+            force = [*bias[0], *bias[1]]
+            force = [b.add(x, y) for x, y in zip(force, felt.pop(link, [g.zero] * 6), strict=True)]
+            space, eliminated = self._spaces[link], self._eliminated[link]
+            tau = space.forces_along([forces.get(j, g.zero) for j in space.speeds])
+            left = [g.zero] * len(tau)
+            for i in reversed(range(len(tau))):
+                one = eliminated[i]
+                left[i] = b.sub(tau[i], g.dot(one.direction.components, force))
+                for j in range(6):
+                    if j != one.direction.unit:
+                        force[j] = b.add(force[j], b.mul(one.ratios[j], left[i]))
+                if one.direction.unit is not None:
+                    force[one.direction.unit] = tau[i]
+            result[link] = (eliminated, left)
+            parent = k.recursion.links[link].parent
+            if parent > 0:
+                carried = force_to_parent(
+                    g, k.joint(link), ((force[0], force[1], force[2]), (force[3], force[4], force[5]))
+                )
+                old = felt.get(parent, [g.zero] * 6)
+                felt[parent] = [b.add(x, y) for x, y in zip(old, (*carried[0], *carried[1]), strict=True)]
+        return result
+
+    def bias(self, link: int) -> Spatial:
+        """Inertia force at u' = 0 less what is applied."""
+        if link not in self._bias:
+            inertia = inertia_force(self._k, link, self._rigid[link])
+            applied = self._loads.on(link)
+            self._bias[link] = (self._g.sub(inertia[0], applied[0]), self._g.sub(inertia[1], applied[1]))
+        return self._bias[link]
+
+    def _eliminate(self) -> None:
+        """Inertias inwards, once."""
+        g, k = self._g, self._k
+        if self._eliminated:
+            return
+        felt: dict[int, Inertia] = {}
+        for link in reversed(self._links):
+            inertia = felt_alone(g, self._rigid[link])
+            if link in felt:
+                inertia = felt.pop(link).plus(inertia, g)
+            rows = inertia.rows(g)
+            eliminated = [self._eliminated_from(rows, d) for d in reversed(self._spaces[link].directions)]
+            self._eliminated[link] = eliminated[::-1]
+            parent = k.recursion.links[link].parent
+            if parent > 0:
+                carried = inertia_to_parent(g, k.joint(link), from_rows(rows))
+                felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
+
+    def _eliminated_from(self, rows: list[list[int]], direction: Direction) -> Eliminated:
+        """Takes a direction out of an inertia, in place."""
+        g, b = self._g, self._g.b
+        unit = direction.unit
+        column = list(rows[unit]) if unit is not None else [g.dot(row, direction.components) for row in rows]
+        inverse = b.div(g.one, column[unit] if unit is not None else g.dot(direction.components, column))
+        ratios = [g.one if i == unit else b.mul(entry, inverse) for i, entry in enumerate(column)]
+        for i in range(6):
+            for j in range(i + 1):
+                left = g.zero if unit in (i, j) else b.sub(rows[i][j], b.mul(ratios[i], column[j]))
+                rows[i][j] = rows[j][i] = left
+        return Eliminated(direction, inverse, tuple(ratios))
+
+    def inverse(self, u_dot: Sequence[int]) -> list[int]:
+        """Generalized forces that would have to be added for given u' (recursive Newton-Euler)."""
+        g, b, k = self._g, self._g.b, self._k
+        motions: dict[int, Spatial] = {0: (g.null, g.null)}
+        forces: dict[int, Spatial] = {}
+        for link in self._links:
+            joint = k.joint(link)
+            angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
+            for j, column in joint.columns.items():
+                angular = g.add(angular, g.scale(u_dot[j], column[0]))
+                linear = g.add(linear, g.scale(u_dot[j], column[1]))
+            motions[link] = (angular, linear)
+            rigid, bias = self._rigid[link], self.bias(link)
+            push = g.add(g.scale(rigid.mass, linear), g.cross(angular, rigid.first))
+            turn = g.add(g.apply(rigid.rotational(g), angular), g.cross(rigid.first, linear))
+            forces[link] = (g.add(bias[0], turn), g.add(bias[1], push))
+        result = [g.zero] * len(u_dot)
+        for link in reversed(self._links):
+            joint, force = k.joint(link), forces[link]
+            for j, column in joint.columns.items():
+                result[j] = b.add(result[j], b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1])))
+            parent = k.recursion.links[link].parent
+            if parent > 0:
+                carried = force_to_parent(g, joint, force)
+                forces[parent] = (g.add(forces[parent][0], carried[0]), g.add(forces[parent][1], carried[1]))
+        return result

@@ -1,0 +1,118 @@
+"""Composite bodies: M by the inertia of everything beyond each joint, f by Newton-Euler at u' = 0.
+
+A speed may move several links: every column of every link counts by itself, and entries of M are sums over them. So
+this applies wherever there are links, and the cost is n² only along common ancestors.
+
+Sources: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 5 and 6; P. Fisette, J. C. Samin, Robotran:
+symbolic generation of multi-body system dynamic equations, in: Advanced Multibody System Dynamics, Kluwer 1993, 373-378.
+"""
+
+from __future__ import annotations
+
+from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
+from mb2fmu.lowering.recursion.inertia import RigidInertia, outer, regrouped
+from mb2fmu.lowering.recursion.kinematics import Joint, LinkKinematics
+from mb2fmu.lowering.recursion.spatial import Spatial, force_to_parent
+from mb2fmu.lowering.recursion.vectors import Algebra
+
+
+class CompositeBodies:
+    """M and f of any tree of links.
+
+    Args:
+        kinematics: Of the links.
+        loads: What is applied.
+        n: Number of speeds.
+    """
+
+    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces, n: int) -> None:
+        self._k = kinematics
+        self._g = kinematics.algebra
+        self._loads = loads
+        self._n = n
+        self._links = [i for i, link in enumerate(kinematics.recursion.links) if link.heavy and i > 0]
+        self._rigid = regrouped(kinematics, self._links)
+
+    def mass_matrix(self) -> list[int]:
+        """The lower triangle of M, row by row."""
+        g, b, k = self._g, self._g.b, self._k
+        entries = {(i, j): g.zero for i in range(self._n) for j in range(i + 1)}
+        composite = dict(self._rigid)
+        for link in reversed(self._links):
+            for i, column in k.joint(link).columns.items():
+                force = _momentum(g, composite[link], column)
+                for j, other in k.joint(link).columns.items():
+                    if j <= i:
+                        entries[i, j] = b.add(entries[i, j], _power(g, other, force))
+                self._towards_ground(link, i, force, entries)
+            parent = k.recursion.links[link].parent
+            if parent > 0:
+                carried = _to_parent(g, k.joint(link), composite[link])
+                composite[parent] = composite[parent].plus(carried, g)
+        return [entries[i, j] for i in range(self._n) for j in range(i + 1)]
+
+    def _towards_ground(self, link: int, i: int, force: Spatial, entries: dict[tuple[int, int], int]) -> None:
+        """Adds the products of a column's force with the columns of all links before it."""
+        g, b, k = self._g, self._g.b, self._k
+        while True:
+            joint = k.joint(link)
+            force = force_to_parent(g, joint, force)
+            link = k.recursion.links[link].parent
+            if link <= 0:
+                return
+            for j, column in k.joint(link).columns.items():
+                power = _power(g, column, force)
+                power = b.add(power, power) if i == j else power
+                place = (max(i, j), min(i, j))
+                entries[place] = b.add(entries[place], power)
+
+    def forcing(self) -> list[int]:
+        """f: generalized forces less inertia forces at u' = 0."""
+        g, b, k = self._g, self._g.b, self._k
+        generalized = k.walker.lower(k.recursion.generalized_forces)
+        result = generalized or [g.zero] * self._n
+        felt: dict[int, Spatial] = {}
+        for link in reversed(self._links):
+            inertia, applied = inertia_force(k, link, self._rigid[link]), self._loads.on(link)
+            force = (g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1]))
+            if link in felt:
+                old = felt.pop(link)
+                force = (g.add(old[0], force[0]), g.add(old[1], force[1]))
+            joint = k.joint(link)
+            for j, column in joint.columns.items():
+                result[j] = b.add(result[j], _power(g, column, force))
+            parent = k.recursion.links[link].parent
+            if parent > 0:
+                carried = force_to_parent(g, joint, force)
+                old = felt.get(parent, (g.null, g.null))
+                felt[parent] = (g.add(old[0], carried[0]), g.add(old[1], carried[1]))
+        return result
+
+
+def _power(g: Algebra, column: Spatial, force: Spatial) -> int:
+    return g.b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1]))
+
+
+def _momentum(g: Algebra, inertia: RigidInertia, motion: Spatial) -> Spatial:
+    """Inertia times a motion."""
+    angular, linear = motion
+    push = g.add(g.scale(inertia.mass, linear), g.cross(angular, inertia.first))
+    return g.add(g.apply(inertia.rotational(g), angular), g.cross(inertia.first, linear)), push
+
+
+def _to_parent(g: Algebra, joint: Joint, inertia: RigidInertia) -> RigidInertia:
+    """A composite body about its parent's origin: P_r = C P Cᵀ + r hᵀ + h rᵀ + m r rᵀ."""
+    nothing = (g.null, g.null, g.null)
+    if not joint.moves:
+        # only the turning is the parent's: what is left of P counts, as a pure moment of inertia
+        second = g.rotate_symmetric(joint.rotation, inertia.second) if joint.spins else nothing
+        return RigidInertia(g.zero, g.null, second)
+    r = joint.position
+    if not joint.spins:
+        return RigidInertia(inertia.mass, g.scale(inertia.mass, r), outer(g.scale(inertia.mass, r), r, g))
+    first = g.apply(joint.rotation, inertia.first)
+    second = g.rotate_symmetric(joint.rotation, inertia.second)
+    half = g.add(first, g.scale(g.b.mul(g.b.constant(0.5), inertia.mass), r))
+    mixed = outer(half, r, g)
+    second = g.add_matrices(second, g.add_matrices(mixed, g.transpose(mixed)))
+    return RigidInertia(inertia.mass, g.add(first, g.scale(inertia.mass, r)), second)
