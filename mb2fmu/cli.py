@@ -122,10 +122,12 @@ _set = click.option(
 )
 _method = click.option(
     "--method",
-    type=click.Choice(["auto", "kane", "tmt", "lagrange"]),
+    type=click.Choice(
+        ["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]
+    ),
     default="auto",
     show_default=True,
-    help="Formulation of the equations of motion; auto takes the first that applies.",
+    help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",
 )
 _backend = click.option(
     "--backend",

@@ -258,6 +258,13 @@ class EquationsOfMotion:
             raise FormulationError(f"the equations formed by {self.method} break their own laws:", faults)
 
     @property
+    def mass_and_forcing(self) -> MassMatrixDynamics:
+        """The dynamics, where they have a mass matrix; a ``TypeError`` where they are articulated bodies."""
+        if isinstance(self.dynamics, RecursiveDynamics):
+            raise TypeError(f"{self.method} has no mass matrix")
+        return self.dynamics
+
+    @property
     def u_dependent(self) -> tuple[int, ...]:
         """Indices of the speeds that follow from the velocity constraints."""
         return tuple(i for i in range(len(self.u)) if i not in self.u_independent)
@@ -275,7 +282,8 @@ class EquationsOfMotion:
     def _shape_faults(self) -> list[Fault]:
         n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
         m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
-        laws = [*self._dynamics_laws(),
+        laws = [
+            *self._dynamics_laws(),
             (self.kinematics.matrix.shape == (n_q, n_u), f"K has shape {self.kinematics.matrix.shape}"),
             (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
             (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
@@ -315,7 +323,7 @@ class EquationsOfMotion:
             (d.forcing.shape == (rows, 1), f"forcing has shape {d.forcing.shape}"),
         ]
 
-    def _symbol_faults(self) -> list[Fault]:
+    def _symbol_faults(self) -> list[Fault]:  # noqa: C901 (one place after the other)
         known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
         faults = []
 

@@ -1,4 +1,4 @@
-"""Recursion: a mechanism as links in tree order, by local relations only, from which its motion is evaluated link by link.
+"""Recursion: a mechanism as links in tree order, by local relations only, evaluated link by link.
 
 A link is what moves as one rigid thing: an origin and axes. Everything is said relative to what comes before it, in
 plain symbols, so that nothing is ever composed symbolically; ``lowering`` evaluates the recursion as nodes.

@@ -243,7 +243,8 @@ class _Grower:
         place = self.m.points[i]
         assert place.velocity is not None
         velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
-        home, offset = Attachment(0), ()
+        home = Attachment(0)
+        offset: tuple[Displacement, ...] = ()
         if place.located:
             home = next(iter(self.homes[place.parent].values()))
             offset = tuple(Displacement(frame, c) for frame, c in place.position or ())

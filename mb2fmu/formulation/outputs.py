@@ -16,7 +16,7 @@ from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
 from mb2fmu.mechanism.constraints import find_row
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
-from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanism.records import ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.model.definition import OutputRequest
 from mb2fmu.variables import Level, Output, Quantity
 

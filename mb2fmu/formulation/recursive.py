@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics, Method
+from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics
 from mb2fmu.equations.recursion import (
     Components,
     LinkBody,
@@ -142,7 +142,7 @@ def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
 
 
 def _gravity(mechanism: Mechanism) -> tuple[Components | None, set[int]]:
-    """The acceleration that pulls at every body alike, if there is one, and the numbers of the weights it stands for."""
+    """The acceleration that pulls at every body alike, if there is one, and the numbers of the weights."""
     pulls: dict[int, tuple[int, Components]] = {}
     for number, load in enumerate(mechanism.loads):
         if isinstance(load, ForceLoad) and [frame for frame, _ in load.force] == [0]:

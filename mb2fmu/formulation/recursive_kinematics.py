@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import sympy as sm
 
 from mb2fmu.equations.recursion import Quantity, QuantityKind
@@ -72,12 +73,12 @@ class RecursiveKinematics(NamedKinematics):
         return self._vector("velocity", i, self._point_name("v", i))
 
     def _alpha(self, i: int) -> Components:
-        return self._accelerated("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
+        return self._late_vector("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
 
     def _acceleration(self, i: int) -> Components:
-        return self._accelerated("acceleration", i, self._point_name("acc", i))
+        return self._late_vector("acceleration", i, self._point_name("acc", i))
 
-    def _accelerated(self, kind: QuantityKind, number: int, hint: str) -> Components:
+    def _late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
         symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
         self.accelerated.update(symbols)
         return (symbols[0], symbols[1], symbols[2])

@@ -64,7 +64,7 @@ class ConstrainedDynamics:
 
     def expressions(self) -> list[sm.Basic]:
         """What :meth:`accelerations` needs lowered: M, f, A and γ."""
-        d, c = self._equations.dynamics, self._equations.velocity_constraints
+        d, c = self._equations.mass_and_forcing, self._equations.velocity_constraints
         return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *c.bias) if c else ())]
 
     def accelerations(self, nodes: Sequence[int]) -> list[int]:
@@ -80,7 +80,7 @@ class ConstrainedDynamics:
         """
         b, e, m = self._builder, self._equations, self._m
         n = len(e.u)
-        rows = e.dynamics.mass_matrix.rows
+        rows = e.mass_and_forcing.mass_matrix.rows
         M = _rows(nodes, rows, n)
         f = list(nodes[rows * n : rows * n + rows])
         loads = [[b.add(x, y) for x, y in zip(f, force, strict=True)] if force else f for force in forces]
@@ -97,7 +97,7 @@ class ConstrainedDynamics:
     def inverse(self, nodes: Sequence[int], u_dot: Sequence[int]) -> list[int]:
         """Generalized forces M u' − f that would have to be added for given u', one per row of M."""
         b, n = self._builder, len(self._equations.u)
-        rows = self._equations.dynamics.mass_matrix.rows
+        rows = self._equations.mass_and_forcing.mass_matrix.rows
         M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 

@@ -20,6 +20,8 @@ _METHODS = {
     "tmt": "the TMT method",
     "lagrange": "Lagrange's method",
     "recursive": "a recursion over the bodies",
+    "recursive-articulated": "a recursion over articulated bodies",
+    "recursive-composite": "a recursion over composite bodies",
 }
 _ROLES = {
     "independent": "time",

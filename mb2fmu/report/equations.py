@@ -10,6 +10,7 @@ import sympy as sm
 from markupsafe import Markup, escape
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
+from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.report.mathml import MathML, identifier
 
 # A row of a matrix holds entries of INLINE operations on the average, longer ones stand below it; what has more than
@@ -107,6 +108,8 @@ class _Writer:
 
     def dynamics(self) -> EquationBlock:
         d = self.equations.dynamics
+        if isinstance(d, RecursiveDynamics):
+            return self._articulated(d)
         M, f = d.mass_matrix, d.forcing
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
         entries = M.rows * M.cols
@@ -126,6 +129,13 @@ class _Writer:
         )
         lines, note = self._rows([*listed, *forces])
         return EquationBlock("Dynamics: M u̇ = f", (whole, *lines), f"{size} {note}".strip())
+
+    def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
+        """Who has no mass matrix says how the links follow one another."""
+        recursion = self.equations.recursion
+        links = [link for link in recursion.links if link.heavy] if recursion else []
+        note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
+        return EquationBlock("Dynamics", (), note if dynamics.joints else "")
 
     def constraints(self) -> EquationBlock:
         zero = "<mn>0</mn>"

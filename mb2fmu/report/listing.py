@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,15 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
 from sympy.printing.str import StrPrinter
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
+from mb2fmu.equations.motion import (
+    Assignment,
+    EquationsOfMotion,
+    Intermediate,
+    LinearSolve,
+    MassMatrixDynamics,
+)
+from mb2fmu.equations.recursion import Recursion
+from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.report.equations import Operations
 
 Format = Literal["text", "latex", "python"]
@@ -53,8 +61,15 @@ def listing(equations: EquationsOfMotion, name: str, form: Format = "text", valu
         name: Of the model, for the head.
         form: ``text``, ``latex`` or ``python``.
         values: Numbers to start from; printed with the Python code only.
+
+    Raises:
+        FormulationError: For code of a recursion, which has no expressions.
     """
     if form == "python":
+        if equations.recursion:
+            what = f"{equations.method} evaluates links one after another and has no expressions to print as code"
+            fault = Fault(what, remedy="use --method tmt or kane, or --format text")
+            raise FormulationError(f"the equations of {name} cannot be listed:", [fault])
         return _PythonListing(equations, name, values).text()
     return _text(equations, name) if form == "text" else _latex(equations, name)
 
@@ -63,12 +78,17 @@ def sections(equations: EquationsOfMotion) -> Iterator[Section]:
     """All parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
+    recursion = equations.recursion
     q_dot = k.matrix * u + k.offset
     yield Section("Kinematics", tuple((_Dot(q), rate) for q, rate in zip(equations.q, q_dot, strict=True)))
     yield Section("Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters))
     yield Section("Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item)))
-    yield Section("Mass matrix", tuple(_entries("M", d.mass_matrix)))
-    yield Section("Forcing", tuple(_entries("f", d.forcing)))
+    if recursion:
+        numbers = range(1, len(recursion.links))
+        yield Section("Links", tuple(row for number in numbers for row in _link(recursion, number)))
+    if isinstance(d, MassMatrixDynamics):
+        yield Section("Mass matrix", tuple(_entries("M", d.mass_matrix)))
+        yield Section("Forcing", tuple(_entries("f", d.forcing)))
     yield Section("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
     if c:
         rows = c.jacobian * u + c.offset
@@ -87,9 +107,32 @@ def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
     return {
         "kinematics": count.of(*k.matrix, *k.offset),
         "intermediates": count.of(*named, *(e for s in solves for e in (*s.matrix, *s.right_hand_side))),
-        "mass matrix": count.of(*d.mass_matrix),
-        "forcing": count.of(*d.forcing),
+        "mass matrix": count.of(*d.mass_matrix) if isinstance(d, MassMatrixDynamics) else 0,
+        "forcing": count.of(*d.forcing) if isinstance(d, MassMatrixDynamics) else 0,
     }
+
+
+def _link(recursion: Recursion, number: int) -> Iterator[tuple[str, Any]]:
+    """How one link moves against the one before it."""
+    link = recursion.links[number]
+    parent = recursion.links[link.parent]
+    yield f"link {number} {link.name}", f"on {parent.name}, axes of {recursion.frames[link.frame].name}"
+    chain, spins = recursion.chain(number)
+    for vector in chain:
+        what = "angular velocity" if spins else "angular velocity in N"
+        for row in _vector(vector.frame, vector.columns, recursion):
+            yield f"  {what}", row
+    for displacement in link.offset:
+        components = ", ".join(map(str, displacement.components))
+        yield "  origin", f"({components}) in {recursion.frames[displacement.frame].name}"
+    for vector in link.velocity or ():
+        for row in _vector(vector.frame, vector.columns, recursion):
+            yield "  velocity in N", row
+
+
+def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: Recursion) -> Iterator[str]:
+    for j, column in columns:
+        yield f"u[{j + 1}] ({', '.join(map(str, column))}) in {recursion.frames[frame].name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +253,8 @@ class _PythonListing:
         yield from self._intermediates()
         yield f"    K = {self._matrix(e.kinematics.matrix)}"
         yield f"    k0 = {self._vector(e.kinematics.offset)}"
-        yield f"    M = {self._matrix(e.dynamics.mass_matrix)}"
-        yield f"    f = {self._vector(e.dynamics.forcing)}"
+        yield f"    M = {self._matrix(e.mass_and_forcing.mass_matrix)}"
+        yield f"    f = {self._vector(e.mass_and_forcing.forcing)}"
         if c:
             yield f"    A = {self._matrix(c.jacobian)}"
             yield f"    b = {self._vector(c.offset)}"

@@ -238,7 +238,7 @@ class NumericEquations:
         compiler = _Compiler(intermediates, {s: i for i, s in enumerate(given)})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
-        self.rows = e.dynamics.mass_matrix.rows
+        self.rows = e.mass_and_forcing.mass_matrix.rows
         self._project = compiler.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
         self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
         # Kept plans below are always run in this order: each relies on what those before it have evaluated.
@@ -256,7 +256,7 @@ class NumericEquations:
         e = self.equations
         q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
         bias = list(e.velocity_constraints.bias) if e.velocity_constraints else []
-        return compiler.plan([*q_dot, *e.dynamics.mass_matrix, *e.dynamics.forcing, *bias])
+        return compiler.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
 
     def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
         """Free parameters in the order of ``equations.p``, followed by the calculated ones."""

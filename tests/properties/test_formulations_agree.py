@@ -36,7 +36,7 @@ BUILT = {
 
 
 def _agree(mechanism):
-    methods = [method for method, answer in applicable(mechanism).items() if answer.yes]
+    methods = [method for method, answer in applicable(mechanism).items() if answer.yes and method != "recursive"]
     large = outgrows_symbols(mechanism)
     if large:  # SymPy would expand for hours
         methods = [method for method in methods if method not in {"kane", "lagrange"}]
@@ -130,11 +130,12 @@ def test_a_lagrangian_with_bodies_is_open_to_every_method():
     model.output_total_energy()
     mechanism = mechanism_of(model)
     assert all(answer.yes for answer in applicable(mechanism).values())
-    lagrange, tmt = Evaluated(mechanism, "lagrange"), Evaluated(mechanism, "tmt")
-    for state in random_states(mechanism, 5):
-        assert np.allclose(lagrange("outputs", state), tmt("outputs", state), rtol=1e-12, atol=1e-12)
-        powers = [e("energy", state) for e in (lagrange, tmt)]
-        assert np.allclose(*powers, rtol=1e-12, atol=1e-12)
+    tmt = Evaluated(mechanism, "tmt")
+    for method in ("lagrange", "recursive-articulated", "recursive-composite"):
+        other = Evaluated(mechanism, method)
+        for state in random_states(mechanism, 5):
+            assert np.allclose(other("outputs", state), tmt("outputs", state), rtol=1e-12, atol=1e-12)
+            assert np.allclose(other("energy", state), tmt("energy", state), rtol=1e-12, atol=1e-12)
 
 
 def test_bodies_that_are_not_the_lagrangians_are_not_used():

@@ -89,9 +89,7 @@ class ArticulatedBodies:
                 motion[i] = b.add(motion[i], b.mul(component, w))
             return w
         others = [i for i in range(6) if i != unit]
-        total = b.sub(
-            b.mul(one.inverse, force), g.dot([one.ratios[i] for i in others], [motion[i] for i in others])
-        )
+        total = b.sub(b.mul(one.inverse, force), g.dot([one.ratios[i] for i in others], [motion[i] for i in others]))
         w = b.sub(total, motion[unit])
         motion[unit] = total
         return w
@@ -145,19 +143,21 @@ class ArticulatedBodies:
             if link in felt:
                 inertia = felt.pop(link).plus(inertia, g)
             rows = inertia.rows(g)
-            eliminated = [self._eliminated_from(rows, d) for d in reversed(self._spaces[link].directions)]
+            eliminated = [self._eliminated_from(rows, d, link) for d in reversed(self._spaces[link].directions)]
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
             if parent > 0:
                 carried = inertia_to_parent(g, k.joint(link), from_rows(rows))
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
-    def _eliminated_from(self, rows: list[list[int]], direction: Direction) -> Eliminated:
+    def _eliminated_from(self, rows: list[list[int]], direction: Direction, link: int) -> Eliminated:
         """Takes a direction out of an inertia, in place."""
         g, b = self._g, self._g.b
         unit = direction.unit
         column = list(rows[unit]) if unit is not None else [g.dot(row, direction.components) for row in rows]
-        inverse = b.div(g.one, column[unit] if unit is not None else g.dot(direction.components, column))
+        pivot = column[unit] if unit is not None else g.dot(direction.components, column)
+        b.require(pivot, f"the inertia felt by the joint of {self._k.recursion.links[link].name}", positive=True)
+        inverse = b.div(g.one, pivot)
         ratios = [g.one if i == unit else b.mul(entry, inverse) for i, entry in enumerate(column)]
         for i in range(6):
             for j in range(i + 1):

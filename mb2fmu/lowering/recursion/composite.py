@@ -3,8 +3,8 @@
 A speed may move several links: every column of every link counts by itself, and entries of M are sums over them. So
 this applies wherever there are links, and the cost is n² only along common ancestors.
 
-Sources: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 5 and 6; P. Fisette, J. C. Samin, Robotran:
-symbolic generation of multi-body system dynamic equations, in: Advanced Multibody System Dynamics, Kluwer 1993, 373-378.
+Sources: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 5, 6; P. Fisette, J. C. Samin, Robotran:
+symbolic generation of multi-body system dynamic equations, in: Advanced Multibody System Dynamics, Kluwer 1993, 373.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sympy as sm
 
@@ -40,7 +40,7 @@ class RecursiveMotion:
         self._composite: CompositeBodies | None = None
         self._added: dict[int, Spatial] = {0: (self._g.null, self._g.null)}
         for quantity in self._recursion.quantities:
-            walker.define(quantity.symbols, (), lambda _, asked=quantity: self._evaluate(asked))
+            walker.define(quantity.symbols, (), self._answer(quantity))
 
     # --- accelerations -----------------------------------------------------------------------------------------------
 
@@ -76,6 +76,9 @@ class RecursiveMotion:
         if self._composite is None:
             self._composite = CompositeBodies(self._k, self._loads, self._n)
         return self._composite
+
+    def _answer(self, quantity: Quantity) -> Callable[[Sequence[int]], Sequence[int]]:
+        return lambda _: self._evaluate(quantity)
 
     # --- quantities --------------------------------------------------------------------------------------------------
 

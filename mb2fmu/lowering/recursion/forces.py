@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from mb2fmu.equations.recursion import (
@@ -15,7 +16,7 @@ from mb2fmu.equations.recursion import (
 from mb2fmu.lowering.recursion.inertia import RigidInertia
 from mb2fmu.lowering.recursion.kinematics import LinkKinematics
 from mb2fmu.lowering.recursion.spatial import Spatial
-from mb2fmu.lowering.recursion.vectors import Matrix, Vector
+from mb2fmu.lowering.recursion.vectors import Vector
 
 
 def inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> Spatial:
@@ -68,7 +69,7 @@ class AppliedForces:
         length = rate = g.zero
         directions = []
         places = [self._k.recursion.points[point] for point in points]
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in itertools.pairwise(places):
             gap = g.sub(point_position(self._k, end), point_position(self._k, start))
             opening = g.sub(point_velocity(self._k, end), point_velocity(self._k, start))
             size = b.power(g.dot(gap, gap), b.constant(0.5))

@@ -100,9 +100,7 @@ def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidIn
     return result
 
 
-def _movable(
-    link: int, inertia: RigidInertia, kinematics: LinkKinematics
-) -> tuple[RigidInertia, RigidInertia] | None:
+def _movable(link: int, inertia: RigidInertia, kinematics: LinkKinematics) -> tuple[RigidInertia, RigidInertia] | None:
     """What stays, and what goes to the parent, about its origin in its axes."""
     g, joint = kinematics.algebra, kinematics.joint(link)
     if not (joint.spins and joint.moves):

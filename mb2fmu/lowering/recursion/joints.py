@@ -1,4 +1,4 @@
-"""Joint spaces: the directions in which a link moves against its parent, as coordinate directions where that is possible.
+"""Joint spaces: the directions in which a link moves against its parent, coordinate directions where possible.
 
 If d speeds move a link in d coordinate directions of its own axes (a hinge, a ball, a free body), its motion is said by
 the components w = B u in these directions: rows and columns of inertias are then eliminated as they stand, and B, of
@@ -65,9 +65,9 @@ class JointSpace:
             block = [[matrix[i][j] for j in columns] for i in rows]
             values = [right[i] for i in rows]
             if len(rows) != len(columns) or len(rows) > _CRAMER:
-                solved = LinearSystem(self._g.b, matrix, f"the speeds of {self._name}").solve(right)
-                return solved
-            for j, value in zip(columns, _cramer(self._g, block, values), strict=True):
+                return LinearSystem(self._g.b, matrix, f"the speeds of the joint of {self._name}").solve(right)
+            name = f"the speeds of the joint of {self._name}"
+            for j, value in zip(columns, _cramer(self._g, block, values, name), strict=True):
                 result[j] = value
         return result
 
@@ -77,7 +77,8 @@ def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[in
     left = set(range(len(matrix)))
     found = []
     while left:
-        rows, columns = {min(left)}, set()
+        rows: set[int] = {min(left)}
+        columns: set[int] = set()
         while True:
             reached = {j for i in rows for j, entry in enumerate(matrix[i]) if entry != zero}
             more = {i for i in left if any(matrix[i][j] != zero for j in reached)} | rows
@@ -89,13 +90,15 @@ def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[in
     return found
 
 
-def _cramer(g: Algebra, m: list[list[int]], right: list[int]) -> list[int]:
+def _cramer(g: Algebra, m: list[list[int]], right: list[int], name: str) -> list[int]:
     """The solution of one to three equations by cofactors."""
     b = g.b
     if len(m) == 1:
+        b.require(m[0][0], name, positive=False)
         return [b.div(right[0], m[0][0])]
     if len(m) == 2:
         determinant = b.sub(b.mul(m[0][0], m[1][1]), b.mul(m[0][1], m[1][0]))
+        b.require(determinant, name, positive=False)
         first = b.sub(b.mul(m[1][1], right[0]), b.mul(m[0][1], right[1]))
         second = b.sub(b.mul(m[0][0], right[1]), b.mul(m[1][0], right[0]))
         return [b.div(first, determinant), b.div(second, determinant)]
@@ -103,4 +106,5 @@ def _cramer(g: Algebra, m: list[list[int]], right: list[int]) -> list[int]:
     r = (right[0], right[1], right[2])
     yz, zx, xy = g.cross(y, z), g.cross(z, x), g.cross(x, y)
     determinant = g.dot(x, yz)
+    b.require(determinant, name, positive=False)
     return [b.div(g.dot(r, cofactors), determinant) for cofactors in (yz, zx, xy)]

@@ -175,11 +175,11 @@ class LinkKinematics:
         for current in self._missing(axes, self._alpha):
             total = self._of_reference(current, self._alpha)
             for vector in self.recursion.frames[current].spin:
-                total = g.add(total, self.turned(vector.frame, self._seen_in_N(vector), current))
+                total = g.add(total, self.turned(vector.frame, self._seen_in_inertial_frame(vector), current))
             self._alpha[current] = total
         return self._alpha[axes]
 
-    def _seen_in_N(self, vector: LinearVector) -> Vector:
+    def _seen_in_inertial_frame(self, vector: LinearVector) -> Vector:
         """The rate in N at u' = 0 of a vector, in the components of its frame: c' + ω × c."""
         g = self.algebra
         frame = self.recursion.frames[vector.frame]
@@ -323,7 +323,7 @@ class LinkKinematics:
             if record.velocity is not None:
                 total = self.against_gravity(record.frame)
                 for vector in record.velocity:
-                    total = g.add(total, self.turned(vector.frame, self._seen_in_N(vector), record.frame))
+                    total = g.add(total, self.turned(vector.frame, self._seen_in_inertial_frame(vector), record.frame))
             else:
                 base = self.axes(record.parent)
                 total = g.add(self._acceleration[record.parent], g.apply(self.square(base), joint.position))

@@ -1,0 +1,115 @@
+"""The recursive formulation: random trees of all joints, both variants, forward and inverse, energies and outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import Evaluated, Numeric, cart_with_pathways, close, mechanism_of, model_of, moving_pivot, random_states
+from sympy.physics import mechanics as me
+from test_random_trees import AXES, DEGREES, KINDS, build
+
+from mb2fmu.formulation import formulate
+from mb2fmu.lowering import evaluator, lower
+
+VARIANTS = ("recursive-articulated", "recursive-composite")
+TREES = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 5)), min_size=1, max_size=6
+).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 12)
+
+
+def _tree(kinds, *, tilted):
+    """A random tree with a pathway, a torque between two bodies, and outputs of every level."""
+    system = build(kinds, tilted=tilted)
+    ground, last = system.bodies[0], system.bodies[-1]
+    hook = ground.masscenter.locatenew("hook", 2 * ground.x + ground.y - 3 * ground.z)
+    tip = last.masscenter.locatenew("tip", 0.3 * last.x)
+    system.add_actuators(
+        me.LinearSpring(sm.Symbol("k"), me.LinearPathway(hook, tip), equilibrium_length=1),
+        me.TorqueActuator(0.4, last.z, last, system.bodies[len(system.bodies) // 2]),
+    )
+    values = {"m": 1.2, "J": 0.3, "g": 9.81, "T": 0.3, "k": 20.0}
+    model = model_of("Tree", system, list(system.q), list(system.u), **values)
+    model.output_position("at", tip)
+    model.output_velocity("v", tip)
+    model.output_acceleration("a", tip)
+    model.output_angular_velocity("w", last.frame)
+    model.output_orientation("turn", last.frame)
+    return mechanism_of(model)
+
+
+@settings(max_examples=15)
+@given(TREES, st.booleans())
+def test_random_trees(kinds, tilted):
+    if kinds[-1][0] == "weld" and all(kind == "weld" for kind, *_ in kinds):
+        return
+    mechanism = _tree(kinds, tilted=tilted)
+    numeric, tmt = Numeric(mechanism), Evaluated(mechanism, "tmt")
+    n = len(mechanism.u)
+    evaluated = [Evaluated(mechanism, method) for method in VARIANTS]
+    for state in random_states(mechanism, 3):
+        expected, condition = numeric.accelerations(state), numeric.condition()
+        for one in evaluated:
+            assert close(one("accelerations", state), expected, condition), one.equations.method
+            assert np.allclose(one("energy", state), tmt("energy", state), rtol=1e-11, atol=1e-11)
+            assert np.allclose(one("velocity", state), tmt("velocity", state), rtol=1e-11, atol=1e-11)
+            assert close(one("acceleration", state), tmt("acceleration", state), condition)
+        M = evaluated[1]("equations", state)[: n * n].reshape(n, n)
+        assert np.allclose(M, numeric.numeric.dynamics()[0], rtol=1e-11, atol=1e-11)
+        assert np.min(np.linalg.eigvalsh(M)) > 0
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+@pytest.mark.parametrize("kinds", [[("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)], [("pin", "z", 0)] * 4])
+def test_inverse_of_forward_is_zero_and_added_forces_add(method, kinds):
+    mechanism = _tree(kinds, tilted=True)
+    program = lower(formulate(mechanism, method), ["forward", "inverse"])
+    forward, inverse = evaluator(program, "forward"), evaluator(program, "inverse")
+    n = len(mechanism.u)
+    for state in random_states(mechanism, 3):
+        forces = np.random.default_rng(5).uniform(-1, 1, n)
+        u_dot = forward(state.t, state.x, state.r, state.p, (), forces)
+        needed = inverse(state.t, state.x, state.r, state.p, (), u_dot)
+        assert np.allclose(needed, forces, rtol=1e-9, atol=1e-9)
+        alone = evaluator(program, "accelerations")(state.t, state.x, state.r, state.p)
+        assert np.allclose(inverse(state.t, state.x, state.r, state.p, (), alone), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("build_model", [cart_with_pathways, moving_pivot])
+def test_power_is_the_change_of_energy(build_model):
+    mechanism = mechanism_of(build_model())
+    tmt = Evaluated(mechanism, "tmt")
+    for method in VARIANTS:
+        one = Evaluated(mechanism, method)
+        for state in random_states(mechanism, 3):
+            assert np.allclose(one("rhs", state), tmt("rhs", state), rtol=1e-11, atol=1e-11)
+            assert np.allclose(one("energy", state), tmt("energy", state), rtol=1e-11, atol=1e-11)
+
+
+def test_a_shared_speed_is_said_and_composite_bodies_take_it():
+    """Two wheels turned by one speed: articulated bodies would need a joint each."""
+    q, u = me.dynamicsymbols("q u")
+    m, J, r = sm.symbols("m J r")
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    bodies = []
+    for i, ratio in enumerate((1, -2)):
+        A = me.ReferenceFrame(f"A{i}")
+        A.orient_axis(N, N.z, ratio * q)
+        A.set_ang_vel(N, ratio * u * N.z)
+        centre = O.locatenew(f"C{i}", r * A.x)
+        bodies.append(me.RigidBody(f"wheel{i}", centre, A, m, (me.inertia(A, J, J, J), centre)))
+    from mb2fmu.formulation import applicable
+    from mb2fmu.model.definition import Parts
+
+    parts = Parts(frame=N, origin=O, q=[q], u=[u], kinematic_equations=[u - q.diff()], bodies=bodies)
+    mechanism = mechanism_of(model_of("Gears", parts, [q], [u], m=1.0, J=0.2, r=0.5))
+    answer = applicable(mechanism)["recursive-articulated"]
+    assert not answer.yes
+    assert "u moves both" in answer.because
+    one, numeric = Evaluated(mechanism, "recursive"), Numeric(mechanism)
+    assert one.equations.method == "recursive-composite"
+    for state in random_states(mechanism, 3):
+        assert close(one("accelerations", state), numeric.accelerations(state), 1.0)
