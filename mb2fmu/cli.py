@@ -122,9 +122,7 @@ _set = click.option(
 )
 _method = click.option(
     "--method",
-    type=click.Choice(
-        ["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]
-    ),
+    type=click.Choice(["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]),
     default="auto",
     show_default=True,
     help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",

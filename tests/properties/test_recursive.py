@@ -7,9 +7,18 @@ import pytest
 import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanisms import Evaluated, Numeric, cart_with_pathways, close, mechanism_of, model_of, moving_pivot, random_states
+from mechanisms import (
+    Evaluated,
+    Numeric,
+    cart_with_pathways,
+    close,
+    mechanism_of,
+    model_of,
+    moving_pivot,
+    random_states,
+)
 from sympy.physics import mechanics as me
-from test_random_trees import AXES, DEGREES, KINDS, build
+from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu.formulation import formulate
 from mb2fmu.lowering import evaluator, lower
@@ -17,7 +26,7 @@ from mb2fmu.lowering import evaluator, lower
 VARIANTS = ("recursive-articulated", "recursive-composite")
 TREES = st.lists(
     st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 5)), min_size=1, max_size=6
-).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 12)
+).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 9)
 
 
 def _tree(kinds, *, tilted):
@@ -40,22 +49,23 @@ def _tree(kinds, *, tilted):
     return mechanism_of(model)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(TREES, st.booleans())
 def test_random_trees(kinds, tilted):
-    if kinds[-1][0] == "weld" and all(kind == "weld" for kind, *_ in kinds):
-        return
     mechanism = _tree(kinds, tilted=tilted)
-    numeric, tmt = Numeric(mechanism), Evaluated(mechanism, "tmt")
+    numeric = Numeric(mechanism)
     n = len(mechanism.u)
     evaluated = [Evaluated(mechanism, method) for method in VARIANTS]
     for state in random_states(mechanism, 3):
         expected, condition = numeric.accelerations(state), numeric.condition()
+        tip = numeric.numeric.points[next(i for i, p in enumerate(mechanism.points) if p.name == "tip")]
+        motion = [*tip.position, *tip.velocity, *(tip.acceleration0 + tip.partials @ expected)]
+        energies = numeric.numeric.kinetic_energy(), sum(numeric.numeric.powers())
         for one in evaluated:
             assert close(one("accelerations", state), expected, condition), one.equations.method
-            assert np.allclose(one("energy", state), tmt("energy", state), rtol=1e-11, atol=1e-11)
-            assert np.allclose(one("velocity", state), tmt("velocity", state), rtol=1e-11, atol=1e-11)
-            assert close(one("acceleration", state), tmt("acceleration", state), condition)
+            assert close(one("outputs", state)[:9], np.array(motion), condition), one.equations.method
+            energy = dict(zip(one.program.entries["energy"].labels, one("energy", state), strict=True))
+            assert np.allclose([energy["kinetic"], energy["power"]], energies, rtol=1e-10, atol=1e-10)
         M = evaluated[1]("equations", state)[: n * n].reshape(n, n)
         assert np.allclose(M, numeric.numeric.dynamics()[0], rtol=1e-11, atol=1e-11)
         assert np.min(np.linalg.eigvalsh(M)) > 0
