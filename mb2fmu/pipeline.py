@@ -270,16 +270,39 @@ def export(
     observer: Observer | None = None,
     **options: Unpack[BuildOptions],
 ) -> Exported:
-    """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`."""
+    """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
+
+    In the unit is a page that describes it; the proof is put there by :func:`run`.
+    """
     from mb2fmu import package
 
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
     built = build(derivation, observer=observer, **options)
     stage = _Stopwatch(observer, built.timings)
-    path = _folder(folder) / f"{derivation.definition.name}.fmu"
+    with stage("describe the unit"):
+        page = _description(built)
+        documented = package.with_page(built.core, page)
+    return _packed(built, documented, folder, stage)
+
+
+def _packed(built: Build, unit: FileTree, folder: Path | str, stage: _Stopwatch) -> Exported:
+    from mb2fmu import package
+
+    path = _folder(folder) / f"{built.derivation.definition.name}.fmu"
     with stage("pack"):
-        package.pack(built.core, path)
+        package.pack(unit, path)
     return Exported(built, path, stage.timings)
+
+
+def _description(built: Build) -> bytes:
+    """What is to be said of a unit that nobody has run."""
+    from mb2fmu.report import Provenance, describe
+
+    definition, native = built.derivation.definition, built.interface.target.backend == "native"
+    source = definition.source
+    provenance = Provenance({"model file": _sha256(source)} if source else {})
+    licences = "licenses/license.txt" if native else ""
+    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences)
 
 
 def validate(
@@ -321,9 +344,10 @@ def run(
     """
     from mb2fmu import package
 
-    exported = export(model, folder, arguments=arguments, method=method, observer=observer, **options)
-    built, derivation = exported.build, exported.build.derivation
-    stage = _Stopwatch(observer, exported.timings)
+    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    built = build(derivation, observer=observer, **options)
+    stage = _Stopwatch(observer, built.timings)
+    exported = _packed(built, built.core, folder, stage)
     used = derivation.equations.method
     validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
     with stage("report"):
@@ -436,10 +460,9 @@ def _validate(
 def _proved(built: Build, validated: Validated, page: bytes) -> FileTree:
     """The core unit with its report; native units carry the reference too."""
     from mb2fmu import package
-    from mb2fmu.filetree import FileTree
 
     if built.interface.target.backend == "python":
-        return built.core.joined(FileTree({"documentation/index.html": page}))
+        return package.with_page(built.core, page)
     reference = validated.result.reference
     trajectory, run = reference.trajectory, reference.conditions
     table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())

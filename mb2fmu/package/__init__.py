@@ -7,7 +7,7 @@ not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
 from mb2fmu.package.archive import pack, unpack
-from mb2fmu.package.native import build_native, core_of, digest, with_proof
+from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
 from mb2fmu.package.pythonfmu import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
 
@@ -20,5 +20,6 @@ __all__ = [
     "pack",
     "reference_files",
     "unpack",
+    "with_page",
     "with_proof",
 ]

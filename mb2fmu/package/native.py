@@ -60,6 +60,16 @@ def build_native(
     )
 
 
+def with_page(core: FileTree, page: bytes) -> FileTree:
+    """The core unit with a page about it: ``documentation/index.html``.
+
+    Args:
+        core: Of either backend.
+        page: Self-contained HTML.
+    """
+    return core.joined(FileTree({REPORT: page}))
+
+
 def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
     """The core unit with its report and its reference trajectory.
 
@@ -74,7 +84,7 @@ def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
     strays = [path for path in references if not path.startswith(f"{FOLDER}/")]
     if strays:
         raise PackageError("not a reference:", [Fault(f"stands outside of {FOLDER}", path) for path in strays])
-    return core.joined(FileTree({REPORT: page})).joined(references)
+    return with_page(core, page).joined(references)
 
 
 def core_of(unit: FileTree) -> FileTree:

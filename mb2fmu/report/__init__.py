@@ -1,7 +1,8 @@
 """Report: the proof as a page that an engineer can read and sign.
 
 Input: ``ModelDefinition``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
-self-contained HTML page (:func:`render`), or a picture of one result for a document (:func:`figure`).
+self-contained HTML page (:func:`render`; :func:`describe` of a unit that nobody has run), or a picture of one result
+for a document (:func:`figure`).
 
 Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries
 its exact value; what a long signal shows at its extremes is drawn; the same input gives the same bytes as long as no
@@ -12,6 +13,6 @@ Must not: judge (the verdict and every bound come with the result), simulate, ev
 
 from mb2fmu.report.content import Provenance
 from mb2fmu.report.figure import figure
-from mb2fmu.report.render import render
+from mb2fmu.report.render import describe, render
 
-__all__ = ["Provenance", "figure", "render"]
+__all__ = ["Provenance", "describe", "figure", "render"]

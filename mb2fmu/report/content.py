@@ -142,11 +142,14 @@ class VariableRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the page shows, in its order."""
+    """Everything that the page shows, in its order; without a verdict nothing of what belongs to one.
+
+    ``licences`` is where they stand, seen from the page; may be empty.
+    """
 
     title: str
     description: str
-    verdict: Verdict
+    verdict: Verdict | None
     facts: tuple[Fact, ...]
     picture: Markup
     drawing: str
@@ -164,3 +167,4 @@ class Page:
     facts_of_proof: Mapping[str, str]
     timings: Mapping[str, str]
     provenance: Provenance
+    licences: str = ""

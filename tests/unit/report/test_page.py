@@ -14,7 +14,7 @@ import pytest
 from lxml import etree, html
 
 from mb2fmu.audit.checkers import Finding
-from mb2fmu.report import Provenance, render
+from mb2fmu.report import Provenance, describe, render
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[3]
@@ -49,6 +49,24 @@ def test_the_page_is_well_formed_and_has_every_section(pendulum):
     assert len(identities) == len(set(identities))
     targets = {a.get("href").removeprefix("#") for a in root.iter("a")}
     assert targets <= set(identities)
+
+
+def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
+    case = pendulum()
+    page = describe(case.definition, case.equations, case.interface, licences="licenses/license.txt")
+    root = parse(page)
+    sections = ["model", "equations", "variables", "provenance"]
+    assert [h.get("id") for h in root.iter("h2")] == sections
+    links = [a.get("href") for a in root.iter("a")]
+    assert links == [*(f"#{name}" for name in sections), "licenses/license.txt"]
+    text = " ".join("".join(root.find("body").itertext()).split())
+    assert "proves nothing" in text
+    assert not re.search(r"passed|failed|validat|reviewed|error", text.casefold())
+    with_verdict = parse(page_of(case))
+    for heading in ("equations", "variables"):  # the same as in the report
+        own, other = (tree.xpath(f"//section[h2/@id='{heading}']")[0] for tree in (root, with_verdict))
+        assert etree.tostring(own) == etree.tostring(other)
+    assert describe(case.definition, case.equations, case.interface, licences="licenses/license.txt") == page
 
 
 def test_nothing_is_loaded_and_nothing_runs(pendulum):
