@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.model import Parts
-    from mb2fmu.pipeline import Model, RightHandSide, build, derive, export, load, rhs, run, validate
+    from mb2fmu.outcomes import RightHandSide
+    from mb2fmu.pipeline import Model, build, derive, export, linearize, load, rhs, run, validate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,13 +29,14 @@ __all__ = [
     "build",
     "derive",
     "export",
+    "linearize",
     "load",
     "rhs",
     "run",
     "validate",
 ]
 
-_HOMES = {"Mb2FmuError": "mb2fmu.errors", "Parts": "mb2fmu.model"}
+_HOMES = {"Mb2FmuError": "mb2fmu.errors", "Parts": "mb2fmu.model", "RightHandSide": "mb2fmu.outcomes"}
 
 
 def __getattr__(name: str) -> object:

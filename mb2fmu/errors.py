@@ -64,6 +64,10 @@ class LoweringError(Mb2FmuError):
     """An expression has no counterpart in the scalar program."""
 
 
+class AnalysisError(Mb2FmuError):
+    """There is no such operating point, or it cannot be linearized there."""
+
+
 class InterfaceError(Mb2FmuError):
     """The variables cannot be described as an FMU interface."""
 

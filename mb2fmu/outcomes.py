@@ -6,18 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
+import numpy as np
+import numpy.typing as npt
+
 from mb2fmu.lowering.dependencies import operation_count
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.description import FmuInterface, SolverName
+    from mb2fmu.lowering.evaluation import Evaluator
     from mb2fmu.lowering.program import Program
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
     from mb2fmu.toolchain import Compiler
     from mb2fmu.validation import ValidationResult
 
+Floats = npt.NDArray[np.float64]
 Backend = Literal["native", "python"]
 FmiVersion = Literal["2", "3"]
 
@@ -161,3 +166,50 @@ class Finished:
     def passed(self) -> bool:
         """True if the unit met all bounds."""
         return self.validated.passed
+
+
+@dataclass(frozen=True, slots=True)
+class RightHandSide:
+    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
+
+    Attributes:
+        states: Names of x = (q, independent u, z), as in the mechanics.
+        inputs: Names of r.
+        parameters: Names of the free parameters p.
+        x0: Start values of the states.
+        r0: Start values of the inputs, used where no others are given.
+        p0: Values of the parameters, used where no others are given.
+        evaluate: The program's ``rhs`` as a NumPy callable.
+        evaluate_outputs: The program's ``outputs`` likewise.
+        output_names: FMU names of the outputs.
+    """
+
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    x0: Floats
+    r0: Floats
+    p0: Floats
+    evaluate: Evaluator
+    evaluate_outputs: Evaluator
+    output_names: tuple[str, ...]
+
+    def __call__(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
+        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def outputs(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
+        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)

@@ -1,6 +1,7 @@
 """The way of the data: the only place that composes stages.
 
     Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
+         → Linearization                                                                linearize
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build
          → .fmu                                                                         export
          → ValidationResult                                                             validate
@@ -14,9 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -34,11 +34,13 @@ from mb2fmu.outcomes import (
     Exported,
     Finished,
     Observer,
+    RightHandSide,
     Timing,
     Validated,
 )
 
 if TYPE_CHECKING:
+    from mb2fmu.analysis import Linearization
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.description import FmuInterface
@@ -99,53 +101,6 @@ class Model(mb2fmu.model.Model):
         return rhs(self, method=method)
 
 
-@dataclass(frozen=True, slots=True)
-class RightHandSide:
-    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
-
-    Attributes:
-        states: Names of x = (q, independent u, z), as in the mechanics.
-        inputs: Names of r.
-        parameters: Names of the free parameters p.
-        x0: Start values of the states.
-        r0: Start values of the inputs, used where no others are given.
-        p0: Values of the parameters, used where no others are given.
-        evaluate: The program's ``rhs`` as a NumPy callable.
-        evaluate_outputs: The program's ``outputs`` likewise.
-        output_names: FMU names of the outputs.
-    """
-
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-    x0: Floats
-    r0: Floats
-    p0: Floats
-    evaluate: lowering.Evaluator
-    evaluate_outputs: lowering.Evaluator
-    output_names: tuple[str, ...]
-
-    def __call__(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> Floats:
-        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
-        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
-
-    def outputs(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> Floats:
-        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
-        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
-
-
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
     """The model that a model file's function returns; ``arguments`` replace the function's defaults."""
     return mb2fmu.model.load(Path(path), arguments or {})
@@ -176,6 +131,38 @@ def derive(
     with stage("lower"):
         program = lowering.lower(equations)
     return Derivation(definition, read, equations, program, stage.timings)
+
+
+def linearize(
+    model: AnyModel,
+    *,
+    at: Mapping[str, float] | None = None,
+    trim: Collection[str] = (),
+    search: bool = True,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    observer: Observer | None = None,
+) -> Linearization:
+    """The linear equations about an equilibrium or steady motion near the start values, on the constraints.
+
+    Args:
+        model: A model, or the file that has its function.
+        at: FMU name → value in its unit, instead of the start value. States named here keep their values in the search.
+        trim: Names of inputs that may change in the search.
+        search: False: at the very start values, moved onto the constraints where need be.
+        arguments: Of the model's function, by name.
+        method: Formulation.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` if there is no such point.
+    """
+    from mb2fmu import analysis
+
+    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
+    with _Stopwatch(observer)("linearize"):
+        return analysis.linearize(derivation.equations, derivation.program, start, search=search)
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:

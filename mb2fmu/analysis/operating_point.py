@@ -1,0 +1,225 @@
+"""Operating points: equilibria and steady motions near given start values, by Newton's method.
+
+A steady motion is one whose speeds, and whose coordinates that matter, are constant. A coordinate does not matter
+(is ignorable) if nothing but other ignorable coordinates' rates depends on it: the place of a rolling wheel, its
+angle, and once the place is ignorable its heading. Ignorable coordinates may grow; those that do are not in the linear
+equations.
+
+With F(x) = (x' of all that is not ignorable, residuals of the constraints) the point is found from F = 0 by
+Gauss-Newton steps of least norm, damped, that leave the lengths of quaternions as they are: of a family of steady
+motions the one near the start is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.analysis.slopes import Slopes
+from mb2fmu.errors import AnalysisError, Fault
+
+Floats = npt.NDArray[np.float64]
+Function = Callable[[Floats], Floats]
+Found = tuple[Floats, Floats]
+Motion = Literal["equilibrium", "steady", "instant"]
+
+TOLERANCE = 1e-10
+"""Of F, relative to 1 and the largest rate at the start."""
+
+_STEPS = 100
+_ATTEMPTS = 20
+_FARTHEST = 0.3  # that one step changes anything, relative to 1 + its magnitude
+_RANK = 1e-9
+_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatingPoint:
+    """Where equations are linearized.
+
+    Attributes:
+        t: Time in s.
+        x: States, shape (n_x,).
+        r: Inputs, shape (n_r,).
+        p: Free parameters.
+        rates: x' there, shape (n_x,).
+        motion: ``equilibrium``: nothing changes; ``steady``: ignorable coordinates grow; ``instant``: none was looked
+            for.
+        ignored: States that are left out because they grow, or depend on what grows.
+        residual: Largest magnitude of what had to vanish.
+    """
+
+    t: float
+    x: Floats
+    r: Floats
+    p: Floats
+    rates: Floats
+    motion: Motion
+    ignored: tuple[int, ...]
+    residual: float
+
+
+def find(
+    slopes: Slopes,
+    start: OperatingPoint,
+    coordinates: Collection[int],
+    *,
+    names: Sequence[str],
+    held: Collection[int] = (),
+    trimmed: Collection[int] = (),
+) -> OperatingPoint:
+    """The equilibrium or steady motion near ``start``.
+
+    Args:
+        slopes: The equations.
+        start: Where to begin; its ``motion`` is not looked at.
+        coordinates: Indices of the states that are coordinates.
+        names: Of the states, for messages.
+        held: Indices of states that keep their values.
+        trimmed: Indices of inputs that may be changed.
+
+    Raises:
+        AnalysisError: If there is none within reach; says which rates remain.
+    """
+    ignorable = _ignorable(slopes, start, coordinates)
+    kept = [i for i in range(slopes.n_x) if i not in ignorable]
+    free = [i for i in range(slopes.n_x) if i not in held]
+    columns = [*free, *(slopes.n_x + i for i in sorted(trimmed))]
+
+    lengths = len(slopes.length_rows(start.x, start.r))
+
+    def target(y: Floats) -> Floats:
+        x, r = y[: slopes.n_x], y[slopes.n_x :]
+        return np.concatenate([slopes.rates(x, r)[kept], slopes.residual(x, r), np.zeros(lengths)])
+
+    def slope(y: Floats) -> Floats:
+        x, r = y[: slopes.n_x], y[slopes.n_x :]
+        rows = [slopes.rate_slopes(x, r)[kept], slopes.residual_slopes(x, r), slopes.length_rows(x, r)]
+        return np.concatenate(rows)[:, columns]
+
+    begin = np.concatenate([start.x, start.r])
+    scale = 1 + float(np.max(np.abs(slopes.rates(start.x, start.r)), initial=0.0))
+    y, value = _gauss_newton(target, slope, begin, columns, TOLERANCE * scale)
+    generator = np.random.default_rng(5)
+    for attempt in range(_ATTEMPTS):  # the first may have ended where the norm is least and not zero
+        if np.max(np.abs(value), initial=0.0) <= TOLERANCE * scale:
+            break
+        moved = begin.copy()
+        movable = [i for i in free if i in coordinates]
+        moved[movable] += 0.1 * (attempt + 1) * generator.uniform(-1, 1, len(movable))
+        found, left = _gauss_newton(target, slope, moved, columns, TOLERANCE * scale)
+        if np.linalg.norm(left) < np.linalg.norm(value):
+            y, value = found, left
+    worst = float(np.max(np.abs(value), initial=0.0))
+    if not worst <= TOLERANCE * scale:
+        labels = [*(f"der({names[i]})" for i in kept), *slopes.constraint_names]
+        raise AnalysisError("no equilibrium or steady motion was found:", [_unmet(labels, value)])
+    x, r = y[: slopes.n_x], y[slopes.n_x :]
+    rates = slopes.rates(x, r)
+    ignored = _ignored(slopes, start, ignorable, rates, scale)
+    motion: Motion = "steady" if ignored else "equilibrium"
+    return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
+
+
+def on_constraints(slopes: Slopes, start: OperatingPoint, guesses: Collection[int]) -> OperatingPoint:
+    """The instant at ``start``, moved onto the constraints by what may be changed (all, if nothing else will do).
+
+    Raises:
+        AnalysisError: If the constraints cannot be met.
+    """
+    y = np.concatenate([start.x, start.r])
+    n = slopes.n_x
+    value = slopes.residual(start.x, start.r)
+    for columns in (sorted(guesses), list(range(n))):
+        if np.max(np.abs(value), initial=0.0) <= TOLERANCE or not columns:
+            continue
+        y, value = _gauss_newton(
+            lambda y: slopes.residual(y[:n], y[n:]),
+            lambda y, columns=columns: slopes.residual_slopes(y[:n], y[n:])[:, columns],  # type: ignore[misc]
+            np.concatenate([start.x, start.r]),
+            columns,
+            TOLERANCE,
+        )
+    worst = float(np.max(np.abs(value), initial=0.0))
+    if not worst <= TOLERANCE:
+        raise AnalysisError("the start values cannot meet the constraints:", [_unmet(slopes.constraint_names, value)])
+    x = y[:n]
+    return OperatingPoint(start.t, x, start.r, start.p, slopes.rates(x, start.r), "instant", (), worst)
+
+
+def _gauss_newton(target: Function, slope: Function, y: Floats, columns: Sequence[int], goal: float) -> Found:
+    """Steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met."""
+    value = target(y)
+    for _ in range(_STEPS):
+        if not np.isfinite(value).all() or np.max(np.abs(value), initial=0.0) <= goal * 1e-3:
+            break
+        step = np.linalg.lstsq(slope(y), -value, rcond=_RANK)[0]
+        step /= max(1.0, float(np.max(np.abs(step) / (1 + np.abs(y[list(columns)])))) / _FARTHEST)
+        part, before = 1.0, float(np.linalg.norm(value))
+        while part > 1e-6:
+            trial = y.copy()
+            trial[list(columns)] += part * step
+            with np.errstate(all="ignore"):
+                after = target(trial)
+            if np.isfinite(after).all() and np.linalg.norm(after) < (1 - 1e-4 * part) * before:
+                break
+            part /= 2
+        else:
+            break
+        y, value = trial, after
+    return y, value
+
+
+def _ignorable(slopes: Slopes, start: OperatingPoint, coordinates: Collection[int]) -> set[int]:
+    """Coordinates on which nothing depends but rates of ignorable coordinates, judged at random states near."""
+    influence, held = _influence(slopes, start)
+    found: set[int] = set()
+    while True:
+        rows = [i for i in range(slopes.n_x) if i not in found]
+        more = {c for c in coordinates if c not in found and not held[c] and not influence[rows, c].any()}
+        if not more:
+            return found
+        found |= more
+
+
+def _ignored(
+    slopes: Slopes, start: OperatingPoint, ignorable: set[int], rates: Floats, scale: float
+) -> tuple[int, ...]:
+    """Those that grow, and those whose rates depend on one of them."""
+    influence, _ = _influence(slopes, start)
+    ignored = {c for c in ignorable if abs(rates[c]) > 1e-8 * scale}
+    while True:
+        more = {c for c in ignorable - ignored if influence[c, sorted(ignored)].any()}
+        if not more:
+            return tuple(sorted(ignored))
+        ignored |= more
+
+
+def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which x' depend on which x, shape (n_x, n_x); which x the constraints speak of, shape (n_x,)."""
+    generator = np.random.default_rng(11)
+    n = slopes.n_x
+    influence, held = np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool)
+    found = 0
+    for _ in range(10 * _SAMPLES):
+        x = start.x + 0.05 * generator.uniform(-1, 1, n) * (1 + np.abs(start.x))
+        with np.errstate(all="ignore"):
+            J, G = slopes.rate_slopes(x, start.r)[:, :n], slopes.tangent_rows(x, start.r)
+        if not (np.isfinite(J).all() and np.isfinite(G).all()):
+            continue
+        influence |= np.abs(J) > 1e-11 * (1 + np.max(np.abs(J)))
+        held |= np.max(np.abs(G), axis=0, initial=0.0) > 1e-11 * (1 + np.max(np.abs(G), initial=0.0))
+        found += 1
+        if found == _SAMPLES:
+            break
+    return influence, held
+
+
+def _unmet(labels: Sequence[str], value: Floats) -> Fault:
+    order = np.argsort(-np.abs(np.nan_to_num(value, nan=np.inf)))[:3]
+    rest = ", ".join(f"{labels[i]} = {value[i]:.3g}" for i in order)
+    return Fault(f"what should vanish stays at {rest}", remedy="start nearer, hold less, or trim an input")

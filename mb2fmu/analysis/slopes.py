@@ -1,0 +1,69 @@
+"""A program's right-hand side, outputs and constraints with their exact derivatives, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.lowering import Evaluator, evaluator, jacobian
+from mb2fmu.lowering.manifold import lower_manifold
+from mb2fmu.lowering.program import Program
+
+Floats = npt.NDArray[np.float64]
+Function = Callable[[Floats, Floats], Floats]
+
+
+class Slopes:
+    """Everything at one time and for one set of parameters, as functions of states and inputs.
+
+    Args:
+        equations: Of any formulation.
+        program: The same lowered.
+        t: Time in s.
+        p: Values of the free parameters.
+    """
+
+    def __init__(self, equations: EquationsOfMotion, program: Program, t: float, p: Floats) -> None:
+        self._t, self._p = t, p
+        self.n_x, self.n_r = len(program.layout.states), len(program.layout.inputs)
+        manifold = lower_manifold(equations)
+        self.constraint_names = manifold.entries["residual"].labels
+        self.rates, self.rate_slopes = self._pair(program, "rhs")
+        self.outputs, self.output_slopes = self._pair(program, "outputs")
+        self.residual, self.residual_slopes = self._pair(manifold, "residual")
+        directions = self._function(evaluator(manifold, "directions"))
+        K = equations.kinematics.matrix
+        self._n_q = K.rows if manifold.entries["directions"].labels else 0
+        self._directions: Function = lambda x, r: directions(x, r).reshape(K.shape)
+
+    def tangent_rows(self, x: Floats, r: Floats) -> Floats:
+        """Rows that vanish on every direction in which the state can move, shape (m, n_x)."""
+        return np.concatenate([self.residual_slopes(x, r), self.length_rows(x, r)])[:, : self.n_x]
+
+    def length_rows(self, x: Floats, r: Floats) -> Floats:
+        """Directions that no speed moves coordinates along: lengths of quaternions; shape (n_q - n_u, n_x + n_r)."""
+        if not self._n_q:
+            return np.zeros((0, self.n_x + self.n_r))
+        K = self._directions(x, r)
+        left = np.linalg.svd(K)[0][:, K.shape[1] :].T
+        rows = np.zeros((len(left), self.n_x + self.n_r))
+        rows[:, : self._n_q] = left
+        return rows
+
+    def _pair(self, program: Program, entry: str) -> tuple[Function, Function]:
+        """An entry point and its Jacobian with respect to states, then inputs."""
+        slopes = jacobian(program, entry, ("states", "inputs"))
+        entries = self._function(evaluator(slopes.program, slopes.entry))
+
+        def dense(x: Floats, r: Floats) -> Floats:
+            matrix = np.zeros(slopes.shape)
+            matrix[slopes.rows, slopes.columns] = entries(x, r)
+            return matrix
+
+        return self._function(evaluator(program, entry)), dense
+
+    def _function(self, evaluate: Evaluator) -> Function:
+        return lambda x, r: np.asarray(evaluate(self._t, x, r, self._p), dtype=float)

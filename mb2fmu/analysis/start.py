@@ -1,0 +1,109 @@
+"""Where the search for an operating point begins: the model's start values, and what is asked for instead of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Start:
+    """Where to look for an operating point.
+
+    Attributes:
+        x, r, p: States, inputs, free parameters.
+        t: Time in s.
+        names: FMU names of the states, in their order.
+        inputs: FMU names of the inputs.
+        coordinates: Indices of the states that are coordinates.
+        dependent: Indices of the states that the model calls dependent; not to be among ξ where that can be.
+        guesses: Indices of the states whose start values are guesses.
+        held: Indices of the states that keep their values.
+        trimmed: Indices of the inputs that may change.
+    """
+
+    x: Floats
+    r: Floats
+    p: Floats
+    t: float = 0.0
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    coordinates: Collection[int]
+    dependent: Collection[int] = ()
+    guesses: Collection[int] = ()
+    held: Collection[int] = ()
+    trimmed: Collection[int] = ()
+
+
+def start_at(
+    definition: ModelDefinition,
+    equations: EquationsOfMotion,
+    at: Mapping[str, float],
+    trim: Collection[str] = (),
+) -> Start:
+    """The model's start values with others put in their place.
+
+    Args:
+        definition: The checked model.
+        equations: Which coordinates and speeds are states.
+        at: FMU name → value in its unit: of states (which are then held), inputs, free parameters, or ``time``.
+        trim: FMU names of inputs that may change.
+
+    Raises:
+        AnalysisError: For every name that cannot be set or trimmed.
+    """
+    e, d = equations, definition
+    states: list[Coordinate | Speed | AuxiliaryState] = [
+        *(d.coordinates[i] for i in e.q_independent),
+        *(d.speeds[i] for i in e.u_independent),
+        *d.auxiliary_states,
+    ]
+    free = [p for p in d.parameters if not p.calculated]
+    names, inputs, parameters = [s.name for s in states], [i.name for i in d.inputs], [p.name for p in free]
+    faults = [_unknown(name, d) for name in at if name not in {*names, *inputs, *parameters, "time"}]
+    remedy = f"inputs are {', '.join(inputs)}" if inputs else "the model has none"
+    faults += [Fault(f"{name} is no input", remedy=remedy) for name in trim if name not in inputs]
+    faults += [
+        Fault(f"{name} is {value}", remedy="give a finite number") for name, value in at.items() if value - value
+    ]
+    if faults:
+        raise AnalysisError("there is no such operating point:", faults)
+
+    def is_guess(item: Coordinate | Speed | AuxiliaryState) -> bool:
+        return not isinstance(item, AuxiliaryState) and item.kind == "guess"
+
+    dependent = {*door.dependent_coordinates(d.mechanics), *door.speeds(d.mechanics).dependent}
+    return Start(
+        x=np.array([at.get(item.name, item.start) for item in states], dtype=float),
+        r=np.array([at.get(item.name, item.start) for item in d.inputs], dtype=float),
+        p=np.array([at.get(item.name, float(item.value)) for item in free], dtype=float),
+        t=float(at.get("time", 0.0)),
+        names=tuple(names),
+        inputs=tuple(inputs),
+        coordinates=range(len(e.q_independent)),
+        dependent=[i for i, item in enumerate(states) if item.symbol in dependent],
+        guesses=[i for i, item in enumerate(states) if is_guess(item) and item.name not in at],
+        held=[names.index(name) for name in at if name in names],
+        trimmed=[inputs.index(name) for name in trim],
+    )
+
+
+def _unknown(name: str, definition: ModelDefinition) -> Fault:
+    """Why a name cannot be given a value."""
+    dependent = {item.name for item in (*definition.coordinates, *definition.speeds)}
+    if name in dependent:
+        return Fault(f"{name} follows from the constraints", remedy="give the independent ones")
+    if name in {p.name for p in definition.parameters}:
+        return Fault(f"{name} is calculated from other parameters", remedy="give those")
+    return Fault(f"{name} is no state, input or parameter", remedy="take the FMU names of the model")

@@ -1,0 +1,103 @@
+"""Eigenvalues of a linearization: as text for a terminal, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, Literal
+
+import numpy as np
+
+from mb2fmu.analysis import Linearization
+
+_INK, _SOFT, _LINE, _STABLE, _UNSTABLE = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#b3261e"
+_ZERO = 1e-7
+
+
+def spectrum_text(found: Linearization) -> str:
+    """The operating point and the eigenvalues with their frequencies and damping."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Linearization) -> Iterator[str]:
+    point = found.point
+    what = {"equilibrium": "Equilibrium", "steady": "Steady motion", "instant": "Instant"}[point.motion]
+    yield f"{what} (what has to vanish is below {max(point.residual, 1e-16):.1e})"
+    width = max((len(name) for name in found.names), default=1)
+    for i, name in enumerate(found.names):
+        grows = f", changes by {point.rates[i]:.6g} per second" if abs(point.rates[i]) > _ZERO else ""
+        yield f"  {name:{width}}  {point.x[i] + 0.0:.12g}{grows}"
+    if point.ignored:
+        yield f"Left out, for they grow or follow what grows: {', '.join(found.names[i] for i in point.ignored)}"
+    if found.unsteady:
+        yield f"Outputs that are not constant: {', '.join(found.unsteady)}"
+    yield f"Independent: {', '.join(found.states)}"
+    if found.inputs:
+        yield f"Inputs: {', '.join(f'{n} = {v:.6g}' for n, v in zip(found.inputs, point.r, strict=True))}"
+    yield "Eigenvalues in 1/s"
+    least = 1e-13 * float(np.max(np.abs(found.A), initial=0.0))
+    for value in found.eigenvalues:
+        real, imag = (0.0 if abs(part) < least else part for part in (value.real, value.imag))
+        yield f"  {real:+.14g} {imag:+.14g}i{_meaning(complex(real, imag))}"
+
+
+def _meaning(value: complex) -> str:
+    size = abs(value)
+    if size < _ZERO:
+        return "    neutral"
+    if abs(value.imag) < _ZERO:
+        return f"    {'falls' if value.real < 0 else 'GROWS'} by e in {1 / size:.4g} s"
+    grows = " GROWS," if value.real > _ZERO else ""
+    return f"   {grows} {size / (2 * np.pi):.4g} Hz, damping ratio {-value.real / size:.4g}"
+
+
+def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:
+    """Eigenvalues in the complex plane, those that grow in red; equal ones are drawn once, with their number.
+
+    Args:
+        found: The linearization.
+        form: ``svg`` (letters as outlines) or ``png``.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(5.6, 4.2), layout="constrained")
+        axes = figure.subplots()
+        axes.axhline(0, color=_LINE, linewidth=0.8)
+        axes.axvline(0, color=_LINE, linewidth=1.4)
+        for value, count in _distinct(found.eigenvalues.tolist()):
+            colour = _UNSTABLE if value.real > _ZERO else _STABLE
+            axes.plot(value.real, value.imag, "x", color=colour, markersize=8, markeredgewidth=2, clip_on=False)
+            if count > 1:
+                at = (value.real, value.imag)
+                axes.annotate(f"×{count}", at, textcoords="offset points", xytext=(6, 5), color=_SOFT)
+        axes.set_xlabel("real part in 1/s", color=_INK)
+        axes.set_ylabel("imaginary part in 1/s", color=_INK)
+        axes.margins(0.12)
+        size = max((abs(value) for value in found.eigenvalues.tolist()), default=1.0) or 1.0
+        for low, high, limit in (*((*axes.get_xlim(), axes.set_xlim),), *((*axes.get_ylim(), axes.set_ylim),)):
+            if high - low < 0.2 * size:  # what differs by round-off looks alike
+                limit((low + high) / 2 - 0.1 * size, (low + high) / 2 + 0.1 * size)
+        axes.tick_params(colors=_SOFT)
+        for side in axes.spines.values():
+            side.set_color(_LINE)
+        file = BytesIO()
+        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(file, format=form, dpi=150, metadata=metadata)
+    return file.getvalue()
+
+
+def _distinct(values: list[complex]) -> list[tuple[complex, int]]:
+    """Values that are told apart in a picture, and how often each stands there."""
+    size = max((abs(value) for value in values), default=1.0) or 1.0
+    found: list[tuple[complex, int]] = []
+    for value in values:
+        for i, (other, count) in enumerate(found):
+            if abs(other - value) < 1e-3 * size:
+                found[i] = (other, count + 1)
+                break
+        else:
+            found.append((value, 1))
+    return found

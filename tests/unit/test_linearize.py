@@ -1,0 +1,167 @@
+"""Linear equations about operating points, against closed forms and finite differences; the bicycle has its own test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sm
+from click.testing import CliRunner, Result
+from lxml import etree
+from sympy.physics import mechanics as me
+
+import mb2fmu
+from mb2fmu import Model, Parts
+from mb2fmu.cli import commands
+from mb2fmu.errors import AnalysisError
+from mb2fmu.report.spectrum import spectrum, spectrum_text
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def _oscillator(**start: float) -> Model:
+    """Two masses between three springs, a damper at the first, a force on the second."""
+    q, u = me.dynamicsymbols("q1:3"), me.dynamicsymbols("u1:3")
+    force = me.dynamicsymbols("force")
+    m, k, c = sm.symbols("m k c")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    points = [O.locatenew(f"P{i}", (i + q[i]) * N.x) for i in range(2)]
+    bodies = [me.Particle(f"mass{i}", point, m) for i, point in enumerate(points)]
+    pulls = [-k * q[0] + k * (q[1] - q[0]) - c * u[0], -k * q[1] - k * (q[1] - q[0]) + force]
+    parts = Parts(
+        frame=N, origin=O, q=q, u=u, kinematic_equations=[a.diff() - b for a, b in zip(q, u, strict=True)],
+        bodies=bodies, loads=[(p, f * N.x) for p, f in zip(points, pulls, strict=True)],
+    )  # fmt: skip
+    model = Model("Oscillator", parts)
+    for symbol, value in ((m, 2.0), (k, 50.0), (c, start.pop("c", 0.0))):
+        model.parameter(symbol, value)
+    model.input(force, 0.0, "N")
+    for a, b in zip(q, u, strict=True):
+        model.coordinate(a, start.get(str(a.func), 0.1), "m")
+        model.speed(b, 0.3, "m/s")
+    model.output("sum", q[0] + q[1], "m")
+    model.output("push", force + u[1].diff(), "N")
+    return model
+
+
+def test_two_masses():
+    """Frequencies sqrt(k/m) and sqrt(3 k/m); B, C, D by hand."""
+    found = mb2fmu.linearize(_oscillator())
+    assert found.point.motion == "equilibrium"
+    assert found.point.x == pytest.approx(np.zeros(4), abs=1e-12)
+    assert sorted(abs(found.eigenvalues.imag)) == pytest.approx(sorted([5, 5, 75**0.5, 75**0.5]))
+    assert np.allclose(found.eigenvalues.real, 0, atol=1e-12)
+    assert pytest.approx(np.array([[0], [0], [0], [0.5]])) == found.B
+    assert pytest.approx(np.array([[1, 1, 0, 0], [25, -50, 0, 0]])) == found.C
+    assert pytest.approx(np.array([[0], [1.5]])) == found.D
+
+
+def test_a_held_state_needs_a_trimmed_input():
+    with pytest.raises(AnalysisError, match="stays at"):
+        mb2fmu.linearize(_oscillator(), at={"q2": 0.2})
+    found = mb2fmu.linearize(_oscillator(), at={"q2": 0.2}, trim=["force"])
+    assert found.point.x[:2] == pytest.approx([0.1, 0.2])
+    assert found.point.r == pytest.approx([50 * 0.3])
+
+
+def test_parameters_inputs_and_instants():
+    found = mb2fmu.linearize(_oscillator(), at={"k": 200.0, "c": 4.0, "force": 30.0})
+    assert found.point.x[:2] == pytest.approx([0.05, 0.1])
+    assert found.A[2, 2] == pytest.approx(-2.0)
+    instant = mb2fmu.linearize(_oscillator(), search=False)
+    assert instant.point.motion == "instant"
+    assert instant.point.x == pytest.approx([0.1, 0.1, 0.3, 0.3])
+
+
+def test_names_that_are_none():
+    with pytest.raises(AnalysisError) as error:
+        mb2fmu.linearize(_oscillator(), at={"speed": 1.0, "force": np.inf}, trim=["push"])
+    assert len(error.value.faults) == 3
+    with pytest.raises(AnalysisError, match="follows from the constraints"):
+        mb2fmu.linearize(MODELS / "rolling_disc.py", at={"u4": 1.0})
+
+
+def test_a_chain_hangs_with_the_frequencies_of_its_linear_theory():
+    """K phi = w^2 M phi for small angles, of the model's own parameters."""
+    found = mb2fmu.linearize(MODELS / "n_link_pendulum.py", arguments={"n": 4})
+    J = found.A
+    n = 4
+    assert np.array_equal(J[:n, :n], np.zeros((n, n)))
+    again = mb2fmu.linearize(MODELS / "n_link_pendulum.py", arguments={"n": 4}, method="tmt")
+    assert np.sort_complex(found.eigenvalues) == pytest.approx(np.sort_complex(again.eigenvalues), rel=1e-9)
+    assert np.all(found.eigenvalues.real < 0)
+
+
+def test_a_rolling_disc_wobbles_as_its_closed_form_says():
+    """Upright and straight: w^2 = 12/5 s^2 - 4/5 g/r for a thin disc (stable above s^2 = g/(3 r))."""
+    for rate in (3.0, 6.0):
+        found = mb2fmu.linearize(MODELS / "rolling_disc.py", at={"u2": rate, "q2": 0.0, "u3": 0.0, "u1": 0.0})
+        assert found.point.motion == "steady"
+        squared = 2.4 * rate**2 - 0.8 * 9.81 / 0.3
+        expected = sorted([abs(squared) ** 0.5] * 2)
+        part = found.eigenvalues.imag if squared > 0 else found.eigenvalues.real
+        assert sorted(np.abs(part))[-2:] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_circling_disc_leaves_its_place_and_heading_out():
+    found = mb2fmu.linearize(MODELS / "rolling_disc.py")
+    assert [found.names[i] for i in found.point.ignored] == ["q1", "q3", "q4", "q5"]
+    assert found.states == ("q2", "u1", "u2", "u3")
+    assert found.unsteady == ("centre.x", "centre.y")
+
+
+def test_the_length_of_a_quaternion_is_no_direction():
+    found = mb2fmu.linearize(MODELS / "turntable_ball.py", at={"Omega": 3.0})
+    assert len(found.states) == 8
+    x = dict(zip(found.names, found.point.x, strict=True))
+    assert sum(x[f"e{i}"] ** 2 for i in range(4)) == pytest.approx(1, abs=1e-6)
+    pair = sorted(abs(found.eigenvalues.imag))[-2:]
+    assert pair == pytest.approx([6 / 7] * 2, rel=1e-6)  # 2/7 of the table's speed
+
+
+def test_time_in_the_equations_is_refused():
+    q, u = me.dynamicsymbols("q u")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    P = O.locatenew("P", q * N.x)
+    force = sm.sin(me.dynamicsymbols._t) * N.x
+    parts = Parts(
+        frame=N, origin=O, q=[q], u=[u], kinematic_equations=[q.diff() - u], bodies=[me.Particle("P", P, 1)],
+        loads=[(P, force)],
+    )  # fmt: skip
+    model = Model("Driven", parts)
+    model.coordinate(q, 0.0)
+    model.speed(u, 0.0)
+    with pytest.raises(AnalysisError, match="no motion is steady"):
+        mb2fmu.linearize(model)
+    assert pytest.approx(np.array([[0, 1], [0, 0]])) == mb2fmu.linearize(model, search=False).A
+
+
+def test_what_is_shown():
+    found = mb2fmu.linearize(_oscillator(c=3.0))
+    text = spectrum_text(found)
+    assert "Equilibrium" in text
+    assert "damping ratio" in text
+    assert etree.fromstring(spectrum(found)).tag.endswith("svg")
+    assert spectrum(found) == spectrum(found)
+    assert spectrum(found, form="png").startswith(b"\x89PNG")
+    content = json.loads(found.to_json())
+    assert np.array(content["A"]) == pytest.approx(found.A)
+    assert content["states"] == list(found.states)
+
+
+def test_the_command(tmp_path):
+    def call(*more: object) -> Result:
+        arguments = ["linearize", MODELS / "cart_pole.py", *more]
+        return CliRunner().invoke(commands, [str(argument) for argument in arguments], prog_name="mb2fmu")
+
+    picture, file = tmp_path / "s.png", tmp_path / "s.json"
+    result = call("--plot", picture, "--json", file)
+    assert result.exit_code == 0, result.output
+    assert "Eigenvalues" in result.output
+    assert picture.exists()
+    assert json.loads(file.read_text())["motion"] == "equilibrium"
+    assert json.loads(call("--json", "-", "--at", "x=1").output)["point"]["x"] == 1.0
+    assert call("--at", "theta=3.0").exit_code == 2  # held where nothing balances it
+    assert "NAME=NUMBER" in call("--at", "x").output
