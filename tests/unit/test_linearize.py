@@ -1,4 +1,4 @@
-"""Linear equations about operating points, against closed forms and finite differences; the bicycle has its own test."""
+"""Linear equations about operating points, against closed forms; the bicycle has its own test."""
 
 from __future__ import annotations
 
