@@ -142,8 +142,8 @@ class Reactions:
         if self._own is None:
             attached = _Attachment(self._m)
             own = [self._inertia(i) for i in range(len(self._m.bodies))]
-            for at, torque, vector, what in self._applied():
-                number = attached.body_of_frame(at) if torque else attached.body_of_point(at)
+            for at, torque, vector, what, body in self._applied():
+                number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
                 if number is None:
                     place = self._m.frames[at].name if torque else self._m.points[at].name
                     raise _refuse(
@@ -178,15 +178,15 @@ class Reactions:
         rate = add(times(body.inertia, alpha), cross(w, momentum))
         return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
 
-    def _applied(self) -> Iterable[tuple[int, bool, Components, str]]:
-        """(point or frame, whether a torque, vector in N, what it is) of loads and of constraints' forces."""
+    def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
+        """(point or frame, whether a torque, vector in N, what it is, the body if it is known) of loads and of constraints' forces."""
         for load in self._m.loads:
             for at, torque, vector in pieces(load, self._k):
-                yield at, torque, vector, f"load {load.name}"
+                yield at, torque, vector, f"load {load.name}", -1
         for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
             for act in acts:
                 vector = scale(-symbol, in_inertial_frame(act.vector, self._k))
-                yield act.at, act.torque, vector, f"the force of {name}"
+                yield act.at, act.torque, vector, f"the force of {name}", act.body
 
 
 class _Attachment:

@@ -18,7 +18,7 @@ from sympy.physics.mechanics import System
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric import NumericMechanism
-from mb2fmu.mechanism.records import Mechanism, Place, VectorTerms
+from mb2fmu.mechanism.records import Act, Mechanism, Place, VectorTerms
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Parts
 
@@ -275,9 +275,7 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
             _move(numeric, sample, on_constraints=True)
             wanted, total = numeric.constraints()[0][i], np.zeros(len(m.u))
             for act in acts:
-                place = numeric.frames[act.at] if act.torque else numeric.points[act.at]
-                vector = numeric.vector(act.vector)
-                total += vector @ place.partials[:, : len(m.u)]
+                total += numeric.vector(act.vector) @ _act_partials(numeric, act)[:, : len(m.u)]
             if _far(total, wanted):
                 assert m.velocity_constraints is not None
                 what = (
@@ -288,6 +286,21 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
                 faults.append(Fault(what, remedy=remedy))
                 break
     return faults
+
+
+def _act_partials(numeric: NumericMechanism, act: Act) -> Array:
+    """Partial velocities of what a constraint's force acts on, shape (3, n_u)."""
+    if act.torque:
+        return numeric.frames[act.at].partials
+    point = numeric.points[act.at]
+    if act.body < 0:
+        return point.partials
+    body = numeric.mechanism.bodies[act.body]
+    centre = numeric.points[body.masscenter]
+    if body.frame < 0:
+        return centre.partials
+    arm = point.position - centre.position
+    return centre.partials + np.cross(numeric.frames[body.frame].partials, arm, axisa=0, axisc=0)
 
 
 def _start_faults(m: Mechanism) -> list[Fault]:

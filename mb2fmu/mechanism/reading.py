@@ -145,7 +145,7 @@ class _Reader:
             load_of=load_of,
             frame_of=trees.frame_of,
             point_of=trees.point_of,
-            acts=read_acts(constraints.said, trees),
+            acts=read_acts(constraints.said, trees, door.bodies(self.mechanics)),
         )
         return settle_kinematics(draft, trees.given_velocities())
 

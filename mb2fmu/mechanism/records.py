@@ -150,11 +150,13 @@ class Act:
         at: Number of the point, or of the frame.
         torque: True: a torque on a frame.
         vector: Of the force per unit of the multiplier.
+        body: Number of the body whose particle at the point takes the force; -1: the point moves with its body.
     """
 
     at: int
     torque: bool
     vector: VectorTerms
+    body: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -361,7 +361,7 @@ class Model(Outputs):
         name: str = "",
         *,
         multiplier: sm.Expr | None = None,
-        acts: Sequence[tuple[Any, Any]] = (),
+        acts: Sequence[tuple[Any, ...]] = (),
     ) -> None:
         """Says more of a constraint of the mechanics: its name in messages, its multiplier, where its force acts.
 
@@ -371,6 +371,7 @@ class Model(Outputs):
             multiplier: A function of time that outputs may then contain; it stands for λ in M u' + A^T λ = f.
             acts: Where the constraint's force acts: (point, vector) and (frame, vector) pairs, such that the sum of
                 the points' velocities (and frames' angular velocities) times the vectors is the row, or its rate.
+                The particle of a body that is at a point now, as where a wheel touches: (point, vector, body).
                 For a loop closed between points P and Q by (Q - P)·N.x: ``[(Q, N.x), (P, -N.x)]``. Reactions of joints
                 in closed loops, and of those that carry wheels, need it.
         """
@@ -378,7 +379,7 @@ class Model(Outputs):
             Constraint(
                 row=sm.sympify(row),
                 symbol=multiplier,
-                acts=tuple((place, vector) for place, vector in acts),
+                acts=tuple(tuple(act) for act in acts),
                 name=name,
                 where=caller(),
             )
