@@ -179,7 +179,7 @@ class Reactions:
         return Wrench(force, times(R, k.named_late(rate, f"Hrate_{body.name}")))
 
     def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
-        """(point or frame, whether a torque, vector in N, what it is, the body if it is known) of loads and of constraints' forces."""
+        """(point or frame, whether a torque, vector in N, what it is, its body or -1): loads, constraints' forces."""
         for load in self._m.loads:
             for at, torque, vector in pieces(load, self._k):
                 yield at, torque, vector, f"load {load.name}", -1

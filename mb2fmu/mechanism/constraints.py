@@ -15,7 +15,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from mb2fmu.equations.motion import VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.records import Act
-from mb2fmu.mechanism.symbols import SymbolMap, time_derivative
+from mb2fmu.mechanism.symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.mechanism.trees import Trees
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Mechanics
@@ -81,9 +81,10 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     if not rows:
         return Constraints(holonomic, None, ())
     vector = sm.Matrix(rows)
-    jacobian = vector.jacobian(list(motion.u))
+    jacobian = sm.Matrix([[directional_derivative(row, {u: sm.S.One}) for u in motion.u] for row in rows])
     offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
-    bias = sm.Matrix([time_derivative(row, motion.q, motion.q_dot, motion.t) for row in rows])
+    rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
+    bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
     return Constraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found))
 
@@ -146,7 +147,7 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
         if late:
             what = f"velocity constraint {i + 1} contains {_names(late)}: it depends on accelerations"
             faults.append(Fault(what, remedy="a constraint relates coordinates, speeds and time only"))
-        elif sm.Matrix([row]).jacobian(speeds).free_symbols & set(speeds):
+        elif any(directional_derivative(row, {u: sm.S.One}).free_symbols & set(speeds) for u in speeds):
             what = f"velocity constraint {i + 1} is not linear in the speeds"
             faults.append(Fault(what, str(row)[:80], "write it linear in the speeds"))
     return faults

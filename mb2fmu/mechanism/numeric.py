@@ -29,7 +29,7 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanism.symbols import rates_of, time_derivative
+from mb2fmu.mechanism.symbols import directional_derivative, rates_of
 
 Array = npt.NDArray[np.float64]
 
@@ -214,9 +214,10 @@ class NumericMechanism:
 
     def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
         m, known = self.mechanism, self._known_rates
+        rates = {m.t: sm.S.One, **dict(zip(m.q, self._q_dot, strict=True))}
         for e in map(sm.sympify, expressions):
             if e not in known:
-                known[e] = time_derivative(e, m.q, self._q_dot, m.t)
+                known[e] = directional_derivative(e, rates)
         return [known[sm.sympify(e)] for e in expressions]
 
     def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[_Term]:

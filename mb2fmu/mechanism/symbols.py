@@ -97,6 +97,45 @@ def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
     return sm.Matrix(sm.SparseMatrix(len(rows), len(symbols), entries))
 
 
+def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """Sum over the symbols of d(expression)/d(symbol) times its rate, by one pass over the expression's graph.
+
+    SymPy's ``diff`` visits every occurrence of a subexpression, once per symbol.
+    """
+    done: dict[sm.Basic, sm.Expr] = {}
+    stack = [expression]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+        elif isinstance(node, sm.Symbol) or not node.free_symbols & rates.keys():
+            done[stack.pop()] = rates.get(node, sm.S.Zero) if isinstance(node, sm.Symbol) else sm.S.Zero
+        elif missing := [a for a in node.args if a not in done] if _is_elementary(node) else []:
+            stack += missing
+        else:
+            done[stack.pop()] = _chain_rule(node, done, rates)
+    return done[expression]
+
+
+def _is_elementary(node: sm.Basic) -> bool:
+    """Whether its derivative follows from those of its arguments by a rule that is written here."""
+    return isinstance(node, (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan))
+
+
+def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    if isinstance(node, sm.Add):
+        return sm.Add(*(done[a] for a in node.args))
+    if isinstance(node, sm.Mul):
+        parts = list(node.args)
+        moving = [i for i, a in enumerate(parts) if done[a] != 0]
+        return sm.Add(*(sm.Mul(*parts[:i], done[parts[i]], *parts[i + 1 :]) for i in moving))
+    if isinstance(node, sm.Pow) and done[node.exp] == 0:
+        return node.exp * node.base ** (node.exp - 1) * done[node.base]
+    if isinstance(node, (sm.sin, sm.cos, sm.tan)):
+        return node.fdiff(1) * done[node.args[0]]
+    return sm.Add(*(node.diff(symbol) * rates[symbol] for symbol in sorted(node.free_symbols & rates.keys(), key=str)))
+
+
 def solve_kinematics(
     equations: Sequence[sm.Expr], q: Sequence[sm.Expr], u: Sequence[sm.Expr], plain: dict[sm.Basic, sm.Expr]
 ) -> KinematicEquations:
