@@ -1,4 +1,4 @@
-"""The command line: ``mb2fmu run | export | validate | audit | equations | new | list``.
+"""The command line: ``mb2fmu run | export | validate | audit | equations | linearize | new | list``.
 
 Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted. Results go to stdout, progress (on a terminal only) and errors to stderr.
@@ -20,6 +20,7 @@ import click
 
 from mb2fmu import __version__
 from mb2fmu.cli_audit import audit
+from mb2fmu.cli_linearize import linearize
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
@@ -98,20 +99,6 @@ def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple
     if wrong:
         raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set n=4")
     return {name: value for name, _, value in pairs}
-
-
-def _numbers(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
-    """NAME=NUMBER with FMU names."""
-    found = {}
-    for text in values:
-        name, sign, value = text.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise click.BadParameter(f"{text}: write NAME=NUMBER, as in --at theta=0.1")
-    return found
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -193,7 +180,7 @@ _json_file = click.option(
     "json_file",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Also write all results and numbers as JSON; - writes them to stdout instead of the text.",
+    help="Also write the verdict and all numbers as JSON; - writes them to stdout instead of the table.",
 )
 _debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_debug, help="Show the traceback of an error."
@@ -370,6 +357,7 @@ def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, s
 
 
 commands.add_command(audit)
+commands.add_command(linearize)
 
 
 @commands.command(short_help="Show the equations of motion.")
@@ -405,59 +393,6 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) ->
             click.echo(f"  {part}: {count:,}")
         click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
         click.echo(f"  x': {derivation.operations:,}")
-
-
-@commands.command(short_help="Linear equations about an operating point, and eigenvalues.")
-@_options(_model, _method, _set)
-@click.option(
-    "--at",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_numbers,
-    help="Value of a state, input or parameter instead of its start value. States keep it. May be repeated.",
-)
-@click.option("--trim", multiple=True, metavar="INPUT", help="Input that may change to make it an operating point.")
-@click.option("--instant", is_flag=True, help="At the start values themselves: look for no equilibrium.")
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw the eigenvalues, as .svg or .png.",
-)
-@_options(_json_file, _debug_option)
-def linearize(
-    model: Path,
-    method: Any,
-    arguments: dict[str, str],
-    at: dict[str, float],
-    trim: tuple[str, ...],
-    plot: Path | None,
-    json_file: Path | None,
-    *,
-    instant: bool,
-) -> None:
-    """Finds an equilibrium or steady motion near the start values, and linearizes there.
-
-    Prints eigenvalues of x' = A x + B r on the constraints; --json gives A, B, C, D too.
-
-    \b
-    Examples:
-      mb2fmu linearize models/cart_pole.py --at theta=3.1
-      mb2fmu linearize models/rolling_disc.py --plot wobble.svg
-      mb2fmu linearize models/rolling_disc.py --at u2=12 --json disc.json
-    """
-    from mb2fmu import pipeline
-    from mb2fmu.report.spectrum import spectrum, spectrum_text
-
-    with _Progress() as progress:
-        found = pipeline.linearize(
-            model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress
-        )
-    if plot is not None:
-        pipeline.write(plot, spectrum(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
-    if json_file is not None and str(json_file) != "-":
-        pipeline.write(json_file, found.to_json().encode())
-    click.echo(found.to_json() if json_file is not None and str(json_file) == "-" else spectrum_text(found), nl=False)
 
 
 @commands.command(short_help="Write a commented, working model to start from.")
