@@ -1,7 +1,7 @@
 """The command line: ``mb2fmu run | export | validate | audit | equations | linearize | new | list``.
 
 Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
-interrupted. Results go to stdout, progress (on a terminal only) and errors to stderr.
+interrupted. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
 """
 
 from __future__ import annotations
@@ -193,9 +193,16 @@ def _build_options(command: Command) -> Command:
 
 
 class _Progress:
-    """Shows the stages and what they took: on stderr, on a terminal only. Stages may run side by side."""
+    """Shows the stages and what they took, on stderr. Stages may run side by side.
 
-    def __init__(self) -> None:
+    What is no terminal (a pipe, a log) gets a line for each platform that was compiled for, because that can take
+    minutes; and nothing where the host alone is asked for.
+
+    Args:
+        platforms: As the user wrote them.
+    """
+
+    def __init__(self, platforms: str = "host") -> None:
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -203,6 +210,7 @@ class _Progress:
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
         self._tasks: dict[str, TaskID] = {}
+        self._lines = not console.is_terminal and platforms != "host"
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -220,6 +228,8 @@ class _Progress:
         how = " (as before)" if timing.cached else ""
         text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
         self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)
+        if self._lines and timing.stage.startswith("compile for "):
+            click.echo(f"{timing.stage}{how}: {timing.seconds:.2f} s", err=True)
 
 
 def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
@@ -276,7 +286,7 @@ def run(
     """
     from mb2fmu import pipeline
 
-    with _Progress() as progress:
+    with _Progress(options["platforms"]) as progress:
         result = pipeline.run(model, folder, arguments=arguments, method=method, observer=progress, **options)
     _show(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
 
@@ -297,7 +307,7 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     """
     from mb2fmu import pipeline
 
-    with _Progress() as progress:
+    with _Progress(options["platforms"]) as progress:
         exported = pipeline.export(model, folder, arguments=arguments, method=method, observer=progress, **options)
     derivation = exported.build.derivation
     facts = {

@@ -143,6 +143,15 @@ def test_equations_as_latex(swing: Path) -> None:
     assert result.stdout.count(r"\begin{align*}") == result.stdout.count(r"\end{align*}") > 0
 
 
+def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
+    names = "x86_64-linux,aarch64-linux"
+    for platforms, told in ((names, names.split(",")), ("host", [])):
+        result = process("export", swing, "-o", tmp_path, "--platform", platforms, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        lines = [line.split(":")[0].split(" (")[0] for line in result.stderr.splitlines()]
+        assert sorted(lines) == sorted(f"compile for {name}" for name in told)
+
+
 def test_list_shows_a_line_each(swing: Path) -> None:
     result = call("list", swing.parent)
     assert result.exit_code == 0
