@@ -1,8 +1,11 @@
 """Pictures of a unit, drawn from the model's diagram: what importers show of it in a list or a block diagram.
 
 A diagram that is a drawing (SVG) is used as it is; one that is text, or none, becomes a plain card with the model's
-name and the text. The same diagram gives the same bytes with the same version of the renderer: it brings its own
-rasterizer, only the fonts named here are used, and those of the system never.
+name and the text. An icon must be known at a glance at 64 pixels: it is the drawing in a square without letters and
+construction lines, with stronger strokes; or, where there is no drawing, the initials of the model's name.
+
+The same diagram gives the same bytes with the same version of the renderer: it brings its own rasterizer, only the
+fonts named here are used, and those of the system never.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ PICTURE = 1000
 _NUMBER = re.compile(r"\d+(\.\d+)?(px)?")
 _SVG = "{http://www.w3.org/2000/svg}svg"
 _FONTS = ("DejaVuSans", "DejaVuSans-Oblique", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Italic", "DejaVuSansMono")
+_SHAPES = {"path", "line", "polyline", "polygon", "circle", "ellipse", "rect", "image", "use"}
+_STROKE = 4.0
+"""In units of the drawing; those of the project are some 250 units wide."""
 _LINE = 18
 _MARGIN = 16
 _COLUMNS = 48
@@ -44,9 +50,9 @@ def pictures(interface: FmuInterface, diagram: str) -> FileTree:
         ``documentation/diagram.png`` and ``.svg`` (FMI 3.0).
     """
     drawing = _drawing(diagram)
+    icon = _written(_square(_plain(drawing)) if drawing is not None else etree.fromstring(_initials(interface)))
     if drawing is None:
         drawing = etree.fromstring(_card(interface, diagram).encode())
-    icon = _square(drawing)
     files = {"terminalsAndIcons/icon.png": _raster(icon, ICON), "terminalsAndIcons/icon.svg": icon}
     return FileTree({**files, **_large(interface.target.fmi, _written(drawing))})
 
@@ -79,7 +85,28 @@ def _written(drawing: etree._Element) -> bytes:
     return etree.tostring(drawing, encoding="UTF-8", xml_declaration=True) + b"\n"
 
 
-def _square(drawing: etree._Element) -> bytes:
+def _plain(drawing: etree._Element) -> etree._Element:
+    """The drawing without what cannot be read when it is small: letters and dashed lines; no stroke is thin.
+
+    A drawing of nothing but such things stays as it is.
+    """
+    copy = deepcopy(drawing)
+    for element in list(copy.iter(etree.Element)):
+        letters = etree.QName(element).localname in {"text", "tspan", "textPath"}
+        parent = element.getparent()
+        if parent is not None and (letters or element.get("stroke-dasharray", "none") != "none"):
+            parent.remove(element)  # none of ours has a tail that matters: text stands in text elements only
+    seen = [e for e in copy.iter(etree.Element) if etree.QName(e).localname in _SHAPES]
+    if len(seen) <= 1:  # a background at most
+        return deepcopy(drawing)
+    for element in seen:
+        width = element.get("stroke-width", "1" if element.get("stroke") else "")
+        if _NUMBER.fullmatch(width) and float(width.removesuffix("px")) < _STROKE:
+            element.set("stroke-width", str(_STROKE))
+    return copy
+
+
+def _square(drawing: etree._Element) -> etree._Element:
     """The drawing in the middle of a square, so that an icon is not distorted."""
     copy = deepcopy(drawing)
     size = [copy.get(name, "") for name in ("width", "height")]
@@ -88,7 +115,21 @@ def _square(drawing: etree._Element) -> bytes:
     if "viewBox" in copy.attrib:
         copy.set("width", str(ICON))
         copy.set("height", str(ICON))
-    return _written(copy)
+    return copy
+
+
+def _initials(interface: FmuInterface) -> bytes:
+    """Two letters or digits: DoublePendulum is DP, chain Ch."""
+    name = interface.model_name
+    capitals = "".join(re.findall(r"[A-Z0-9]", name))
+    letters = capitals if len(capitals) > 1 else name.replace("_", "")
+    shown = letters[0].upper() + letters[1:2] if letters else "?"
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" width="{ICON}" height="{ICON}" font-family="sans-serif">
+<rect x="3" y="3" width="94" height="94" rx="14" fill="white" stroke="#1f4e79" stroke-width="6"/>
+<text x="50" y="67" font-size="48" font-weight="bold" text-anchor="middle" fill="#1f4e79">{escape(shown)}</text>
+</svg>
+""".encode()
 
 
 def _card(interface: FmuInterface, text: str) -> str:

@@ -30,6 +30,29 @@ def test_a_drawing_is_used_as_it_is():
     assert size(files["documentation/diagram.png"]) == (1000, 500)
 
 
+def test_an_icon_has_nothing_that_is_too_small_to_be_seen():
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"><rect width="200" height="100" fill="white"/>'
+        '<g font-size="9"><text x="9" y="50">m</text><path d="M0 0L200 100" stroke="red" stroke-width="1.5"/></g>'
+        '<path d="M0 100L200 0" stroke="grey" stroke-dasharray="5 4"/>'
+        '<path d="M9 9h9" stroke="blue" stroke-width="7"/></svg>'
+    )
+    files = pictures(native_interface("3"), drawing)
+    icon = etree.fromstring(files["terminalsAndIcons/icon.svg"])
+    assert not icon.xpath("//*[local-name()='text']")
+    assert [path.get("stroke-width") for path in icon.xpath("//*[local-name()='path']")] == ["4.0", "7"]
+    assert len(etree.fromstring(files["documentation/diagram.svg"]).xpath("//*[local-name()='path']")) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [("DoublePendulum", "Dp"), ("Pendulum", "Pe"), ("chain", "Ch"), ("PUMA560", "Pu"), ("X", "X"), ("two_rods", "Tw")],
+)
+def test_a_model_without_a_drawing_has_its_initials_for_an_icon(name, letters):
+    icon = etree.fromstring(pictures(native_interface("3", model_name=name), "")["terminalsAndIcons/icon.svg"])
+    assert icon.xpath("//*[local-name()='text']/text()")[0].casefold() == letters.casefold()
+
+
 def test_a_size_without_a_view_becomes_one():
     drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="50px" height="20"><circle r="5"/></svg>'
     icon = etree.fromstring(pictures(native_interface("3"), drawing)["terminalsAndIcons/icon.svg"])
