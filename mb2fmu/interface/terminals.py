@@ -5,8 +5,9 @@ the input), no other equation of motion contains the input, and input times spee
 power that flows in is the product of the two, as at a flange: the input is an ``inflow`` (``outflow`` if it enters with
 a minus sign), the speed and, where its derivative is that speed, the coordinate are ``signal``. Members have the names
 of Modelica's flanges (``tau``, ``phi``, ``w``; ``f``, ``s``, ``v``), the terminal that of the input. Inputs that act in
-any other way (a force at a point, a torque at an inclined axis) belong to no terminal: which variables describe the
-motion of their point is not known here.
+any other way (a force at a point, a torque at an inclined axis) belong to no terminal by themselves: which variables
+describe the motion of their point is not known here, and the model may declare it. What it declares comes first; its
+inputs get no other terminal.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mb2fmu.interface.grouping import MemberKind, Terminal, TerminalMember
 from mb2fmu.lowering import evaluator
 from mb2fmu.lowering.dependencies import Kind, dependencies
 from mb2fmu.lowering.program import Op, Program
+from mb2fmu.model.connections import DeclaredTerminal
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.units import parse_unit
 from mb2fmu.variables import Coordinate, Input, Speed
@@ -30,14 +32,23 @@ _TRANSLATION = ("f", "s", "v")
 
 
 def terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
-    """The terminals of a unit, in the order of the inputs.
+    """The terminals of a unit: those that the model declares, then the others in the order of the inputs.
 
     Args:
         definition: Names, units, start values.
         equations: How many equations of motion there are, and for which speeds.
         program: With the entry point ``equations``.
     """
-    return tuple(_terminals(definition, equations, program))
+    declared = [_declared(terminal) for terminal in definition.terminals]
+    taken = {terminal.name for terminal in declared}
+    connected = {member.variable for terminal in declared for member in terminal.members}
+    found = _terminals(definition, equations, program)
+    return (*declared, *(each for each in found if each.name not in taken | connected))
+
+
+def _declared(terminal: DeclaredTerminal) -> Terminal:
+    members = tuple(TerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members)
+    return Terminal(terminal.name, members, terminal.description)
 
 
 def _terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> Iterator[Terminal]:

@@ -16,6 +16,7 @@ from sympy.physics.mechanics.joint import Joint
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.coherence import mechanics_faults
+from mb2fmu.model.connections import resolved, terminal_faults
 from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
@@ -67,6 +68,7 @@ def check(model: Model) -> ModelDefinition:
     for request in _of(model, OutputRequest):
         faults += _request_faults(model, request)
     faults += experiment_faults(model)
+    faults += terminal_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -85,6 +87,7 @@ def check(model: Model) -> ModelDefinition:
         experiment=model.default_experiment,
         source=model.source,
         diagram=model.diagram,
+        terminals=resolved(model),
     )
 
 

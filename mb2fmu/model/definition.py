@@ -17,6 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.errors import ModelError
+from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
@@ -98,6 +99,7 @@ class ModelDefinition:
         experiment: The default experiment.
         source: The model file, if there is one.
         diagram: An SVG or text picture of what the coordinates mean; may be empty.
+        terminals: Declared ones, their members by the names of variables.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -118,6 +120,7 @@ class ModelDefinition:
     source: Path | None = None
     diagram: str = ""
     constraints: tuple[Constraint, ...] = ()
+    terminals: tuple[DeclaredTerminal, ...] = ()
 
     def __post_init__(self) -> None:
         states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
@@ -129,7 +132,7 @@ class ModelDefinition:
             raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
-class Model(Outputs):
+class Model(Outputs, Connections):
     """A mechanism and what has to be said about its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
@@ -163,6 +166,7 @@ class Model(Outputs):
         self.declared: list[Quantity | OutputRequest] = []
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()
+        self.terminals: list[DeclaredTerminal] = []
         self.source: Path | None = None
         self.where = caller()
 

@@ -13,6 +13,7 @@ from mb2fmu.interface import Target, describe, fmi2, fmi3
 from mb2fmu.interface.description import FmuInterface
 from mb2fmu.interface.grouping import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.lowering import evaluator, lower
+from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
 
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
@@ -233,6 +234,17 @@ def test_forces_are_told_from_torques():
 )
 def test_what_can_be_mistaken_is_no_terminal(change):
     assert described(change=change)[0].terminals == ()
+
+
+def test_terminals_that_the_model_declares_come_first_and_leave_their_inputs_no_other():
+    members = (DeclaredMember("torque", "tau", "inflow"), DeclaredMember("angle", "second.q"))
+
+    def change(definition, equations):
+        hand = DeclaredTerminal("hand", members, "where it is held")
+        return dataclasses.replace(definition, terminals=(hand,)), equations
+
+    wanted = (TerminalMember("torque", "tau", "inflow"), TerminalMember("angle", "second.q", "signal"))
+    assert described(change=change)[0].terminals == (Terminal("hand", wanted, "where it is held"),)
 
 
 def broken(**changes):

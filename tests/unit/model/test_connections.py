@@ -1,0 +1,39 @@
+"""Terminals that a model declares."""
+
+from __future__ import annotations
+
+from mb2fmu.model import check
+from mb2fmu.model.connections import DeclaredMember
+
+
+def test_members_are_named_by_symbols_or_by_names(pendulum):
+    model = pendulum.model()
+    model.output_position("tip", pendulum.P)
+    names = {item.symbol: item.name for item in model.declared if hasattr(item, "symbol")}
+    model.terminal("hand", {"s": pendulum.q, "x": "tip.x", "c": names[pendulum.q]}, outflow=["x"], description="held")
+    (hand,) = check(model).terminals
+    assert (hand.name, hand.description) == ("hand", "held")
+    assert hand.members == (
+        DeclaredMember("s", names[pendulum.q]),
+        DeclaredMember("x", "tip.x", "outflow"),
+        DeclaredMember("c", names[pendulum.q]),
+    )
+    assert hand.where.startswith("test_connections.py:")
+
+
+def test_every_fault_of_a_terminal_is_told(pendulum, faults_of):
+    model = pendulum.model()
+    model.terminal("a b", {"s": pendulum.q})
+    model.terminal("empty", {})
+    model.terminal("empty", {"x y": pendulum.q, "z": "tip.z"}, inflow=["f"])
+    whats = [fault.what for fault in faults_of(model)]
+    for told in (
+        "a terminal cannot be called 'a b'",
+        "the terminal empty has no members",
+        "2 terminals are called 'empty'",
+        "a member of empty cannot be called 'x y'",
+        "empty.z is tip.z, which the model has not",
+        "'f' flows, but is no member of the terminal empty",
+    ):
+        assert told in whats
+    assert len(whats) == 6
