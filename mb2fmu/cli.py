@@ -319,6 +319,7 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
         "backend": options["backend"],
         "binaries": {path: len(content) for path, content in exported.build.binaries.files.items()},
         "method": derivation.equations.method,
+        "why": derivation.why,
         "states": len(derivation.equations.states),
         "variables": len(exported.build.interface.variables),
         "operations": derivation.operations,
@@ -328,6 +329,8 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
         click.echo(json.dumps(facts, indent=2))
         return
     click.echo("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
+    if derivation.why:
+        click.echo(f"Method: {derivation.equations.method}; {derivation.why}")
     click.echo(f"FMU: {exported.path}")
 
 

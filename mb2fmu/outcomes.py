@@ -76,6 +76,7 @@ class Derivation:
         equations: The equations of motion by the chosen formulation.
         program: The same as one scalar graph.
         timings: Of the stages so far.
+        why: Why this formulation, if it was left open; empty otherwise.
     """
 
     definition: ModelDefinition
@@ -83,6 +84,7 @@ class Derivation:
     equations: EquationsOfMotion
     program: Program
     timings: tuple[Timing, ...]
+    why: str = ""
 
     @property
     def operations(self) -> int:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import formulation, lowering, mechanism
+from mb2fmu import choosing, formulation, lowering, mechanism
 from mb2fmu.errors import EmitError, Fault, PackageError
 from mb2fmu.outcomes import (
     Backend,
@@ -118,7 +118,7 @@ def derive(
     Args:
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
-        method: Formulation; ``auto`` takes the first that applies.
+        method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``choosing``).
         observer: Is told of each stage.
 
     Raises:
@@ -126,6 +126,12 @@ def derive(
     """
     stage = _Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
+    if method in ("auto", "recursive"):
+        with stage("formulate"):
+            tried = choosing.candidates(read, method)
+        with stage("lower"):
+            choice = choosing.cheapest(tried)
+        return Derivation(definition, read, choice.equations, choice.program, stage.timings, choice.why)
     with stage("formulate"):
         equations = formulation.formulate(read, method)
     with stage("lower"):

@@ -211,11 +211,12 @@ def operation_count(program: Program, entry: str) -> Counter[str]:
             counts[Op(int(op)).name] += int(number)
     for index in np.flatnonzero(blocks):
         block = program.blocks[index]
-        counts.update(_block_count(block.kind, block.size))
+        counts.update(block_operations(block.kind, block.size))
     return Counter({name: counts[name] for name in sorted(counts) if counts[name]})
 
 
-def _block_count(kind: str, n: int) -> dict[str, int]:
+def block_operations(kind: str, n: int) -> dict[str, int]:
+    """Operations of a block of size n, by kind."""
     pairs, triples = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
     if kind == "ldlt_factor":
         return {"MUL": triples + pairs, "SUB": triples + pairs, "DIV": pairs}

@@ -1,0 +1,48 @@
+"""What ``auto`` and ``recursive`` stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import pipeline
+from mb2fmu.lowering.cost import cost
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "asked", "method"),
+    [
+        ("simple_pendulum", {}, "auto", "kane"),  # readable, and not twice as dear
+        ("chaplygin_sleigh", {}, "recursive", "recursive-composite"),  # constraints need M
+        ("heavy_top", {}, "auto", "lagrange"),  # a Lagrangian alone
+        ("chain", {"n": 3}, "recursive", "recursive-composite"),
+        ("chain", {"n": 12}, "auto", "recursive-articulated"),
+    ],
+)
+def test_the_method_that_is_picked(name, arguments, asked, method):
+    derivation = pipeline.derive(MODELS / f"{name}.py", arguments=arguments, method=asked)
+    assert derivation.equations.method == method
+    assert derivation.why
+
+
+def test_the_cheaper_variant_is_picked_and_both_are_named():
+    path = MODELS / "chain.py"
+    costs = {}
+    for n in (3, 12):
+        made = {
+            m: pipeline.derive(path, arguments={"n": n}, method=m)
+            for m in ("recursive-articulated", "recursive-composite")
+        }
+        costs = {m: cost(d.program, "rhs") for m, d in made.items()}
+        picked = pipeline.derive(path, arguments={"n": n}, method="recursive")
+        assert costs[picked.equations.method] == min(costs.values())
+        for method, value in costs.items():
+            assert f"{value:.0f}" in picked.why, (method, picked.why)
+
+
+def test_what_depends_on_parameters_only_costs_nothing():
+    program = pipeline.derive(MODELS / "chain.py", arguments={"n": 1}, method="recursive-articulated").program
+    assert cost(program, "prepare") == 0
