@@ -15,17 +15,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
-    from mb2fmu.model import Parts
+    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere
     from mb2fmu.outcomes import RightHandSide
-    from mb2fmu.pipeline import Model, build, derive, export, linearize, load, rhs, run, validate
+    from mb2fmu.pipeline import Model, animate, build, derive, export, linearize, load, rhs, run, simulate, validate
 
 __version__ = "0.1.0"
 __all__ = [
+    "Box",
+    "Cylinder",
+    "Ellipsoid",
     "Mb2FmuError",
+    "Mesh",
     "Model",
     "Parts",
     "RightHandSide",
+    "Sphere",
     "__version__",
+    "animate",
     "build",
     "derive",
     "export",
@@ -33,10 +39,13 @@ __all__ = [
     "load",
     "rhs",
     "run",
+    "simulate",
     "validate",
 ]
 
-_HOMES = {"Mb2FmuError": "mb2fmu.errors", "Parts": "mb2fmu.model", "RightHandSide": "mb2fmu.outcomes"}
+_HOMES = {"Mb2FmuError": "mb2fmu.errors", "RightHandSide": "mb2fmu.outcomes"} | dict.fromkeys(
+    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere"), "mb2fmu.model"
+)
 
 
 def __getattr__(name: str) -> object:

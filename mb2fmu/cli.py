@@ -1,4 +1,4 @@
-"""The command line: ``mb2fmu run | export | validate | audit | equations | linearize | new | list``.
+"""The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | new | list``.
 
 Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
@@ -14,19 +14,18 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mb2fmu import __version__
+from mb2fmu.cli_animate import animate
 from mb2fmu.cli_audit import audit
 from mb2fmu.cli_linearize import linearize
+from mb2fmu.cli_options import Progress, debug_option, options, set_option
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
-    from mb2fmu.outcomes import Timing
     from mb2fmu.validation import ValidationResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -89,38 +88,7 @@ def _internal_error(
     return hook
 
 
-def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    ctx.ensure_object(dict)["debug"] = value
-
-
-def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in values]
-    wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
-    if wrong:
-        raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set n=4")
-    return {name: value for name, _, value in pairs}
-
-
-def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """One decorator from several, shown in ``--help`` in this order."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 _model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
-_set = click.option(
-    "--set",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_assignments,
-    help="Argument of the model function, e.g. --set n=4. May be repeated.",
-)
 _method = click.option(
     "--method",
     type=click.Choice(["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]),
@@ -182,54 +150,11 @@ _json_file = click.option(
     metavar="FILE",
     help="Also write the verdict and all numbers as JSON; - writes them to stdout instead of the table.",
 )
-_debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, callback=_debug, help="Show the traceback of an error."
-)
 
 
 def _build_options(command: Command) -> Command:
     """How a unit is built; arrives as keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
-    return _options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
-
-
-class _Progress:
-    """Shows the stages and what they took, on stderr. Stages may run side by side.
-
-    What is no terminal (a pipe, a log) gets a line for each platform that was compiled for, because that can take
-    minutes; and nothing where the host alone is asked for.
-
-    Args:
-        platforms: As the user wrote them.
-    """
-
-    def __init__(self, platforms: str = "host") -> None:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        console = Console(stderr=True)
-        columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
-        self._tasks: dict[str, TaskID] = {}
-        self._lines = not console.is_terminal and platforms != "host"
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def started(self, stage: str) -> None:
-        """Adds a line."""
-        self._tasks[stage] = self._progress.add_task(stage, total=1)
-
-    def finished(self, timing: Timing) -> None:
-        """Ends it, with its time."""
-        how = " (as before)" if timing.cached else ""
-        text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
-        self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)
-        if self._lines and timing.stage.startswith("compile for "):
-            click.echo(f"{timing.stage}{how}: {timing.seconds:.2f} s", err=True)
+    return options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
 
 
 def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
@@ -271,7 +196,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@_options(_model, _folder, _method, _set, _build_options, _json_file, _debug_option)
+@options(_model, _folder, _method, set_option, _build_options, _json_file, debug_option)
 def run(
     model: Path, folder: Path, method: Any, arguments: dict[str, str], json_file: Path | None, **options: Any
 ) -> None:
@@ -286,15 +211,15 @@ def run(
     """
     from mb2fmu import pipeline
 
-    with _Progress(options["platforms"]) as progress:
+    with Progress(options["platforms"]) as progress:
         result = pipeline.run(model, folder, arguments=arguments, method=method, observer=progress, **options)
     _show(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@_options(_model, _folder, _method, _set, _build_options)
+@options(_model, _folder, _method, set_option, _build_options)
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
-@_debug_option
+@debug_option
 def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as_json: bool, **options: Any) -> None:
     """Writes DIR/<ModelName>.fmu without running it.
 
@@ -307,7 +232,7 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     """
     from mb2fmu import pipeline
 
-    with _Progress(options["platforms"]) as progress:
+    with Progress(options["platforms"]) as progress:
         exported = pipeline.export(model, folder, arguments=arguments, method=method, observer=progress, **options)
     derivation = exported.build.derivation
     facts = {
@@ -349,7 +274,7 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     metavar="FILE.html",
     help="Also write the report page.",
 )
-@_options(_set, _json_file, _debug_option)
+@options(set_option, _json_file, debug_option)
 def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, str], json_file: Path | None) -> None:
     """Runs any FMU against the model's independently integrated reference.
 
@@ -362,19 +287,20 @@ def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, s
     """
     from mb2fmu import pipeline
 
-    with _Progress() as progress:
+    with Progress() as progress:
         validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
     if report:
         pipeline.write(report, pipeline.report(validated))
     _show(validated.result, json_file, {"report": report} if report else {})
 
 
+commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(linearize)
 
 
 @commands.command(short_help="Show the equations of motion.")
-@_options(_model, _method, _set)
+@options(_model, _method, set_option)
 @click.option(
     "--format",
     "form",
@@ -383,7 +309,7 @@ commands.add_command(linearize)
     show_default=True,
     help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy.",
 )
-@_debug_option
+@debug_option
 def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
 
@@ -396,7 +322,7 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) ->
     from mb2fmu import pipeline
     from mb2fmu.report.listing import Values, listing, operation_counts
 
-    with _Progress() as progress:
+    with Progress() as progress:
         derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
     click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
@@ -420,7 +346,7 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) ->
     metavar="DIR",
     help="Folder to write to; made if it is not there.",
 )
-@_debug_option
+@debug_option
 def new(name: str, folder: Path) -> None:
     """Writes DIR/NAME.py: a commented, working model to start from.
 
@@ -436,7 +362,7 @@ def new(name: str, folder: Path) -> None:
 
 @commands.command("list", short_help="List the models of a folder.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("models"), metavar="[DIR]")
-@_debug_option
+@debug_option
 def list_models(folder: Path) -> None:
     """Lists the models in DIR (models) with a line each, without running them."""
     from mb2fmu.model import list_models as listed_in

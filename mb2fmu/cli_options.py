@@ -53,9 +53,16 @@ debug_option = click.option(
 
 
 class Progress:
-    """Shows the stages and what they took: on stderr, on a terminal only. Stages may run side by side."""
+    """Shows the stages and what they took, on stderr. Stages may run side by side.
 
-    def __init__(self) -> None:
+    What is no terminal (a pipe, a log) gets a line for each platform that was compiled for, because that can take
+    minutes; and nothing where the host alone is asked for.
+
+    Args:
+        platforms: As the user wrote them.
+    """
+
+    def __init__(self, platforms: str = "host") -> None:
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -63,6 +70,7 @@ class Progress:
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
         self._tasks: dict[str, TaskID] = {}
+        self._lines = not console.is_terminal and platforms != "host"
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -80,3 +88,5 @@ class Progress:
         how = " (as before)" if timing.cached else ""
         text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
         self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)
+        if self._lines and timing.stage.startswith("compile for "):
+            click.echo(f"{timing.stage}{how}: {timing.seconds:.2f} s", err=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mb2fmu.lowering.dependencies import operation_count
 
 if TYPE_CHECKING:
+    from mb2fmu.animation import Motion, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.description import FmuInterface, SolverName
@@ -125,6 +126,88 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
+class RightHandSide:
+    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
+
+    Attributes:
+        states: Names of x = (q, independent u, z), as in the mechanics.
+        inputs: Names of r.
+        parameters: Names of the free parameters p.
+        x0: Start values of the states.
+        r0: Start values of the inputs, used where no others are given.
+        p0: Values of the parameters, used where no others are given.
+        evaluate: The program's ``rhs`` as a NumPy callable.
+        evaluate_outputs: The program's ``outputs`` likewise.
+        output_names: FMU names of the outputs.
+    """
+
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    x0: npt.NDArray[np.float64]
+    r0: npt.NDArray[np.float64]
+    p0: npt.NDArray[np.float64]
+    evaluate: Evaluator
+    evaluate_outputs: Evaluator
+    output_names: tuple[str, ...]
+
+    def __call__(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
+        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def outputs(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
+        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """How a model moves by its own equations, without any unit.
+
+    Attributes:
+        derivation: Model, mechanism, equations, program.
+        motion: States and inputs over time.
+        signals: States and outputs, by their FMU names.
+    """
+
+    derivation: Derivation
+    motion: Motion
+    signals: Signals
+
+    @property
+    def time(self) -> npt.NDArray[np.float64]:
+        """Times in s, shape (n_t,)."""
+        return self.motion.time
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be asked for."""
+        return self.signals.names
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
+        """One state or output over time, shape (n_t,).
+
+        Raises:
+            KeyError: Naming what there is.
+        """
+        if name not in self.names:
+            raise KeyError(f"{name} is none of {', '.join(self.names)}")
+        return np.asarray(self.signals.values[:, self.names.index(name)])
+
+
+@dataclass(frozen=True, slots=True)
 class Validated:
     """A verdict on a unit.
 
@@ -168,50 +251,3 @@ class Finished:
     def passed(self) -> bool:
         """True if the unit met all bounds."""
         return self.validated.passed
-
-
-@dataclass(frozen=True, slots=True)
-class RightHandSide:
-    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
-
-    Attributes:
-        states: Names of x = (q, independent u, z), as in the mechanics.
-        inputs: Names of r.
-        parameters: Names of the free parameters p.
-        x0: Start values of the states.
-        r0: Start values of the inputs, used where no others are given.
-        p0: Values of the parameters, used where no others are given.
-        evaluate: The program's ``rhs`` as a NumPy callable.
-        evaluate_outputs: The program's ``outputs`` likewise.
-        output_names: FMU names of the outputs.
-    """
-
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-    x0: Floats
-    r0: Floats
-    p0: Floats
-    evaluate: Evaluator
-    evaluate_outputs: Evaluator
-    output_names: tuple[str, ...]
-
-    def __call__(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> Floats:
-        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
-        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
-
-    def outputs(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> Floats:
-        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
-        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)

@@ -8,15 +8,12 @@
          → report → .fmu with its report                                                run
 
 Every function returns a frozen record with all intermediates, so that showing equations or a program is a print. Time
-is read here for the observer and for the page beside the unit only; it never enters a unit.
+is read (``stopwatch``) for the observer and for the page beside the unit only; it never enters a unit.
 """
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -24,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import choosing, formulation, lowering, mechanism
+from mb2fmu import choosing, formulation, lowering, mechanism, pages
 from mb2fmu.errors import EmitError, Fault, PackageError
 from mb2fmu.outcomes import (
     Backend,
@@ -35,60 +32,24 @@ from mb2fmu.outcomes import (
     Finished,
     Observer,
     RightHandSide,
-    Timing,
+    Simulated,
     Validated,
 )
+from mb2fmu.stopwatch import Compiling, Stopwatch
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import Linearization
-    from mb2fmu.equations.motion import EquationsOfMotion, Method
+    from mb2fmu.animation import Drawing, Signals
+    from mb2fmu.equations.motion import Method
     from mb2fmu.filetree import FileTree
-    from mb2fmu.interface.description import FmuInterface
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.toolchain import Platform
 
 BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
 
 Floats = npt.NDArray[np.float64]
 AnyModel = mb2fmu.model.Model | Path | str
-
-
-class _Stopwatch:
-    """Times stages and tells the observer."""
-
-    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
-        self._observer = observer
-        self._timings = [*before]
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        if self._observer:
-            self._observer.started(stage)
-        begin = time.perf_counter()
-        yield
-        timing = Timing(stage, time.perf_counter() - begin)
-        self._timings.append(timing)
-        if self._observer:
-            self._observer.finished(timing)
-
-    @property
-    def timings(self) -> tuple[Timing, ...]:
-        return tuple(self._timings)
-
-
-class _Compiling:
-    """Tells the pipeline's observer of each platform, as of a stage."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def started(self, platform: Platform) -> None:
-        self._observer.started(f"compile for {platform}")
-
-    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
-        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))
 
 
 class Model(mb2fmu.model.Model):
@@ -124,7 +85,7 @@ def derive(
     Raises:
         Mb2FmuError: The class of the stage that found fault.
     """
-    stage = _Stopwatch(observer)
+    stage = Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
     if method in ("auto", "recursive"):
         with stage("formulate"):
@@ -167,7 +128,7 @@ def linearize(
 
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
     start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
-    with _Stopwatch(observer)("linearize"):
+    with Stopwatch(observer)("linearize"):
         return analysis.linearize(derivation.equations, derivation.program, start, search=search)
 
 
@@ -184,13 +145,13 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
         PlatformError: If a platform is not known.
         ToolError: If a compiler, or pythonfmu, fails.
     """
-    stage = _Stopwatch(observer, derivation.timings)
+    stage = Stopwatch(observer, derivation.timings)
     if options.get("backend", BACKEND) == "python":
         return _build_python(derivation, stage, options)
     return _build_native(derivation, stage, options, observer)
 
 
-def _build_python(derivation: Derivation, stage: _Stopwatch, options: BuildOptions) -> Build:
+def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
     from mb2fmu import interface, package
     from mb2fmu.emit import python, xml
     from mb2fmu.filetree import FileTree
@@ -203,7 +164,7 @@ def _build_python(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
         sources = python.emit(derivation.program, described)
         description = xml.emit(described)
     with stage("build"):
-        core = package.build_pythonfmu(sources, description, described)
+        core = package.build_pythonfmu(sources, description, described).joined(_looks(derivation)[0])
     return Build(derivation, described, sources, description, FileTree({}), core, stage.timings)
 
 
@@ -223,7 +184,7 @@ def _refuse_native_options(options: BuildOptions) -> None:
         raise EmitError("this unit cannot be built:", faults)
 
 
-def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
     from mb2fmu import interface, package, toolchain
     from mb2fmu.emit import c, xml
 
@@ -245,13 +206,77 @@ def _build_native(derivation: Derivation, stage: _Stopwatch, options: BuildOptio
             fmi=2 if fmi == "2" else 3,
             compiler=compiler,
             fast=options.get("fast", False),
-            observer=_Compiling(observer) if observer else None,
+            observer=Compiling(observer) if observer else None,
         )
     with stage("build"):
-        core = package.build_native(
-            sources, binaries, description, described, diagram=derivation.definition.diagram, compiler=compiler
-        )
+        scene, diagram = _looks(derivation)
+        core = package.build_native(sources, binaries, description, described, diagram=diagram, compiler=compiler)
+        core = core.joined(scene)
     return Build(derivation, described, sources, description, binaries, core, stage.timings)
+
+
+def _looks(derivation: Derivation) -> tuple[FileTree, str]:
+    """What a unit carries so that it can be animated, and its picture: the model's own drawing, or the mechanism."""
+    from mb2fmu import animation, motions
+    from mb2fmu.filetree import FileTree
+
+    scene, diagram = motions.scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
+    if scene is None:
+        return FileTree({}), diagram
+    if "<svg" not in diagram:
+        diagram = animation.still(animation.draw_start(scene), background="#ffffff").decode()
+    return FileTree({animation.FILE: scene.to_json()}), diagram
+
+
+def simulate(
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    stop: float | None = None,
+    step: float | None = None,
+    observer: Observer | None = None,
+) -> Simulated:
+    """How a model moves by its own equations, without any unit; ``stop`` and ``step`` instead of its experiment's."""
+    from mb2fmu import motions
+
+    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    return motions.integrated(derivation, right_hand_side(derivation), stop=stop, step=step)
+
+
+def animate(
+    source: AnyModel,
+    *,
+    model: AnyModel | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> tuple[Drawing, Signals]:
+    """A mechanism in motion: for ``animation.page`` and ``animation.still``.
+
+    Args:
+        source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
+        model: Of a unit that does not say what it looks like; its own motion is then the ghost.
+        arguments: Of the model file's function.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.
+    """
+    from mb2fmu import motions, package
+
+    stage = Stopwatch(observer)
+    if isinstance(source, mb2fmu.model.Model) or Path(source).suffix != ".fmu":
+        return motions.model_drawn(simulate(source, arguments=arguments, observer=observer))
+    path = Path(source)
+    with stage("unpack"):
+        unit = package.unpack(path)
+        if model is None:
+            scene, ghost = motions.scene_in(unit, path.name), None
+    if model is not None:
+        simulated = simulate(model, arguments=arguments, observer=observer)
+        scene, ghost = motions.scene_needed(simulated), simulated.motion
+    with stage("simulate"):
+        return motions.unit_drawn(path, unit, scene, ghost)
 
 
 def export(
@@ -271,31 +296,20 @@ def export(
 
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
     built = build(derivation, observer=observer, **options)
-    stage = _Stopwatch(observer, built.timings)
+    stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
-        page = _description(built)
+        page = pages.description(built)
         documented = package.with_page(built.core, page)
     return _packed(built, documented, folder, stage)
 
 
-def _packed(built: Build, unit: FileTree, folder: Path | str, stage: _Stopwatch) -> Exported:
+def _packed(built: Build, unit: FileTree, folder: Path | str, stage: Stopwatch) -> Exported:
     from mb2fmu import package
 
     path = _folder(folder) / f"{built.derivation.definition.name}.fmu"
     with stage("pack"):
         package.pack(unit, path)
     return Exported(built, path, stage.timings)
-
-
-def _description(built: Build) -> bytes:
-    """What is to be said of a unit that nobody has run."""
-    from mb2fmu.report import Provenance, describe
-
-    definition, native = built.derivation.definition, built.interface.target.backend == "native"
-    source = definition.source
-    provenance = Provenance({"model file": _sha256(source)} if source else {})
-    licences = "licenses/license.txt" if native else ""
-    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences)
 
 
 def validate(
@@ -316,7 +330,7 @@ def validate(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
     """
-    stage = _Stopwatch(observer)
+    stage = Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
     return _validate(Path(fmu), definition, read, None, stage)
 
@@ -339,22 +353,22 @@ def run(
 
     derivation = derive(model, arguments=arguments, method=method, observer=observer)
     built = build(derivation, observer=observer, **options)
-    stage = _Stopwatch(observer, built.timings)
+    stage = Stopwatch(observer, built.timings)
     exported = _packed(built, built.core, folder, stage)
     used = derivation.equations.method
     validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
     with stage("report"):
-        inside = _page(validated, derivation.equations, built.interface, timings=())
+        inside = pages.report(validated, derivation.equations, built.interface, timings=())
     with stage("pack"):
-        package.pack(_proved(built, validated, inside), exported.path)
+        package.pack(pages.proved(built, validated, inside), exported.path)
     page = exported.path.with_suffix(".html")
-    write(page, _page(validated, derivation.equations, built.interface, timings=stage.timings))
+    write(page, pages.report(validated, derivation.equations, built.interface, timings=stage.timings))
     return Finished(exported, validated, page, stage.timings)
 
 
 def report(validated: Validated) -> bytes:
     """The page of a unit of which only the verdict is known."""
-    return _page(validated, validated.reference_equations, None, timings=validated.timings)
+    return pages.report(validated, validated.reference_equations, None, timings=validated.timings)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -424,7 +438,7 @@ def _not_written(path: Path, error: OSError) -> PackageError:
     return PackageError("the result was not written:", [fault])
 
 
-def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: _Stopwatch) -> tuple[ModelDefinition, Mechanism]:
+def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch) -> tuple[ModelDefinition, Mechanism]:
     with stage("load"):
         loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
     with stage("check"):
@@ -435,7 +449,7 @@ def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: _Stopwatc
 
 
 def _validate(
-    fmu: Path, definition: ModelDefinition, read: Mechanism, used: Method | None, stage: _Stopwatch
+    fmu: Path, definition: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch
 ) -> Validated:
     """Against another formulation than the one that was ``used``, where there is one."""
     from mb2fmu import validation
@@ -448,44 +462,3 @@ def _validate(
     with stage("validate"):
         result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
     return Validated(definition, read, reference, result, stage.timings)
-
-
-def _proved(built: Build, validated: Validated, page: bytes) -> FileTree:
-    """The core unit with its report; native units carry the reference too."""
-    from mb2fmu import package
-
-    if built.interface.target.backend == "python":
-        return package.with_page(built.core, page)
-    reference = validated.result.reference
-    trajectory, run = reference.trajectory, reference.conditions
-    table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
-    stimuli = package.Table(run.input_names, run.time[:-1].tolist(), run.inputs.tolist()) if run.input_names else None
-    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
-    files = package.reference_files(built.interface, table, stimuli=stimuli, origin=origin)
-    return package.with_proof(built.core, page, files)
-
-
-def _page(
-    validated: Validated,
-    equations: EquationsOfMotion,
-    interface: FmuInterface | None,
-    *,
-    timings: tuple[Timing, ...],
-) -> bytes:
-    from mb2fmu.report import Provenance, render
-
-    spent: dict[str, float] = {}
-    for timing in timings:
-        spent[timing.stage] = spent.get(timing.stage, 0.0) + timing.seconds
-    if spent:
-        spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
-    source = validated.definition.source
-    command = f"mb2fmu run {source.name}" if source and interface else ""
-    provenance = Provenance(
-        hashes={"model file": _sha256(source)} if source else {}, commands=(command,) if command else (), timings=spent
-    )
-    return render(validated.definition, equations, interface, validated.result, provenance)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -22,6 +22,9 @@ WORLDLY = (
     "cli.py",
     "__main__.py",
     "pipeline.py",
+    "motions.py",
+    "pages.py",
+    "stopwatch.py",
     "model/loading.py",
     "model/template.py",
 )

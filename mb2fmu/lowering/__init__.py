@@ -24,15 +24,18 @@ costs no linear solve); numbers stay exact until rounded once; the same equation
 Must not: know FMI, printers of other languages, or how the equations were formed; no SymPy object leaves this stage.
 """
 
+from mb2fmu.lowering.beside import Beside
 from mb2fmu.lowering.dependencies import Dependency, Kind, dependencies, operation_count
 from mb2fmu.lowering.differentiation import Jacobian, differentiate_forward, jacobian
 from mb2fmu.lowering.evaluation import Evaluator, evaluator
 from mb2fmu.lowering.lower import lower
 from mb2fmu.lowering.native import NativeProgram, with_derivatives
 from mb2fmu.lowering.python_code import print_function
+from mb2fmu.lowering.records import from_record, to_record
 from mb2fmu.lowering.reverse import differentiate_reverse
 
 __all__ = [
+    "Beside",
     "Dependency",
     "Evaluator",
     "Jacobian",
@@ -42,9 +45,11 @@ __all__ = [
     "differentiate_forward",
     "differentiate_reverse",
     "evaluator",
+    "from_record",
     "jacobian",
     "lower",
     "operation_count",
     "print_function",
+    "to_record",
     "with_derivatives",
 ]

@@ -67,10 +67,12 @@ class NamedKinematics:
 
     Args:
         mechanism: Whose kinematics.
+        taken: Names that something else uses.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, taken: Iterable[str] = ()) -> None:
         self._start(mechanism)
+        self._taken |= set(taken)
         m = mechanism
         rates = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
         self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))

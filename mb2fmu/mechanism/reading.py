@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy as sm
@@ -21,6 +22,7 @@ from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinemati
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.records import Body, Lagrangian, Mechanism
+from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
     plain_symbols,
@@ -118,7 +120,20 @@ class _Reader:
             loads=(),
             lagrangian=lagrangian,
             acts=((),) * len(constraints.said),
+            scenery=self._ground_scenery(),
         )
+
+    def _ground_scenery(self) -> Scenery | None:
+        """Pictures of a Lagrangian alone: on frames and points that only they know."""
+        ground = self.definition.ground
+        if ground is None:
+            return None
+        trees = Trees(ground[0], self.plain)
+        frames, points = trees.read_frames(), trees.read_points(ground[1], [*looked_at(self.definition)])
+        return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
+
+    def _moving(self) -> tuple[sm.Symbol, ...]:
+        return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
@@ -146,6 +161,7 @@ class _Reader:
             frame_of=trees.frame_of,
             point_of=trees.point_of,
             acts=read_acts(constraints.said, trees, door.bodies(self.mechanics)),
+            scenery=read_scenery(self.definition, trees, load_of, self._moving()),
         )
         return settle_kinematics(draft, trees.given_velocities())
 
@@ -200,6 +216,7 @@ class _Reader:
         wanted += acted_on(self.definition.constraints)
         for joint in door.joints(self.mechanics):
             wanted += [joint.parent_point, joint.child_point]
+        wanted += looked_at(self.definition)
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
     def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:

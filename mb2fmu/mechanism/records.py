@@ -203,6 +203,7 @@ class Mechanism:
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
             otherwise, and where there are no bodies.
         plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
+        scenery: What pictures need (a ``Scenery``); None where there is nothing to be drawn.
     """
 
     definition: ModelDefinition
@@ -235,6 +236,7 @@ class Mechanism:
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
     plain: Any = None
+    scenery: Any = None
 
     def __post_init__(self) -> None:
         faults = [

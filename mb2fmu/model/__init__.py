@@ -16,15 +16,21 @@ from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinitio
 from mb2fmu.model.loading import ListedModel, list_models, load
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.template import write_template
+from mb2fmu.model.visuals import Box, Cylinder, Ellipsoid, Mesh, Sphere
 
 __all__ = [
+    "Box",
+    "Cylinder",
+    "Ellipsoid",
     "Experiment",
     "ListedModel",
     "Mechanics",
+    "Mesh",
     "Model",
     "ModelDefinition",
     "OutputRequest",
     "Parts",
+    "Sphere",
     "check",
     "list_models",
     "load",

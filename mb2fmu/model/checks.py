@@ -12,6 +12,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.mechanics.actuator import ActuatorBase
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.mechanics.joint import Joint
+from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as door
@@ -24,6 +25,7 @@ from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.symbols import symbol_faults
 from mb2fmu.model.usage import uses
+from mb2fmu.model.visuals import Arrow, look_faults
 from mb2fmu.units import base_text, compatible, parse_unit
 from mb2fmu.variables import (
     AuxiliaryState,
@@ -69,6 +71,7 @@ def check(model: Model) -> ModelDefinition:
         faults += _request_faults(model, request)
     faults += experiment_faults(model)
     faults += terminal_faults(model)
+    faults += _look_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -88,6 +91,8 @@ def check(model: Model) -> ModelDefinition:
         source=model.source,
         diagram=model.diagram,
         terminals=resolved(model),
+        looks=tuple(model.looks),
+        ground=model.ground,
     )
 
 
@@ -262,6 +267,23 @@ def _handed_over(model: Model, subject: Any) -> bool:
         return False
     place, components = getattr(subject[0], "masscenter", subject[0]), getattr(subject[1], "args", ())
     return any(load[0] is place and getattr(load[1], "args", ()) == components for load in door.loads(model.mechanics))
+
+
+def _look_faults(model: Model) -> Iterator[Fault]:
+    """What is wrong with shapes, traces and arrows."""
+    parameters = frozenset(parameter.symbol for parameter in _of(model, Parameter))
+    if model.looks and door.inertial_frame(model.mechanics) is None and model.ground is None:
+        remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"
+        yield Fault("pictures need an inertial frame, which the mechanics do not have", model.looks[0].where, remedy)
+    for look in model.looks:
+        yield from (Fault(what, look.where, remedy) for what, remedy in look_faults(look, parameters))
+        if isinstance(look, Arrow) and not (_handed_over(model, look.load) or _is_pair(look.load)):
+            remedy = "give one of the mechanics' loads or actuators, or a pair (point, vector)"
+            yield Fault(f"an arrow is asked of {look.load}, which is none of them", look.where, remedy)
+
+
+def _is_pair(load: Any) -> bool:
+    return isinstance(load, tuple) and len(load) == 2 and isinstance(load[0], Point) and isinstance(load[1], Vector)
 
 
 def _kind(item: Quantity) -> str:

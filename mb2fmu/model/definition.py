@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import sympy as sm
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
+from mb2fmu.model.looks import Looks
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
+from mb2fmu.model.visuals import Look
 from mb2fmu.variables import (
     AuxiliaryState,
     Constraint,
@@ -100,6 +102,8 @@ class ModelDefinition:
         source: The model file, if there is one.
         diagram: An SVG or text picture of what the coordinates mean; may be empty.
         terminals: Declared ones, their members by the names of variables.
+        looks: Shapes, traced points and arrows, in order of declaration.
+        ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -121,6 +125,8 @@ class ModelDefinition:
     diagram: str = ""
     constraints: tuple[Constraint, ...] = ()
     terminals: tuple[DeclaredTerminal, ...] = ()
+    looks: tuple[Look, ...] = ()
+    ground: tuple[ReferenceFrame, Point] | None = None
 
     def __post_init__(self) -> None:
         states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
@@ -132,17 +138,11 @@ class ModelDefinition:
             raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
-class Model(Outputs, Connections):
+class Model(Outputs, Connections, Looks):
     """A mechanism and what has to be said about its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers
     are in the declared unit; units are written as Modelica does.
-
-    Example:
-        >>> model = Model("Pendulum", system, description="a rod on a pin")    # doctest: +SKIP
-        >>> model.parameter(m, 1.0, "kg", min=0.0, description="mass")         # doctest: +SKIP
-        >>> model.coordinate(q, 0.5, "rad", display_unit="deg")                # doctest: +SKIP
-        >>> model.speed(u, 0.0, "rad/s")                                       # doctest: +SKIP
 
     Args:
         name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
@@ -163,6 +163,7 @@ class Model(Outputs, Connections):
         self.mechanics = mechanics
         self.description = description
         self.diagram = diagram
+        super().__init__()
         self.declared: list[Quantity | OutputRequest] = []
         self.potential: sm.Expr | None = None
         self.default_experiment = Experiment()

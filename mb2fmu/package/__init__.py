@@ -8,6 +8,7 @@ not at all; what is no FMU is refused. Must not change what is in the files.
 
 from mb2fmu.package.archive import pack, unpack
 from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
+from mb2fmu.package.pictures import raster
 from mb2fmu.package.pythonfmu import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
 
@@ -18,6 +19,7 @@ __all__ = [
     "core_of",
     "digest",
     "pack",
+    "raster",
     "reference_files",
     "unpack",
     "with_page",

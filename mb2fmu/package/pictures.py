@@ -53,12 +53,12 @@ def pictures(interface: FmuInterface, diagram: str) -> FileTree:
     icon = _written(_square(_plain(drawing)) if drawing is not None else etree.fromstring(_initials(interface)))
     if drawing is None:
         drawing = etree.fromstring(_card(interface, diagram).encode())
-    files = {"terminalsAndIcons/icon.png": _raster(icon, ICON), "terminalsAndIcons/icon.svg": icon}
+    files = {"terminalsAndIcons/icon.png": raster(icon, ICON), "terminalsAndIcons/icon.svg": icon}
     return FileTree({**files, **_large(interface.target.fmi, _written(drawing))})
 
 
 def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
-    picture = _raster(drawing, PICTURE)
+    picture = raster(drawing, PICTURE)
     if fmi == "2":
         return {"model.png": picture}
     return {"documentation/diagram.png": picture, "documentation/diagram.svg": drawing}
@@ -150,7 +150,7 @@ def _card(interface: FmuInterface, text: str) -> str:
 """
 
 
-def _raster(drawing: bytes, width: int) -> bytes:
+def raster(drawing: bytes, width: int) -> bytes:
     """The drawing as PNG, ``width`` pixels wide."""
     import resvg_py
 

@@ -23,7 +23,7 @@ VERSION = "1.0.0-alpha.1"
 REPORT = "documentation/index.html"
 
 _NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
-_RESULT, _STIMULI, _EXPERIMENTS = "reference.csv", "stimuli.csv", "experiments.xml"
+RESULT, _STIMULI, _EXPERIMENTS = "reference.csv", "stimuli.csv", "experiments.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def reference_files(
         PackageError: If a table names what is no variable of the unit, or no input.
     """
     _check(interface, reference, stimuli)
-    files = {_RESULT: reference.csv(), _EXPERIMENTS: _experiments(interface, stimuli=stimuli is not None)}
+    files = {RESULT: reference.csv(), _EXPERIMENTS: _experiments(interface, stimuli=stimuli is not None)}
     if stimuli is not None:
         files[_STIMULI] = stimuli.csv()
     files["fmi-ls-manifest.xml"] = _manifest(origin, report=report)
@@ -92,7 +92,7 @@ def _manifest(origin: str, *, report: bool) -> bytes:
     root.set(
         f"{{{_NAMESPACE}}}fmi-ls-description", "Files that belong to this unit: reference results and their report"
     )
-    related = [("text/csv", _RESULT, "result", f"The default experiment: {origin}")]
+    related = [("text/csv", RESULT, "result", f"The default experiment: {origin}")]
     if report:
         where = "/".join([".."] * len(FOLDER.split("/"))) + f"/{REPORT}"
         related.append(("text/html", where, "report", "Comparison of this unit with the reference"))
@@ -110,7 +110,7 @@ def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
     experiment = etree.SubElement(root, "Experiment", attributes)
     if stimuli:
         etree.SubElement(experiment, "Stimuli", {"type": "text/csv", "source": _STIMULI})
-    etree.SubElement(experiment, "References", {"type": "text/csv", "source": _RESULT})
+    etree.SubElement(experiment, "References", {"type": "text/csv", "source": RESULT})
     return _written(root)
 
 

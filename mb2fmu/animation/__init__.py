@@ -1,0 +1,39 @@
+"""Animation: a mechanism and how it moved become pictures.
+
+Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`describe`), or the bytes of a scene out of a unit; a ``Motion``:
+times, states, inputs, parameters. Output: the bytes of one self-contained HTML page (:func:`page`), an element for
+another page (:func:`element`), or one still picture as SVG (:func:`still`).
+
+Promises: nothing is loaded over a network; bodies stand where the equations' own kinematics put them; every mechanism
+with bodies shows something without a word from the user; the same input gives the same bytes. three.js comes out of the
+installed package trimesh, with its licence.
+
+Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
+"""
+
+from mb2fmu.animation.describing import describe, variables
+from mb2fmu.animation.drawing import Drawing, draw, draw_start
+from mb2fmu.animation.meshes import Triangles, triangles
+from mb2fmu.animation.motion import Motion, Signals
+from mb2fmu.animation.page import Element, Ghost, element, page
+from mb2fmu.animation.scene import FILE, Scene
+from mb2fmu.animation.still import still
+
+__all__ = [
+    "FILE",
+    "Drawing",
+    "Element",
+    "Ghost",
+    "Motion",
+    "Scene",
+    "Signals",
+    "Triangles",
+    "describe",
+    "draw",
+    "draw_start",
+    "element",
+    "page",
+    "still",
+    "triangles",
+    "variables",
+]

@@ -1,0 +1,454 @@
+"""Drawing: a scene with numbers: solids fixed in poses, poses over time, lines, traces, arrows, and where to look from.
+
+What does not move relative to a body is fixed in that body's pose once, so that only poses travel with time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.animation.inertia import ellipsoid
+from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.motion import Motion, Places, places, start_of
+from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, SceneShape, ShapeKind
+from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
+
+Floats = npt.NDArray[np.float64]
+Role = Literal["shape", "inertia", "centre", "rod", "joint"]
+
+PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#3d9a94", "#c9a227", "#9d755d")
+GREY, SPRING, FORCE, TORQUE = "#8a94a3", "#c4620f", "#d62728", "#9467bd"
+WORLD = -1
+"""The pose that never moves."""
+
+_RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
+_FLAT = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A point fixed in a pose: its index (or ``WORLD``) and the point's components in it, m."""
+
+    pose: int
+    local: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """A shape fixed in a pose.
+
+    Attributes:
+        kind: Of the shape.
+        sizes: Cylinder: length, radius. Box: edges. Sphere: radius. Ellipsoid: half axes. Mesh: scale.
+        anchor: Where its middle is.
+        turn: Quaternion (w, x, y, z) from the shape's axes to the pose's.
+        color: ``#rrggbb``.
+        opacity: 0 … 1.
+        role: Why it is drawn.
+        mesh: Index among the meshes, or -1.
+    """
+
+    kind: ShapeKind
+    sizes: tuple[float, ...]
+    anchor: Anchor
+    turn: tuple[float, float, float, float]
+    color: str
+    opacity: float
+    role: Role
+    mesh: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A thin line through anchors: a rail that a body slides along, a spring."""
+
+    anchors: tuple[Anchor, ...]
+    color: str
+    kind: Literal["rail", "pathway"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The path of an anchor."""
+
+    name: str
+    anchor: Anchor
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowOf:
+    """An arrow from an anchor: index of its vector, which is already in m of the picture."""
+
+    name: str
+    anchor: Anchor
+    vector: int
+    torque: bool
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A body that a camera can follow, by its pose."""
+
+    name: str
+    pose: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poses:
+    """Poses over time.
+
+    Attributes:
+        time: s, shape (n_t,).
+        positions: m, shape (n_t, n_poses, 3).
+        turns: Unit quaternions (w, x, y, z) without jumps, shape (n_t, n_poses, 4).
+        vectors: Arrows in m of the picture, shape (n_t, n_vectors, 3).
+    """
+
+    time: Floats
+    positions: Floats
+    turns: Floats
+    vectors: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """All that a viewer or a still picture shows.
+
+    Attributes:
+        name: Of the model.
+        poses: Over time.
+        solids, lines, traces, arrows, bodies: What is seen.
+        meshes: Of the solids.
+        unit: Radius of a joint's ball in m: the measure of all that has no size of its own.
+        centre: Middle of all that is ever seen, m.
+        span: Edges of a box about it, to the right, up and towards the eye, m.
+        up: Unit vector.
+        toward: Unit vector from the centre to the eye.
+        flat: True: all happens in a plane, and ``toward`` is its normal.
+        floor: Of the lowest point that is ever seen, its component along ``up``, m.
+        ghost: The reference's poses; None if there is none.
+    """
+
+    name: str
+    poses: Poses
+    solids: tuple[Solid, ...]
+    lines: tuple[Line, ...]
+    traces: tuple[Trace, ...]
+    arrows: tuple[ArrowOf, ...]
+    bodies: tuple[Followed, ...]
+    meshes: tuple[Triangles, ...]
+    unit: float
+    centre: Floats
+    span: tuple[float, float, float]
+    up: Floats
+    toward: Floats
+    flat: bool
+    floor: float
+    ghost: Poses | None = None
+
+
+def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
+    """Evaluates a scene along a motion.
+
+    Args:
+        scene: What there is.
+        motion: How it moves.
+        ghost: The same mechanism, as the reference moves.
+    """
+    artist = _Artist(scene, places(scene, motion))
+    drawing = artist.drawing()
+    if ghost is None:
+        return drawing
+    return replace(drawing, ghost=artist.poses(places(scene, ghost)))
+
+
+def draw_start(scene: Scene) -> Drawing:
+    """The mechanism at its start values."""
+    return draw(scene, start_of(scene))
+
+
+class _Artist:
+    """Fixes what is drawn in poses."""
+
+    def __init__(self, scene: Scene, where: Places) -> None:
+        self.scene = scene
+        self.where = where
+        points = where.points.reshape(-1, 3)
+        low, high = points.min(axis=0), points.max(axis=0)
+        self.extent = float(np.linalg.norm(high - low))
+        self.keys: list[tuple[int, int]] = []  # (point, frame) of each pose
+        self.bodies = tuple(scene.bodies)
+        for body in self.bodies:
+            self._pose(body.point, body.frame)
+        self.unit = self._unit()
+        named = [*dict.fromkeys([body.name for body in self.bodies] + [shape.body for shape in scene.shapes])]
+        self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(named)}
+        self.scales = self._arrow_scales()
+
+    def drawing(self) -> Drawing:
+        dressed = {shape.body for shape in self.scene.shapes}
+        solids = [*self._shapes(), *self._bodies(dressed)]
+        lines: list[Line] = []
+        dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
+        for link in self.scene.links:
+            if link.kind == "rod" and link.frame in dressed_frames:
+                continue
+            solid = self._rod(link) if link.kind == "rod" else None
+            if solid is not None:
+                solids.append(solid)
+            elif link.kind != "rod" or self._length(link) > _RIGID * max(self.extent, 1e-12):
+                lines.append(self._line(link))
+        solids += self._joints()
+        traces = tuple(
+            Trace(t.name, self._anchor(t.point), t.color or PALETTE[(i + 4) % len(PALETTE)])
+            for i, t in enumerate(self.scene.traces)
+        )
+        arrows = tuple(
+            ArrowOf(a.name, self._anchor(a.point), a.vector, a.torque, a.color or (TORQUE if a.torque else FORCE))
+            for a in self.scene.arrows
+        )
+        followed = tuple(Followed(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
+        poses = self.poses(self.where)
+        up, toward, flat = _view(self.where)
+        right = np.cross(up, toward)
+        right = right / np.linalg.norm(right)
+        centre, span = self._box(poses, solids, np.stack([right, np.cross(toward, right), toward]))
+        return Drawing(
+            name=self.scene.name,
+            poses=poses,
+            solids=tuple(solids),
+            lines=tuple(lines),
+            traces=traces,
+            arrows=arrows,
+            bodies=followed,
+            meshes=self.scene.meshes,
+            unit=self.unit,
+            centre=centre,
+            span=_triple(span),
+            up=up,
+            toward=toward,
+            flat=flat,
+            floor=float((self.where.points @ up).min()),
+        )
+
+    def poses(self, where: Places) -> Poses:
+        """The poses found so far, wherever the mechanism goes."""
+        points = [point for point, _ in self.keys]
+        frames = [frame for _, frame in self.keys]
+        turned = {f: continuous(quaternions(where.rotations[:, f])) for f in dict.fromkeys(frames)}
+        n = len(where.time)
+        turns = np.stack([turned[f] for f in frames], axis=1) if frames else np.zeros((n, 0, 4))
+        scales = np.array(self.scales)[:, None] if self.scales else np.zeros((0, 1))
+        return Poses(time=where.time, positions=where.points[:, points], turns=turns, vectors=where.vectors * scales)
+
+    def _pose(self, point: int, frame: int) -> int:
+        if (point, frame) not in self.keys:
+            self.keys.append((point, frame))
+        return self.keys.index((point, frame))
+
+    def _anchor(self, point: int, frame: int | None = None) -> Anchor:
+        """A pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
+        track = self.where.points[:, point]
+        close = _RIGID * max(self.extent, 1e-12)
+        if frame in (None, 0) and np.abs(track - track[0]).max() <= close:
+            return Anchor(WORLD, _triple(track[0]))
+        for index in self._near(track, close):
+            at, turning = self.keys[index]
+            if frame is not None and turning != frame:
+                continue
+            R = self.where.rotations[:, turning]
+            local = np.einsum("nji,nj->ni", R, track - self.where.points[:, at])
+            if np.abs(local - local[0]).max() <= close:
+                return Anchor(index, _triple(local[0]))
+        return Anchor(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
+
+    def _near(self, track: Floats, close: float) -> list[int]:
+        """Poses from whose point a track keeps its distance, as far as three instants tell."""
+        instants = np.array([0, len(track) // 2, len(track) - 1])
+        others = self.where.points[instants][:, [point for point, _ in self.keys]]
+        distances = np.linalg.norm(track[instants][:, None] - others, axis=2)
+        return np.flatnonzero(np.ptp(distances, axis=0) <= 2 * close).tolist() if self.keys else []
+
+    def _shapes(self) -> Iterator[Solid]:
+        for shape in self.scene.shapes:
+            anchor = self._anchor(shape.point, shape.frame)
+            offset = np.array(anchor.local) + self._vector(shape.offset)
+            sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
+            turn = turn_of_y(self._vector(shape.along))
+            color = shape.color or (self.colors[shape.body] if shape.frame or self._is_body(shape) else GREY)
+            place = Anchor(anchor.pose, _triple(offset))
+            yield Solid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
+
+    def _is_body(self, shape: SceneShape) -> bool:
+        return any(body.name == shape.body for body in self.bodies)
+
+    def _bodies(self, dressed: set[str]) -> Iterator[Solid]:
+        """Mass centre and inertia of what has no shape of its own."""
+        for index, body in enumerate(self.bodies):
+            if body.name in dressed:
+                continue
+            color = self.colors[body.name]
+            anchor = Anchor(self.keys.index((body.point, body.frame)), (0.0, 0.0, 0.0))
+            axes = self._axes(body)
+            if axes is not None:
+                half, turn = axes
+                half = np.clip(half, 0.8 * self.unit, max(self.extent, 10 * self.unit))
+                yield Solid("ellipsoid", _triple(half), anchor, turn, color, 0.45, "inertia")
+            size = 1.3 * self.unit if axes is not None else 2.2 * self.unit
+            yield Solid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
+            assert index >= 0
+
+    def _axes(self, body: SceneBody) -> tuple[Floats, tuple[float, float, float, float]] | None:
+        if body.inertia < 0:
+            return None
+        return ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
+
+    def _rod(self, link: SceneLink) -> Solid | None:
+        """A thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
+        ends = [self._fixed(point, link.frame) for point in link.points]
+        if ends[0] is None or ends[1] is None or ends[0].pose != ends[1].pose:
+            return None
+        a, b = (np.array(end.local) for end in ends if end is not None)
+        length = float(np.linalg.norm(b - a))
+        if length <= 1e-9 * max(self.extent, 1e-12):
+            return None
+        color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), GREY)
+        color = color if link.frame else GREY
+        place = Anchor(ends[0].pose, _triple((a + b) / 2))
+        return Solid("cylinder", (length, 0.55 * self.unit), place, turn_of_y(b - a), color, 1.0, "rod")
+
+    def _fixed(self, point: int, frame: int) -> Anchor | None:
+        before = len(self.keys)
+        anchor = self._anchor(point, frame)
+        if len(self.keys) > before and frame and any(turning == frame for _, turning in self.keys[:before]):
+            del self.keys[before:]
+            return None
+        return anchor
+
+    def _length(self, link: SceneLink) -> float:
+        track = self.where.points[:, list(link.points)]
+        return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
+
+    def _line(self, link: SceneLink) -> Line:
+        kind: Literal["rail", "pathway"] = "pathway" if link.kind == "pathway" else "rail"
+        anchors = tuple(self._anchor(point) for point in link.points)
+        return Line(anchors, SPRING if kind == "pathway" else GREY, kind)
+
+    def _joints(self) -> Iterator[Solid]:
+        """Pins lie along their axes; all other joints are balls. Without joints, where one rod follows another."""
+        shown = [(joint.point, joint.kind, joint.frame, self._vector(joint.axis)) for joint in self.scene.joints]
+        if not shown:
+            hinges = dict.fromkeys(link.points[0] for link in self.scene.links if link.kind == "rod")
+            centres = {body.point for body in self.bodies}
+            shown = [(point, "other", 0, np.zeros(3)) for point in hinges if point not in centres]
+        for point, kind, frame, axis in shown:
+            along = float(np.linalg.norm(axis)) > 0 and kind == "pin"
+            anchor = self._fixed(point, frame) if along else None
+            if anchor is not None:
+                sizes = (3.6 * self.unit, 1.05 * self.unit)
+                yield Solid("cylinder", sizes, anchor, turn_of_y(axis), GREY, 1.0, "joint")
+            elif kind != "slide":
+                yield Solid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
+
+    def _vector(self, first: int) -> Floats:
+        return np.asarray(self.where.sizes[first : first + 3])
+
+    def _unit(self) -> float:
+        """From the rods' typical length, else the bodies' sizes; never too small to be seen."""
+        first = self.where.points[0]
+        rods = [
+            float(np.linalg.norm(first[link.points[1]] - first[link.points[0]]))
+            for link in self.scene.links
+            if link.kind == "rod"
+        ]
+        typical = [length for length in rods if length > 1e-9 * self.extent]
+        if not typical:
+            axes = [self._axes(body) for body in self.bodies]
+            typical = [2 * float(np.mean(half)) for half, _ in (a for a in axes if a is not None)]
+        if not typical:
+            typical = [abs(float(self.where.sizes[s.sizes[0]])) for s in self.scene.shapes if s.kind != "mesh"]
+        size = float(np.median(typical)) if typical else 0.0
+        whole = max(self.extent, size) or 1.0
+        return float(np.clip(0.045 * size, 0.003 * whole, 0.02 * whole))
+
+    def _arrow_scales(self) -> list[float]:
+        """The largest force, and the largest torque, of those without a scale is a quarter of the picture."""
+        largest = {True: 0.0, False: 0.0}
+        sizes = np.linalg.norm(self.where.vectors, axis=2).max(axis=0, initial=0.0)
+        for arrow in self.scene.arrows:
+            if arrow.scale is None:
+                largest[arrow.torque] = max(largest[arrow.torque], float(sizes[arrow.vector]))
+        length = 0.25 * max(self.extent, 20 * self.unit)
+        return [
+            arrow.scale if arrow.scale is not None else length / (largest[arrow.torque] or 1.0)
+            for arrow in self.scene.arrows
+        ]
+
+    def _box(self, poses: Poses, solids: Sequence[Solid], axes: Floats) -> tuple[Floats, Floats]:
+        """Middle, and edges along ``axes`` (rows), of a box around everything that is ever seen."""
+        points = self.where.points.reshape(-1, 3) @ axes.T
+        low, high = points.min(axis=0), points.max(axis=0)
+        for solid in solids:
+            reach = _reach(solid, self.scene.meshes)
+            track = place_of(poses, solid.anchor) @ axes.T
+            low, high = np.minimum(low, track.min(axis=0) - reach), np.maximum(high, track.max(axis=0) + reach)
+        return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
+
+
+def place_of(poses: Poses, anchor: Anchor) -> Floats:
+    """Where an anchor is over time, shape (n_t, 3)."""
+    local = np.array(anchor.local)
+    if anchor.pose == WORLD:
+        return np.broadcast_to(local, (len(poses.time), 3))
+    return poses.positions[:, anchor.pose] + rotated(poses.turns[:, anchor.pose], local)
+
+
+def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
+    if solid.kind == "mesh":
+        return solid.sizes[0] * float(np.linalg.norm(meshes[solid.mesh].vertices, axis=1).max())
+    if solid.kind == "cylinder":
+        return float(np.hypot(solid.sizes[0] / 2, solid.sizes[1]))
+    return float(np.linalg.norm(solid.sizes) / 2) if solid.kind == "box" else max(solid.sizes)
+
+
+def _view(where: Places) -> tuple[Floats, Floats, bool]:
+    """Up, the direction to the eye, and whether all happens in one plane."""
+    points = where.points.reshape(-1, 3)
+    spread = points - points.mean(axis=0)
+    values, axes = np.linalg.eigh(spread.T @ spread / len(points))
+    size = float(np.sqrt(max(values[-1], 0.0)))
+    flat = size > 0 and np.sqrt(max(values[0], 0.0)) <= _FLAT * size and np.sqrt(max(values[1], 0.0)) > _FLAT * size
+    normal = axes[:, 0] * np.where(axes[np.argmax(np.abs(axes[:, 0])), 0] < 0, -1.0, 1.0)
+    thin = size > 0 and not flat and np.sqrt(max(values[1], 0.0)) <= _FLAT * size  # all on one straight line
+    up = where.up
+    if up is None:
+        vertical = np.array([0.0, 0.0, 1.0])
+        up = np.array([0.0, 1.0, 0.0]) if (flat and abs(normal @ vertical) > 0.99) or thin else vertical
+    if flat and abs(float(normal @ up)) < 1e-6:
+        return up, _towards_us(normal, up), True
+    z = np.array([0.0, 0.0, 1.0])
+    if thin and abs(float(z @ up)) < 1e-6:
+        return up, z, True
+    side = np.cross(up, [1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.cross(up, [0.0, 1.0, 0.0])
+    side /= np.linalg.norm(side)
+    front = np.cross(side, up)
+    toward = 0.8 * -side + 0.55 * front if abs(up[2]) > 0.9 else 0.8 * side + 0.55 * front
+    toward = toward + 0.4 * up
+    return up, toward / np.linalg.norm(toward), False
+
+
+def _towards_us(normal: Floats, up: Floats) -> Floats:
+    """The side of a plane from which its first axis points to the right."""
+    right = np.cross(up, normal)
+    return normal if right[int(np.argmax(np.abs(right)))] > 0 else -normal
+
+
+def _triple(values: Floats) -> tuple[float, float, float]:
+    return (float(values[0]), float(values[1]), float(values[2]))

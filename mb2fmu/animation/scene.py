@@ -1,0 +1,257 @@
+"""Scene: what a mechanism consists of for the eye, and a program that says where it is at any state.
+
+A scene knows no numbers: it is a list of things, each bound to points, rotations, vectors and sizes that the program
+computes from time, states, inputs and parameters. As JSON it travels in a unit (``extra/``), so that the unit can be
+looked at wherever it goes; it holds tables only, no code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from mb2fmu import lowering
+from mb2fmu.animation.meshes import Triangles
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.lowering.program import Program
+
+FILE = "extra/org.mb2fmu.scene/scene.json"
+"""Where a unit carries its scene."""
+
+VERSION = 1
+
+ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
+LinkKind = Literal["rod", "rail", "pathway"]
+
+
+@dataclass(frozen=True, slots=True)
+class SceneBody:
+    """A body of the mechanics.
+
+    Attributes:
+        name: Of the body.
+        point: Index of its mass centre among the points.
+        frame: Index of its rotation; 0 does not turn.
+        mass: Index among the sizes, kg.
+        inertia: Index of the first of xx, yy, zz, xy, yz, xz among the sizes, kg·m²; -1 for a particle.
+    """
+
+    name: str
+    point: int
+    frame: int
+    mass: int
+    inertia: int
+
+
+@dataclass(frozen=True, slots=True)
+class SceneShape:
+    """A shape that the model adds.
+
+    Attributes:
+        body: Name of what it belongs to.
+        point, frame: What it moves with.
+        kind: Of the shape.
+        sizes: Indices among the sizes.
+        offset, along: Index of the first of three components in ``frame`` among the sizes.
+        mesh: Index among the meshes, or -1.
+        color: ``#rrggbb`` or empty.
+        opacity: 0 … 1.
+    """
+
+    body: str
+    point: int
+    frame: int
+    kind: ShapeKind
+    sizes: tuple[int, ...]
+    offset: int
+    along: int
+    mesh: int
+    color: str
+    opacity: float
+
+
+@dataclass(frozen=True, slots=True)
+class SceneLink:
+    """A line through points; a ``rod`` is fixed in ``frame``."""
+
+    kind: LinkKind
+    points: tuple[int, ...]
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class SceneJoint:
+    """A joint: its point, and the first of three components of its axis in ``frame`` among the sizes."""
+
+    name: str
+    kind: Literal["pin", "slide", "other"]
+    point: int
+    frame: int
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class SceneTrace:
+    """A point whose path is drawn."""
+
+    name: str
+    point: int
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class SceneArrow:
+    """A vector drawn at a point.
+
+    Attributes:
+        name: For the legend.
+        point: Where it acts.
+        vector: Index among the vectors.
+        torque: True: N·m, else N.
+        scale: m per unit; None: chosen.
+        color: ``#rrggbb`` or empty.
+    """
+
+    name: str
+    point: int
+    vector: int
+    torque: bool
+    scale: float | None
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class SceneVariable:
+    """A variable of the unit; ``start`` means nothing for an output."""
+
+    name: str
+    unit: str
+    start: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is drawn.
+
+    Attributes:
+        name: Of the model.
+        description: One line.
+        states, inputs, parameters: FMU variables behind the program's layout, in its order.
+        outputs: What else a plot can show.
+        stop, step, tolerance: Of the default experiment, s.
+        bodies, shapes, links, joints, traces, arrows: What there is to be seen.
+        meshes: Triangles of the shapes that come from files.
+        program: Entry points ``points`` (x, y, z of each, m), ``rotations`` (N_C_B of each frame row by row),
+            ``vectors`` (components in N of each arrow), ``sizes`` (of parameters alone), ``gravity`` (direction, empty
+            where it is not known) and ``signals`` (the inputs of the default experiment, of time).
+    """
+
+    name: str
+    description: str
+    states: tuple[SceneVariable, ...]
+    inputs: tuple[SceneVariable, ...]
+    parameters: tuple[SceneVariable, ...]
+    outputs: tuple[SceneVariable, ...]
+    stop: float
+    step: float
+    tolerance: float
+    bodies: tuple[SceneBody, ...]
+    shapes: tuple[SceneShape, ...] = ()
+    links: tuple[SceneLink, ...] = ()
+    joints: tuple[SceneJoint, ...] = ()
+    traces: tuple[SceneTrace, ...] = ()
+    arrows: tuple[SceneArrow, ...] = ()
+    meshes: tuple[Triangles, ...] = ()
+    program: Program = field(repr=False)
+
+    def to_json(self) -> bytes:
+        """For a unit; the same scene gives the same bytes."""
+        record: dict[str, Any] = {"version": VERSION}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name == "program":
+                record[item.name] = lowering.to_record(value)
+            elif item.name == "meshes":
+                record[item.name] = [mesh.to_record() for mesh in value]
+            else:
+                record[item.name] = [asdict(part) for part in value] if isinstance(value, tuple) else value
+        return (json.dumps(record, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+    @classmethod
+    def from_json(cls, content: bytes, where: str) -> Scene:
+        """The scene of :meth:`to_json`.
+
+        Args:
+            content: The file.
+            where: For messages.
+
+        Raises:
+            PackageError: If it is none, is of another version, or is damaged.
+        """
+        try:
+            record = json.loads(content)
+            scene = cls(**_scene_fields(record))
+            _check(scene)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            fault = Fault(f"is no scene that this version reads: {error}", FILE, "export the unit once more")
+            raise PackageError(f"{where} cannot be animated:", [fault]) from error
+        return scene
+
+
+_PARTS: Mapping[str, type] = {
+    "states": SceneVariable,
+    "inputs": SceneVariable,
+    "parameters": SceneVariable,
+    "outputs": SceneVariable,
+    "bodies": SceneBody,
+    "shapes": SceneShape,
+    "links": SceneLink,
+    "joints": SceneJoint,
+    "traces": SceneTrace,
+    "arrows": SceneArrow,
+}
+
+
+def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    if record["version"] != VERSION:
+        raise ValueError(f"version {record['version']}, not {VERSION}")
+    values: dict[str, Any] = {name: record[name] for name in ("name", "description", "stop", "step", "tolerance")}
+    for name, kind in _PARTS.items():
+        values[name] = tuple(
+            kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})
+            for part in record[name]
+        )
+    values["meshes"] = tuple(Triangles.from_record(mesh) for mesh in record["meshes"])
+    values["program"] = lowering.from_record(record["program"])
+    return values
+
+
+def _check(scene: Scene) -> None:
+    """Everything that is referred to is there.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    entries = {name: len(entry.results) for name, entry in scene.program.entries.items()}
+    points, frames = entries["points"] // 3, entries["rotations"] // 9
+    sizes, vectors = entries["sizes"], entries["vectors"] // 3
+    used: list[tuple[int, int]] = []
+    for body in scene.bodies:
+        used += [(body.point, points), (body.frame, frames), (body.mass, sizes), (body.inertia + 5, sizes + 4)]
+    for shape in scene.shapes:
+        used += [(shape.point, points), (shape.frame, frames), (shape.offset + 2, sizes), (shape.along + 2, sizes)]
+        used += [(index, sizes) for index in shape.sizes] + [(max(shape.mesh, 0), max(len(scene.meshes), 1))]
+    used += [(index, points) for link in scene.links for index in link.points]
+    used += [(link.frame, frames) for link in scene.links]
+    used += [(joint.point, points) for joint in scene.joints] + [(trace.point, points) for trace in scene.traces]
+    used += [(joint.axis + 2, sizes) for joint in scene.joints] + [(arrow.point, points) for arrow in scene.arrows]
+    used += [(arrow.vector, vectors) for arrow in scene.arrows]
+    if any(not 0 <= index < size for index, size in used):
+        raise ValueError("it refers to what is not there")
+    layout = scene.program.layout
+    if len(layout.states) != len(scene.states) or len(layout.inputs) != len(scene.inputs):
+        raise ValueError("its variables are not those of its program")
+    if len(layout.parameters) != len(scene.parameters) or entries["signals"] != len(scene.inputs):
+        raise ValueError("its parameters or signals are not those of its program")

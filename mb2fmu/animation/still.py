@@ -1,0 +1,376 @@
+"""One picture of a drawing as SVG, by our own parallel projection: no browser and no graphics card is needed.
+
+Spheres, ellipsoids and cylinders are projected exactly (outlines of ellipses), boxes and meshes by their faces that
+look at us; what is farther away is painted first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.animation.drawing import Anchor, ArrowOf, Drawing, Line, Poses, Solid, place_of
+from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.thinning import thinned
+from mb2fmu.animation.turns import matrix, product
+
+Floats = npt.NDArray[np.float64]
+
+SIZE, MARGIN, LEAST = 640.0, 26.0, 300.0
+"""Of a picture: its longer side, its margin and its shortest side, in its own units."""
+
+_LIGHT = np.array([-0.45, 0.65, 0.61])  # right, up, towards us
+_FACES, _TRACE = 2500, 500
+_AXES = (("x", "#c0392b"), ("y", "#2e8b57"), ("z", "#2f6fb7"))
+_STROBE_SOLIDS, _MANY = 60, 250
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape2D:
+    """Something to be painted.
+
+    Attributes:
+        depth: Along the way to the eye; the largest is painted last.
+        pieces: (template, points): each point in the template is filled in when the scale is known.
+        bounds: Points that must be within the picture, shape (n, 2).
+    """
+
+    depth: float
+    pieces: tuple[_Piece, ...]
+    bounds: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A path: commands with points in m, and its paint.
+
+    Attributes:
+        commands: (letter, points shape (n, 2)); ``A``: an arc to the second point with half axes and angle in the rest.
+        paint: Attributes.
+    """
+
+    commands: tuple[tuple[str, Floats], ...]
+    paint: str
+
+
+@dataclass(slots=True)
+class _Canvas:
+    """Collects shapes of one instant, seen from one side."""
+
+    right: Floats
+    up: Floats
+    toward: Floats
+    shapes: list[_Shape2D] = field(default_factory=list)
+
+    def flat(self, points: Floats) -> Floats:
+        """(to the right, up), shape (n, 2)."""
+        return np.stack([points @ self.right, points @ self.up], axis=-1)
+
+    def add(self, depth: float, pieces: Sequence[_Piece], bounds: Floats) -> None:
+        self.shapes.append(_Shape2D(depth, tuple(pieces), bounds))
+
+
+def still(
+    drawing: Drawing, at: float | None = None, *, strobe: int = 0, background: str = "", triad: bool = True
+) -> bytes:
+    """The picture of one instant.
+
+    Args:
+        drawing: What there is.
+        at: Time in s; the nearest that is known is taken; None: the start.
+        strobe: How many earlier instants, evenly spaced from the start, stand pale behind.
+        background: ``#rrggbb``; empty: none.
+        triad: Show the axes of the inertial frame.
+
+    Returns:
+        An SVG document; equal arguments give equal bytes.
+    """
+    poses = drawing.poses
+    row = 0 if at is None else int(np.argmin(np.abs(poses.time - at)))
+    right = np.cross(drawing.up, drawing.toward)
+    right = right / np.linalg.norm(right)
+    up = np.cross(drawing.toward, right)
+    earlier = np.unique(np.rint(np.linspace(0, row, strobe + 1)).astype(int))[:-1] if strobe and row else np.array([])
+    if len(drawing.solids) > _STROBE_SOLIDS:
+        earlier = np.array([])
+    layers = []
+    for k, instant in enumerate([*earlier.tolist(), row]):
+        canvas = _Canvas(right, up, drawing.toward)
+        _paint(canvas, drawing, int(instant), last=instant == row)
+        opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
+        layers.append((opacity, sorted(canvas.shapes, key=lambda shape: shape.depth)))
+    return _written(drawing, layers, (right, up), background, triad=triad).encode()
+
+
+def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
+    poses = drawing.poses
+    many = len(drawing.solids) > _MANY
+    for solid in drawing.solids:
+        if many and solid.role in {"centre", "joint"}:
+            continue
+        _solid(canvas, solid, poses, row, drawing.meshes)
+    for line in drawing.lines:
+        _line(canvas, line, poses, row, drawing.unit)
+    if not last:
+        return
+    for trace in drawing.traces:
+        rows = np.unique(np.rint(np.linspace(0, len(poses.time) - 1, _TRACE)).astype(int))
+        path = place_of(poses, trace.anchor)[rows]
+        if len(path) > 1:
+            points = canvas.flat(path)
+            paint = f'fill="none" stroke="{trace.color}" stroke-width="1.6" stroke-opacity=".75"'
+            canvas.add(-np.inf, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points)
+    for arrow in drawing.arrows:
+        _arrow(canvas, arrow, poses, row, drawing.unit)
+
+
+def _located(anchor: Anchor, poses: Poses, row: int) -> Floats:
+    at = Poses(
+        time=poses.time[row : row + 1],
+        positions=poses.positions[row : row + 1],
+        turns=poses.turns[row : row + 1],
+        vectors=poses.vectors[row : row + 1],
+    )
+    return np.asarray(place_of(at, anchor)[0])
+
+
+def _solid(canvas: _Canvas, solid: Solid, poses: Poses, row: int, meshes: Sequence[Triangles]) -> None:
+    centre = _located(solid.anchor, poses, row)
+    turn = np.array(solid.turn)
+    if solid.anchor.pose >= 0:
+        turn = product(poses.turns[row, solid.anchor.pose], turn)
+    R = matrix(turn)
+    match solid.kind:
+        case "sphere" | "ellipsoid":
+            half = np.array(solid.sizes * 3 if solid.kind == "sphere" else solid.sizes)
+            _ellipsoid(canvas, solid, centre, R, half)
+        case "cylinder":
+            _cylinder(canvas, solid, centre, R[:, 1])
+        case "box":
+            _box(canvas, solid, centre, R)
+        case _:
+            mesh = thinned(meshes[solid.mesh], _FACES)
+            vertices = centre + solid.sizes[0] * mesh.vertices.astype(np.float64) @ R.T
+            _surface(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
+
+
+def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: Floats) -> None:
+    """The outline of an ellipsoid with shape matrix A = R diag(a²) Rᵀ is the ellipse with P A Pᵀ."""
+    P = np.stack([canvas.right, canvas.up])
+    squares, axes = np.linalg.eigh(P @ (R * half**2) @ R.T @ P.T)
+    minor, major = np.sqrt(np.maximum(squares, 0.0))
+    angle = float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
+    middle = canvas.flat(centre[None, :])[0]
+    reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
+    ellipse = _Piece((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
+    canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]))
+
+
+def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> None:
+    """Two ellipses and the tangents that join them; the end that looks at us on top."""
+    length, radius = solid.sizes
+    facing = float(axis @ canvas.toward)
+    if facing < 0:
+        axis, facing = -axis, -facing
+    near, far = centre + axis * length / 2, centre - axis * length / 2
+    a, b = canvas.flat(far[None, :])[0], canvas.flat(near[None, :])[0]
+    direction = canvas.flat(axis[None, :])[0]
+    size = float(np.hypot(*direction))
+    along = direction / size if size > 1e-9 else np.array([1.0, 0.0])
+    across = np.array([-along[1], along[0]]) * radius
+    angle = float(np.degrees(np.arctan2(across[1], across[0])))
+    half = np.array([radius, radius * facing])
+    side = _Piece(
+        (
+            ("M", np.array([a + across])),
+            ("A", np.array([half, [angle, 1.0], a - across])),
+            ("L", np.array([b - across])),
+            ("A", np.array([half, [angle, 1.0], b + across])),
+            ("Z", np.zeros((0, 2))),
+        ),
+        _fill(solid, 0.72 + 0.2 * max(0.0, float(np.array([-along[1], along[0]]) @ _LIGHT[:2]))),
+    )
+    cap = _Piece((("E", np.array([b, half, [angle, 0.0]])),), _fill(solid, 1.0))
+    pieces = [side, cap] if facing > 1e-3 else [side]
+    reach = np.array([radius, radius])
+    canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]))
+
+
+_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
+_SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+
+
+def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
+    corners = centre + (_CORNERS * np.array(solid.sizes)) @ R.T
+    pieces = []
+    for side in _SIDES:
+        square = corners[list(side)]
+        normal = np.cross(square[1] - square[0], square[2] - square[1])
+        if normal @ canvas.toward > 1e-9 * np.linalg.norm(normal):
+            points = canvas.flat(square)
+            outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
+            pieces.append(_Piece(outline, _fill(solid, _shade(canvas, normal))))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners))
+
+
+def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
+    corners = vertices[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    seen = np.flatnonzero(normals @ canvas.toward > 0)
+    seen = seen[np.argsort(corners[seen].mean(axis=1) @ canvas.toward, kind="stable")]
+    pieces = []
+    for k in seen:
+        points = canvas.flat(corners[k])
+        color = _mixed(solid.color, _shade(canvas, normals[k]))
+        paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
+        pieces.append(_Piece((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices))
+
+
+def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> None:
+    ends = np.array([_located(anchor, poses, row) for anchor in line.anchors])
+    points = canvas.flat(ends)
+    if line.kind == "pathway":
+        points = np.concatenate([_coil(a, b, unit) for a, b in pairwise(points)])
+    dashes = "" if line.kind == "pathway" else ' stroke-dasharray="6 4"'
+    paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
+    depth = float(ends.mean(axis=0) @ canvas.toward)
+    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points)
+
+
+def _coil(a: Floats, b: Floats, unit: float) -> Floats:
+    """A zigzag from a to b."""
+    length = float(np.linalg.norm(b - a))
+    if length < 8 * unit:
+        return np.array([a, b])
+    along = (b - a) / length
+    across = np.array([-along[1], along[0]]) * 1.6 * unit
+    places = np.linspace(0.15, 0.85, 15)
+    signs = np.array([0, *([1, -1] * 6), 1, 0])
+    middle = a + places[:, None] * (b - a) + signs[:, None] * across
+    return np.concatenate([[a], middle, [b]])
+
+
+def _arrow(canvas: _Canvas, arrow: ArrowOf, poses: Poses, row: int, unit: float) -> None:
+    """A force points away from where it acts; a torque has two heads."""
+    start = _located(arrow.anchor, poses, row)
+    vector = poses.vectors[row, arrow.vector]
+    a, b = canvas.flat(np.stack([start, start + vector]))
+    length = float(np.linalg.norm(b - a))
+    if length < 1e-3 * unit:
+        return
+    along, head = (b - a) / length, min(3.2 * unit, 0.5 * length)
+    across = np.array([-along[1], along[0]])
+    pieces = [_Piece((("M", a[None]), ("L", (b - along * head)[None])), f'stroke="{arrow.color}" stroke-width="2.4"')]
+    for tip in [b, b - along * 0.8 * head] if arrow.torque else [b]:
+        foot = tip - along * head
+        points = np.array([tip, foot + 0.45 * head * across, foot - 0.45 * head * across])
+        outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
+        pieces.append(_Piece(outline, f'fill="{arrow.color}"'))
+    canvas.add(np.inf, pieces, np.array([a, b]))
+
+
+def _shade(canvas: _Canvas, normal: Floats) -> float:
+    n = normal / np.linalg.norm(normal)
+    seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.toward])
+    return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT))
+
+
+def _fill(solid: Solid, brightness: float) -> str:
+    see_through = "" if solid.opacity >= 1 else f' fill-opacity="{solid.opacity:g}" stroke-opacity="{solid.opacity:g}"'
+    edge = _mixed(solid.color, 0.55)
+    return f'fill="{_mixed(solid.color, brightness)}" stroke="{edge}" stroke-width="1"{see_through}'
+
+
+def _mixed(color: str, brightness: float) -> str:
+    """Darker below 1."""
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{min(255, round(part * brightness)):02x}" for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From m to the picture's units: x to the right, y down."""
+
+    factor: float
+    left: float
+    top: float
+
+    def place(self, point: Floats) -> str:
+        return f"{_short((point[0] - self.left) * self.factor)} {_short((self.top - point[1]) * self.factor)}"
+
+
+def _short(value: float) -> str:
+    text = f"{value:.1f}"
+    return text.removesuffix(".0")
+
+
+def _written(
+    drawing: Drawing,
+    layers: Sequence[tuple[float, list[_Shape2D]]],
+    screen: tuple[Floats, Floats],
+    background: str,
+    *,
+    triad: bool,
+) -> str:
+    bounds = [shape.bounds for _, shapes in layers for shape in shapes] or [np.zeros((1, 2))]
+    points = np.concatenate(bounds)
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = np.maximum(high - low, 1e-9)
+    factor = float((SIZE - 2 * MARGIN) / span.max())
+    width, height = (max(LEAST, float(s) * factor + 2 * MARGIN) for s in span)
+    middle = (low + high) / 2
+    scale = _Scale(factor, float(middle[0]) - width / 2 / factor, float(middle[1]) + height / 2 / factor)
+    size = f'width="{_short(width)}" height="{_short(height)}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="still" viewBox="0 0 {_short(width)} {_short(height)}" {size}>',
+        f"<title>{escape(drawing.name)}</title>",
+    ]
+    if background:
+        parts.append(f'<rect width="{_short(width)}" height="{_short(height)}" fill="{background}"/>')
+    for opacity, shapes in layers:
+        faint = "" if opacity >= 1 else f' opacity="{opacity:.2f}"'
+        parts.append(f"<g{faint}>")
+        parts += [_path(piece, scale) for shape in shapes for piece in shape.pieces]
+        parts.append("</g>")
+    if triad:
+        parts += _triad(screen, height)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _path(piece: _Piece, scale: _Scale) -> str:
+    letter, numbers = piece.commands[0]
+    if letter == "E":
+        x, y = scale.place(numbers[0]).split()
+        half = [_short(max(float(h) * scale.factor, 0.3)) for h in numbers[1]]
+        angle = -float(numbers[2, 0])
+        turn = f' transform="rotate({_short(angle)} {x} {y})"' if half[0] != half[1] else ""
+        return f'<ellipse cx="{x}" cy="{y}" rx="{half[0]}" ry="{half[1]}"{turn} {piece.paint}/>'
+    text = []
+    for letter, numbers in piece.commands:
+        if letter == "A":
+            half = [_short(float(h) * scale.factor) for h in numbers[0]]
+            text.append(f"A{half[0]} {half[1]} {_short(-float(numbers[1, 0]))} 0 0 {scale.place(numbers[2])}")
+        else:
+            text.append(letter + " ".join(scale.place(point) for point in numbers))
+    return f'<path d="{"".join(text)}" {piece.paint}/>'
+
+
+def _triad(screen: tuple[Floats, Floats], height: float) -> Iterator[str]:
+    """The inertial frame's axes in the lower left corner; those that point at us are left out."""
+    x0, y0, size = 34.0, height - 30.0, 24.0
+    for i, (name, color) in enumerate(_AXES):
+        dx, dy = float(screen[0][i]) * size, -float(screen[1][i]) * size
+        if np.hypot(dx, dy) < 0.15 * size:
+            continue
+        x, y = x0 + dx, y0 + dy
+        yield f'<path d="M{_short(x0)} {_short(y0)}L{_short(x)} {_short(y)}" stroke="{color}" stroke-width="2"/>'
+        yield (
+            f'<text x="{_short(x0 + 1.32 * dx)}" y="{_short(y0 + 1.32 * dy + 4)}" font-size="12" '
+            f'font-family="sans-serif" text-anchor="middle" fill="{color}">{name}</text>'
+        )

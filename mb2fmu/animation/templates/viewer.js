@@ -1,0 +1,686 @@
+"use strict";
+/* The animation: reads the data beside it, unpacks three.js, and moves poses in time.
+ *
+ * Data (see page.py): "poses" holds per pose x, y, z and a quaternion w, x, y, z over "time"; "solids" stand still in
+ * their pose; pose -1 is the ground. The address may end in #t=1.5 (open at that time), #play or #pause.
+ */
+(() => {
+  const root = document.querySelector(".animation");
+  const data = JSON.parse(root.querySelector(".animation-data").textContent);
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const GROUND = -1;
+  const STEPS = 65535;
+  const RADIUS = Math.hypot(...data.span) / 2;
+
+  async function unpacked(text) {
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  /** Channels as arrays over time; one that does not change is a number. See encoding.py. */
+  async function channels(record) {
+    const bytes = await unpacked(record.data);
+    const count = data.count;
+    let at = 0;
+    return record.ranges.map((range) => {
+      if (range.length === 1) return range[0];
+      const values = new Float32Array(count);
+      let step = 0;
+      for (let i = 0; i < count; i++) {
+        step = (step + bytes[at + i] + 256 * bytes[at + count + i]) & 0xffff;
+        values[i] = range[0] + (step / STEPS) * (range[1] - range[0]);
+      }
+      at += 2 * count;
+      return values;
+    });
+  }
+
+  const sample = (channel, i) => (typeof channel === "number" ? channel : channel[i]);
+  const between = (channel, i, share) =>
+    typeof channel === "number" ? channel : channel[i] + share * (channel[i + 1] - channel[i]);
+
+  /** Index of the last frame at or before t, and how far t is on the way to the next. */
+  function frame(t) {
+    const times = data.time;
+    let low = 0;
+    let high = Math.max(times.length - 2, 0);
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (times[middle] <= t) low = middle;
+      else high = middle - 1;
+    }
+    if (times.length < 2) return [0, 0];
+    return [low, Math.min(Math.max((t - times[low]) / (times[low + 1] - times[low]), 0), 1)];
+  }
+
+  function bytesOf(text) {
+    return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+  }
+
+  class Scene {
+    constructor(THREE, moving) {
+      this.THREE = THREE;
+      this.moving = moving;
+      this.scene = new THREE.Scene();
+      this.world = new THREE.Group();
+      this.scene.add(this.world);
+      this.main = this.figure(moving.poses, null);
+      this.ghost = moving.ghost ? this.figure(moving.ghost, "#7f8894") : null;
+      if (this.ghost) this.ghost.all.visible = part("ghost").checked;
+      this.lines = data.lines.map((line) => this.line(line));
+      this.traces = data.traces.map((trace) => this.trace(trace));
+      this.arrows = data.arrows.map((arrow) => this.arrow(arrow));
+      this.floor = this.grid();
+      this.scene.add(new THREE.HemisphereLight(0xffffff, 0x777788, 0.75));
+      this.lamp = new THREE.DirectionalLight(0xffffff, 0.55);
+      this.scene.add(this.lamp, this.lamp.target);
+    }
+
+    geometry(solid) {
+      const THREE = this.THREE;
+      const [a, b, c] = solid.sizes;
+      const fine = data.solids.length > 120 ? 0.5 : 1;
+      const round = (n) => Math.max(8, Math.round(n * fine));
+      if (solid.kind === "cylinder") return new THREE.CylinderGeometry(b, b, a, round(28));
+      if (solid.kind === "box") return new THREE.BoxGeometry(a, b, c);
+      if (solid.kind === "sphere") return new THREE.SphereGeometry(a, round(24), round(16));
+      if (solid.kind === "ellipsoid") return new THREE.SphereGeometry(1, round(32), round(20)).scale(a, b, c);
+      const mesh = data.meshes[solid.mesh];
+      const geometry = new THREE.BufferGeometry();
+      geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(bytesOf(mesh.vertices)), 3));
+      geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytesOf(mesh.faces)), 1));
+      const flat = geometry.toNonIndexed().scale(a, a, a);
+      flat.computeVertexNormals();
+      return flat;
+    }
+
+    /** All solids in their poses; a ghost has one pale color. */
+    figure(poses, pale) {
+      const THREE = this.THREE;
+      const all = new THREE.Group();
+      const groups = [];
+      for (let i = 0; i < poses.length / 7; i++) {
+        const group = new THREE.Group();
+        const axes = new THREE.AxesHelper(9 * data.unit);
+        axes.visible = false;
+        if (!pale) group.add(axes);
+        groups.push({ group, axes });
+        all.add(group);
+      }
+      const still = new THREE.Group();
+      const axes = new THREE.AxesHelper(14 * data.unit);
+      axes.visible = false;
+      still.add(axes);
+      all.add(still);
+      const ground = { group: still, axes };
+      for (const solid of data.solids) {
+        if (pale && solid.pose === GROUND) continue;
+        const see = pale ? 0.3 : solid.opacity;
+        const material = new THREE.MeshLambertMaterial({ color: pale || solid.color, side: THREE.DoubleSide });
+        if (see < 1) Object.assign(material, { transparent: true, opacity: see, depthWrite: false });
+        const mesh = new THREE.Mesh(this.geometry(solid), material);
+        mesh.position.fromArray(solid.local);
+        const [w, x, y, z] = solid.turn;
+        mesh.quaternion.set(x, y, z, w);
+        (solid.pose === GROUND ? ground : groups[solid.pose]).group.add(mesh);
+      }
+      this.world.add(all);
+      return { poses, groups, ground, all };
+    }
+
+    move(figure, i, share) {
+      const q = new this.THREE.Quaternion();
+      figure.groups.forEach(({ group }, k) => {
+        const c = figure.poses.slice(7 * k, 7 * k + 7);
+        group.position.set(between(c[0], i, share), between(c[1], i, share), between(c[2], i, share));
+        q.set(between(c[4], i, share), between(c[5], i, share), between(c[6], i, share), between(c[3], i, share));
+        group.quaternion.copy(q.normalize());
+        group.updateMatrix();
+      });
+    }
+
+    /** Where an anchor is in the current frame. */
+    place(anchor) {
+      const v = new this.THREE.Vector3().fromArray(anchor.local);
+      return anchor.pose === GROUND ? v : v.applyMatrix4(this.main.groups[anchor.pose].group.matrix);
+    }
+
+    line(line) {
+      const THREE = this.THREE;
+      const geometry = new THREE.BufferGeometry();
+      const size = line.kind === "pathway" ? 130 * (line.anchors.length - 1) : line.anchors.length;
+      geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * size), 3));
+      const material = new THREE.LineBasicMaterial({ color: line.color });
+      const object = new THREE.Line(geometry, material);
+      object.frustumCulled = false;
+      this.world.add(object);
+      return { line, object };
+    }
+
+    moveLine({ line, object }) {
+      const points = line.anchors.map((anchor) => this.place(anchor));
+      const array = object.geometry.attributes.position;
+      if (line.kind !== "pathway") points.forEach((p, k) => array.setXYZ(k, p.x, p.y, p.z));
+      else for (let k = 0; k + 1 < points.length; k++) this.coil(array, 130 * k, points[k], points[k + 1]);
+      array.needsUpdate = true;
+    }
+
+    coil(array, first, a, b) {
+      const along = b.clone().sub(a);
+      const length = along.length() || 1;
+      along.divideScalar(length);
+      const side = new this.THREE.Vector3(...(Math.abs(along.x) < 0.8 ? [1, 0, 0] : [0, 1, 0])).cross(along).normalize();
+      const other = along.clone().cross(side);
+      for (let k = 0; k < 130; k++) {
+        const s = k / 129;
+        const inside = Math.min(Math.max((s - 0.12) / 0.76, 0), 1);
+        const radius = inside > 0 && inside < 1 ? 1.6 * data.unit : 0;
+        const angle = 2 * Math.PI * 9 * inside;
+        const p = a.clone().addScaledVector(along, s * length);
+        p.addScaledVector(side, radius * Math.cos(angle)).addScaledVector(other, radius * Math.sin(angle));
+        array.setXYZ(first + k, p.x, p.y, p.z);
+      }
+    }
+
+    trace(trace) {
+      const THREE = this.THREE;
+      const points = new Float32Array(3 * data.count);
+      for (let i = 0; i < data.count; i++) {
+        this.move(this.main, Math.min(i, Math.max(data.count - 2, 0)), i === data.count - 1 && i > 0 ? 1 : 0);
+        this.place(trace).toArray(points, 3 * i);
+      }
+      const geometry = new THREE.BufferGeometry();
+      geometry.setAttribute("position", new THREE.BufferAttribute(points, 3));
+      const strong = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: trace.color }));
+      const whole = new THREE.Line(
+        geometry.clone(),
+        new THREE.LineBasicMaterial({ color: trace.color, transparent: true, opacity: 0.25 }),
+      );
+      strong.frustumCulled = whole.frustumCulled = false;
+      this.world.add(strong, whole);
+      return { strong, whole };
+    }
+
+    arrow(arrow) {
+      const THREE = this.THREE;
+      const material = new THREE.MeshLambertMaterial({ color: arrow.color });
+      const group = new THREE.Group();
+      const shaft = new THREE.Mesh(new THREE.CylinderGeometry(1, 1, 1, 12), material);
+      const heads = (arrow.torque ? [0, 1] : [0]).map(
+        () => new THREE.Mesh(new THREE.ConeGeometry(1, 1, 16), material),
+      );
+      group.add(shaft, ...heads);
+      this.world.add(group);
+      return { arrow, group, shaft, heads };
+    }
+
+    moveArrow({ arrow, group, shaft, heads }, i, share) {
+      const c = this.moving.vectors.slice(3 * arrow.vector, 3 * arrow.vector + 3);
+      const v = new this.THREE.Vector3(...c.map((channel) => between(channel, i, share)));
+      const length = v.length();
+      group.visible = length > 0.05 * data.unit && arrowsWanted();
+      if (!group.visible) return;
+      group.position.copy(this.place(arrow));
+      group.quaternion.setFromUnitVectors(new this.THREE.Vector3(0, 1, 0), v.divideScalar(length));
+      const head = Math.min(3 * data.unit, 0.5 * length);
+      shaft.scale.set(0.4 * data.unit, length - head, 0.4 * data.unit);
+      shaft.position.set(0, (length - head) / 2, 0);
+      heads.forEach((cone, k) => {
+        cone.scale.set(0.45 * head, head, 0.45 * head);
+        cone.position.set(0, length - head / 2 - 0.7 * k * head, 0);
+      });
+    }
+
+    /** A grid below everything; none where all happens in one plane. */
+    grid() {
+      if (data.flat) return null;
+      const THREE = this.THREE;
+      const wanted = RADIUS / 4;
+      const power = 10 ** Math.floor(Math.log10(wanted));
+      const step = [1, 2, 5, 10].map((m) => m * power).find((size) => size >= wanted);
+      const count = 2 * Math.ceil((1.3 * RADIUS) / step);
+      const grid = new THREE.GridHelper(count * step, count, 0x8a94a3, 0x8a94a3);
+      Object.assign(grid.material, { transparent: true, opacity: 0.3, depthWrite: false });
+      const up = new THREE.Vector3(...data.up);
+      grid.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
+      const centre = new THREE.Vector3(...data.centre);
+      grid.position.copy(centre.addScaledVector(up, data.floor - centre.dot(up)));
+      this.world.add(grid);
+      return grid;
+    }
+
+    set(t) {
+      const [i, share] = frame(t);
+      this.move(this.main, i, share);
+      if (this.ghost) this.move(this.ghost, i, share);
+      this.lines.forEach((line) => this.moveLine(line));
+      this.traces.forEach(({ strong }) => strong.geometry.setDrawRange(0, i + 1));
+      this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
+    }
+  }
+
+  const arrowsWanted = () => !part("arrows") || part("arrows").checked;
+
+  /** Turns about what is looked at: drag, two fingers, wheel. */
+  class Orbit {
+    constructor(THREE, canvas, changed) {
+      this.THREE = THREE;
+      this.camera = new THREE.PerspectiveCamera(30, 1, 0.01, 1000);
+      this.changed = changed;
+      this.up = new THREE.Vector3(...data.up);
+      const toward = new THREE.Vector3(...data.toward);
+      this.front = toward.clone().addScaledVector(this.up, -toward.dot(this.up)).normalize();
+      this.side = this.up.clone().cross(this.front);
+      this.elevation0 = Math.asin(Math.min(Math.max(toward.dot(this.up), -1), 1));
+      this.follow = -1;
+      this.pointers = new Map();
+      this.reset();
+      this.listen(canvas);
+    }
+
+    reset() {
+      this.azimuth = data.flat ? 0.22 : 0;
+      this.elevation = data.flat ? 0.14 : this.elevation0;
+      this.zoom = 1;
+      this.shift = new this.THREE.Vector3();
+      this.changed();
+    }
+
+    listen(canvas) {
+      canvas.addEventListener("pointerdown", (event) => {
+        canvas.setPointerCapture(event.pointerId);
+        this.pointers.set(event.pointerId, [event.clientX, event.clientY]);
+      });
+      const release = (event) => this.pointers.delete(event.pointerId);
+      canvas.addEventListener("pointerup", release);
+      canvas.addEventListener("pointercancel", release);
+      canvas.addEventListener("pointermove", (event) => this.drag(event, canvas));
+      canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+      canvas.addEventListener(
+        "wheel",
+        (event) => {
+          if (!event.ctrlKey && !canvas.matches(":focus")) return; // the page scrolls until the picture is chosen
+          event.preventDefault();
+          this.scale(Math.exp(0.0012 * event.deltaY));
+        },
+        { passive: false },
+      );
+    }
+
+    drag(event, canvas) {
+      const before = this.pointers.get(event.pointerId);
+      if (!before) return;
+      const now = [event.clientX, event.clientY];
+      const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
+      if (this.pointers.size === 2) {
+        const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
+        const distance = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
+        this.scale(distance(before) / distance(now));
+        this.pan(dx / 2, dy / 2, canvas);
+      } else if (event.buttons === 2 || event.buttons === 4 || event.shiftKey) {
+        this.pan(dx, dy, canvas);
+      } else {
+        this.azimuth -= (2.2 * Math.PI * dx) / canvas.clientWidth;
+        this.elevation = Math.min(Math.max(this.elevation + (3 * dy) / canvas.clientHeight, -1.55), 1.55);
+      }
+      this.pointers.set(event.pointerId, now);
+      this.changed();
+    }
+
+    pan(dx, dy, canvas) {
+      const size = (2 * this.distance() * Math.tan((this.camera.fov * Math.PI) / 360)) / canvas.clientHeight;
+      const x = new this.THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 0);
+      const y = new this.THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 1);
+      this.shift.addScaledVector(x, -dx * size).addScaledVector(y, dy * size);
+    }
+
+    scale(factor) {
+      this.zoom = Math.min(Math.max(this.zoom * factor, 0.02), 20);
+      this.changed();
+    }
+
+    distance() {
+      const slope = Math.tan((this.camera.fov * Math.PI) / 360);
+      const [wide, high, deep] = data.span;
+      return this.zoom * ((1.12 * Math.max(high, wide / this.camera.aspect)) / (2 * slope) + deep / 2);
+    }
+
+    look(scene) {
+      const target =
+        this.follow >= 0
+          ? scene.main.groups[this.follow].group.position.clone()
+          : new this.THREE.Vector3(...data.centre);
+      target.add(this.shift);
+      const [ca, sa] = [Math.cos(this.azimuth), Math.sin(this.azimuth)];
+      const [ce, se] = [Math.cos(this.elevation), Math.sin(this.elevation)];
+      const direction = this.front.clone().multiplyScalar(ca * ce).addScaledVector(this.side, sa * ce);
+      direction.addScaledVector(this.up, se);
+      const distance = this.distance();
+      this.camera.up.copy(this.up);
+      this.camera.position.copy(target).addScaledVector(direction, distance);
+      this.camera.near = distance / 500;
+      this.camera.far = distance + 40 * RADIUS;
+      this.camera.lookAt(target);
+      this.camera.updateMatrix();
+      this.camera.updateProjectionMatrix();
+      scene.lamp.position.copy(this.camera.position).addScaledVector(this.up, 0.5 * distance);
+      scene.lamp.target.position.copy(target);
+    }
+  }
+
+  /** Variables over time, one panel per unit, in step with the motion. */
+  class Plot {
+    constructor(values, seek) {
+      this.values = values;
+      this.seek = seek;
+      this.box = part("plot");
+      this.shown = new Set(data.signals.shown);
+      if (!data.signals.names.length) return;
+      this.choices();
+      this.draw();
+      const scrub = (event) => {
+        if (event.type === "pointermove" && !event.buttons) return;
+        const svg = event.target.closest("svg");
+        if (!svg) return;
+        const box = svg.getBoundingClientRect();
+        const x = ((event.clientX - box.left) / box.width) * this.width;
+        const share = (x - Plot.LEFT) / (this.width - Plot.LEFT - Plot.RIGHT);
+        const [first, last] = [data.time[0], data.time[data.time.length - 1]];
+        this.seek(first + Math.min(Math.max(share, 0), 1) * (last - first));
+      };
+      this.box.addEventListener("pointerdown", scrub);
+      this.box.addEventListener("pointermove", scrub);
+    }
+
+    choices() {
+      const list = part("variables");
+      data.signals.names.forEach((name, k) => {
+        const label = document.createElement("label");
+        const input = document.createElement("input");
+        input.type = "checkbox";
+        input.checked = this.shown.has(k);
+        input.addEventListener("change", () => {
+          if (input.checked) this.shown.add(k);
+          else this.shown.delete(k);
+          this.draw();
+          this.set(this.t || 0);
+        });
+        label.append(input, ` ${name}`);
+        list.append(label);
+      });
+    }
+
+    draw() {
+      this.width = Math.max(this.box.clientWidth, 320);
+      this.box.textContent = "";
+      this.cursors = [];
+      this.readings = [];
+      const units = new Map();
+      [...this.shown].sort((a, b) => a - b).forEach((k) => {
+        const unit = data.signals.units[k];
+        units.set(unit, [...(units.get(unit) || []), k]);
+      });
+      [...units].forEach(([unit, members], place) => this.panel(unit, members, place === units.size - 1));
+    }
+
+    panel(unit, members, last) {
+      const { LEFT, RIGHT, HEIGHT } = Plot;
+      const WIDTH = this.width;
+      const name = "http://www.w3.org/2000/svg";
+      const make = (tag, attributes, text) => {
+        const element = document.createElementNS(name, tag);
+        Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+        if (text !== undefined) element.textContent = text;
+        svg.append(element);
+        return element;
+      };
+      const svg = document.createElementNS(name, "svg");
+      const foot = last ? 30 : 8;
+      svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT + foot}`);
+      svg.setAttribute("role", "img");
+      let [low, high] = [Infinity, -Infinity];
+      members.forEach((k) => {
+        for (let i = 0; i < data.count; i++) {
+          const v = sample(this.values[k], i);
+          low = Math.min(low, v);
+          high = Math.max(high, v);
+        }
+      });
+      const room = 0.06 * (high - low) || Math.abs(high) * 1e-3 || 1;
+      [low, high] = [low - room, high + room];
+      const [t0, t1] = [data.time[0], data.time[data.time.length - 1] || 1];
+      const x = (t) => LEFT + ((t - t0) / (t1 - t0 || 1)) * (WIDTH - LEFT - RIGHT);
+      const y = (v) => 8 + (1 - (v - low) / (high - low)) * (HEIGHT - 8);
+      ticks(low, high, 4).forEach((v) => {
+        make("path", { class: "rule", d: `M${LEFT} ${y(v).toFixed(1)}H${WIDTH - RIGHT}` });
+        make("text", { x: LEFT - 5, y: (y(v) + 3.5).toFixed(1), class: "end" }, number(v));
+      });
+      ticks(t0, t1, 6).forEach((t) => {
+        make("path", { class: "rule", d: `M${x(t).toFixed(1)} 8V${HEIGHT}` });
+        if (last) make("text", { x: x(t).toFixed(1), y: HEIGHT + 13, class: "middle" }, number(t));
+      });
+      if (last) make("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT + 27, class: "middle" }, "time in s");
+      const legend = document.createElement("p");
+      members.forEach((k, style) => {
+        const points = data.time.map((t, i) => `${x(t).toFixed(1)} ${y(sample(this.values[k], i)).toFixed(1)}`);
+        make("path", { class: `curve curve-${style % 6}`, d: `M${points.join("L")}` });
+        const entry = document.createElement("span");
+        entry.className = `key key-${style % 6}`;
+        const reading = document.createElement("b");
+        entry.append(`${data.signals.names[k]} `, reading, unit === "1" ? "" : ` ${unit}`);
+        this.readings.push([k, reading]);
+        legend.append(entry);
+      });
+      svg.setAttribute("aria-label", members.map((k) => data.signals.names[k]).join(", "));
+      const cursor = make("path", { class: "cursor", d: `M0 8V${HEIGHT}` });
+      this.cursors.push((t) => cursor.setAttribute("transform", `translate(${x(t).toFixed(2)} 0)`));
+      this.box.append(legend, svg);
+    }
+
+    resize() {
+      if (!this.cursors || Math.abs(this.box.clientWidth - this.width) < 8) return;
+      this.draw();
+      this.set(this.t || 0);
+    }
+
+    set(t) {
+      this.t = t;
+      if (!this.cursors) return;
+      const [i, share] = frame(t);
+      this.cursors.forEach((move) => move(t));
+      this.readings.forEach(([k, element]) => {
+        element.textContent = number(between(this.values[k], i, share), 4);
+      });
+    }
+  }
+  Object.assign(Plot, { LEFT: 58, RIGHT: 10, HEIGHT: 112 });
+
+  function ticks(low, high, about) {
+    const rough = (high - low) / about;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((size) => size >= rough * 0.999);
+    const result = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) result.push(k * step);
+    return result;
+  }
+
+  function number(value, digits = 3) {
+    if (Math.abs(value) < 1e-12) return "0";
+    const text = Number(value.toPrecision(digits));
+    const size = Math.abs(text);
+    const shown = size < 1e-3 || size >= 1e5 ? text.toExponential() : String(text);
+    return shown.replace("-", "−");
+  }
+
+  class Player {
+    constructor(THREE, moving) {
+      this.THREE = THREE;
+      this.canvas = part("canvas");
+      this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true });
+      this.scene = new Scene(THREE, moving);
+      this.dirty = true;
+      this.orbit = new Orbit(THREE, this.canvas, () => this.wake());
+      this.first = data.time[0];
+      this.last = data.time[data.time.length - 1];
+      this.t = this.first;
+      this.playing = false;
+      this.plot = new Plot(moving.signals, (t) => this.seek(t));
+      this.labels = data.bodies.map((body) => {
+        const label = document.createElement("span");
+        label.textContent = body.name;
+        part("labels").append(label);
+        return label;
+      });
+      this.controls();
+      new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
+      this.resize();
+      this.seek(this.t);
+    }
+
+    controls() {
+      const on = (name, event, action) => part(name) && part(name).addEventListener(event, action);
+      on("play", "click", () => (this.playing ? this.pause() : this.play()));
+      on("scrub", "input", () => {
+        this.pause();
+        this.seek(this.first + (part("scrub").value / 10000) * (this.last - this.first));
+      });
+      on("follow", "change", () => {
+        this.orbit.follow = Number(part("follow").value);
+        this.orbit.shift.set(0, 0, 0);
+        this.wake();
+      });
+      data.bodies.forEach((body) => part("follow") && part("follow").add(new Option(body.name, body.pose)));
+      on("frames", "change", () => {
+        const visible = part("frames").checked;
+        const figure = this.scene.main;
+        [...figure.groups, figure.ground].forEach(({ axes }) => (axes.visible = visible));
+        this.wake();
+      });
+      on("ghost", "change", () => {
+        this.scene.ghost.all.visible = part("ghost").checked;
+        this.wake();
+      });
+      on("traces", "change", () => {
+        this.scene.traces.forEach((t) => (t.strong.visible = t.whole.visible = part("traces").checked));
+        this.wake();
+      });
+      on("arrows", "change", () => this.seek(this.t));
+      on("names", "change", () => {
+        part("labels").hidden = !part("names").checked;
+        this.wake();
+      });
+      on("reset", "click", () => this.orbit.reset());
+      on("closer", "click", () => this.orbit.scale(0.8));
+      on("farther", "click", () => this.orbit.scale(1.25));
+      root.addEventListener("keydown", (event) => this.key(event));
+    }
+
+    key(event) {
+      if (event.target.closest("input, select, button, summary")) return;
+      const step = (this.last - this.first) / 100;
+      const actions = {
+        " ": () => (this.playing ? this.pause() : this.play()),
+        ArrowRight: () => this.seek(this.t + step),
+        ArrowLeft: () => this.seek(this.t - step),
+        "+": () => this.orbit.scale(0.8),
+        "-": () => this.orbit.scale(1.25),
+      };
+      if (!actions[event.key]) return;
+      event.preventDefault();
+      actions[event.key]();
+    }
+
+    play() {
+      if (this.t >= this.last) this.seek(this.first);
+      this.playing = true;
+      this.before = undefined;
+      part("play").textContent = "Pause";
+      this.wake();
+    }
+
+    pause() {
+      this.playing = false;
+      part("play").textContent = "Play";
+    }
+
+    seek(t) {
+      this.t = Math.min(Math.max(t, this.first), this.last);
+      this.scene.set(this.t);
+      this.plot.set(this.t);
+      root.dataset.time = this.t.toFixed(3);
+      if (part("scrub")) part("scrub").value = ((this.t - this.first) / (this.last - this.first || 1)) * 10000;
+      if (part("time")) part("time").textContent = `${this.t.toFixed(2)} s`;
+      this.wake();
+    }
+
+    wake() {
+      this.dirty = true;
+      if (!this.waiting && this.scene) this.waiting = requestAnimationFrame((now) => this.tick(now));
+    }
+
+    tick(now) {
+      this.waiting = undefined;
+      if (this.playing) {
+        const passed = this.before === undefined ? 0 : Math.min((now - this.before) / 1000, 0.25);
+        this.before = now;
+        const t = this.t + passed * Number(part("speed").value);
+        this.seek(t >= this.last ? (this.t < this.last ? this.last : this.first) : t);
+      }
+      if (this.dirty) this.render();
+      if (this.playing) this.wake();
+    }
+
+    render() {
+      this.dirty = false;
+      this.orbit.look(this.scene);
+      this.renderer.render(this.scene.scene, this.orbit.camera);
+      if (!part("labels").hidden) this.moveLabels();
+    }
+
+    moveLabels() {
+      const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+      data.bodies.forEach((body, k) => {
+        const p = this.scene.main.groups[body.pose].group.position.clone().project(this.orbit.camera);
+        this.labels[k].style.transform = `translate(${(((p.x + 1) * width) / 2).toFixed(1)}px,${(
+          ((1 - p.y) * height) /
+          2
+        ).toFixed(1)}px)`;
+        this.labels[k].hidden = p.z > 1;
+      });
+    }
+
+    resize() {
+      const box = this.canvas.parentElement;
+      const [width, height] = [box.clientWidth, box.clientHeight];
+      if (!width || !height) return;
+      this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+      this.renderer.setSize(width, height, false);
+      this.orbit.camera.aspect = width / height;
+      this.plot.resize();
+      this.wake();
+    }
+  }
+
+  async function start() {
+    const text = new TextDecoder().decode(await unpacked(root.querySelector(".animation-library").textContent.trim()));
+    const script = document.createElement("script");
+    script.textContent = text;
+    document.head.append(script);
+    const [poses, ghost, vectors, signals] = await Promise.all(
+      [data.poses, data.ghost, data.vectors, data.signals.values].map((record) => record && channels(record)),
+    );
+    root.dataset.state = "ready"; // what is hidden has no size
+    const player = new Player(window.THREE, { poses, ghost, vectors, signals });
+    const wish = new URLSearchParams(location.hash.slice(1));
+    if (wish.has("t")) player.seek(Number(wish.get("t")) || 0);
+    const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (data.time.length > 1 && !wish.has("pause") && (wish.has("play") || (root.dataset.autoplay && !calm))) player.play();
+    window.animation = player;
+  }
+
+  start().catch((error) => {
+    root.dataset.state = "failed";
+    part("failure").textContent = `The moving picture cannot be shown here (${error.message}); this is the start.`;
+  });
+})();

@@ -1,0 +1,239 @@
+"""What pictures need of a mechanism: shapes, traced points, arrows and joints, by numbers of frames and points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import CylindricalJoint, PinJoint, Point, PrismaticJoint, ReferenceFrame
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.records import Components, Frame, Place, VectorTerms
+from mb2fmu.mechanism.symbols import SymbolMap
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.visuals import Arrow, Look, Mesh, Trace, Visual
+
+ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
+JointKind = Literal["pin", "slide", "other"]
+LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
+
+
+class Reader(Protocol):
+    """What is known while a mechanism is read."""
+
+    plain: SymbolMap
+    frame_of: dict[Any, int]
+    point_of: dict[Any, int]
+
+    def terms(self, vector: Vector) -> VectorTerms:
+        """The vector's components in the frames it is written in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnShape:
+    """A shape that moves with a point and a frame.
+
+    Attributes:
+        body: Name of the body (or frame) it stands for.
+        point: Number of the point that ``offset`` starts from.
+        frame: Number of the frame it turns with; 0 stands still.
+        kind: Of the shape.
+        sizes: m; expressions of parameters; of a mesh its scale.
+        mesh: Path of the mesh's file as given, or empty.
+        offset: From the point, in ``frame``'s components, m.
+        along: Direction of the shape's y axis in ``frame``'s components.
+        color: ``#rrggbb`` or empty.
+        opacity: 0 … 1.
+        where: ``file:line``.
+    """
+
+    body: str
+    point: int
+    frame: int
+    kind: ShapeKind
+    sizes: tuple[sm.Expr, ...]
+    mesh: str
+    offset: Components
+    along: Components
+    color: str
+    opacity: float
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPoint:
+    """A point whose path is drawn."""
+
+    name: str
+    point: int
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLoad:
+    """A load drawn as an arrow.
+
+    Attributes:
+        name: For the legend.
+        load: Number in ``Mechanism.loads``; -1: ``vector`` at ``point``.
+        point: See ``load``.
+        vector: See ``load``.
+        scale: m per N or N·m; None: chosen.
+        color: ``#rrggbb`` or empty.
+    """
+
+    name: str
+    load: int
+    point: int
+    vector: VectorTerms
+    scale: float | None
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnJoint:
+    """A joint as SymPy has it: a point and an axis in one frame (zero where there is none)."""
+
+    name: str
+    kind: JointKind
+    point: int
+    frame: int
+    axis: Components
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenery:
+    """All that is drawn beside what the mechanism's records tell.
+
+    Attributes:
+        shapes: In order of declaration.
+        traces: Likewise.
+        arrows: Likewise.
+        joints: In the order of the mechanics.
+        frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
+    """
+
+    shapes: tuple[DrawnShape, ...] = ()
+    traces: tuple[TracedPoint, ...] = ()
+    arrows: tuple[DrawnLoad, ...] = ()
+    joints: tuple[DrawnJoint, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    points: tuple[Place, ...] = ()
+
+
+def looked_at(definition: ModelDefinition) -> Iterator[Point]:
+    """Points that pictures need."""
+    for look in definition.looks:
+        if isinstance(look, Trace):
+            yield look.point
+        elif isinstance(look, Arrow) and isinstance(look.load[0] if isinstance(look.load, tuple) else None, Point):
+            yield look.load[0]
+        elif isinstance(look, Visual):
+            if isinstance(look.at, Point):
+                yield look.at
+            elif hasattr(look.body, "masscenter"):
+                yield look.body.masscenter
+
+
+def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dynamic: Sequence[sm.Symbol]) -> Scenery:
+    """Reads what the model says about its looks.
+
+    Args:
+        definition: The checked model.
+        reader: Numbers of frames and points, translation of expressions.
+        load_of: id of the user's load or actuator → its number.
+        q_dynamic: Plain symbols that move: what is fixed in a body may not contain them.
+
+    Raises:
+        MechanismError: Naming every look that is not connected to the mechanism, or not fixed in its body.
+    """
+    faults: list[Fault] = []
+    scenery = Scenery(
+        shapes=tuple(_each(definition.looks, Visual, lambda v: _shape(v, reader, set(q_dynamic)), faults)),
+        traces=tuple(_each(definition.looks, Trace, lambda t: _trace(t, reader), faults)),
+        arrows=tuple(_each(definition.looks, Arrow, lambda a: _arrow(a, reader, load_of), faults)),
+        joints=tuple(_joints(definition, reader)),
+    )
+    if faults:
+        raise MechanismError("the looks of the mechanism cannot be used:", faults)
+    return scenery
+
+
+def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[Fault]) -> Iterator[Any]:
+    for look in looks:
+        if isinstance(look, kind):
+            try:
+                yield read(look)
+            except MechanismError as error:
+                faults += [Fault(fault.what, look.where, fault.remedy) for fault in error.faults]
+
+
+def _refuse(what: str, remedy: str) -> MechanismError:
+    return MechanismError("", [Fault(what, remedy=remedy)])
+
+
+def _point(point: Point, reader: Reader) -> int:
+    if point not in reader.point_of:
+        raise _refuse(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
+    return reader.point_of[point]
+
+
+def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
+    frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
+    if frame is not None and frame not in reader.frame_of:
+        raise _refuse(f"frame {frame.name} is not connected to the inertial frame", "orient it")
+    number = 0 if frame is None else reader.frame_of[frame]
+    point = look.at if isinstance(look.at, Point) else look.body.masscenter
+    zero, up = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
+    offset, along = look.at if isinstance(look.at, Vector) else None, look.along
+    return DrawnShape(
+        body=str(look.body.name),
+        point=_point(point, reader),
+        frame=number,
+        kind=type(look.shape).__name__.lower(),  # type: ignore[arg-type]
+        sizes=tuple(reader.plain(sm.sympify(size)) for size in look.shape.sizes),
+        mesh=str(look.shape.path) if isinstance(look.shape, Mesh) else "",
+        offset=zero if offset is None else _fixed(offset, number, reader, moving),
+        along=up if along is None else _fixed(along, number, reader, moving),
+        color=look.color,
+        opacity=look.opacity,
+        where=look.where,
+    )
+
+
+def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -> Components:
+    """Components of a vector that is written in one frame and does not move in it."""
+    terms = reader.terms(vector)
+    if not terms:
+        return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+    if len(terms) != 1 or terms[0][0] != frame or any(c.free_symbols & moving for c in terms[0][1]):
+        raise _refuse(f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame")
+    return terms[0][1]
+
+
+def _trace(look: Trace, reader: Reader) -> TracedPoint:
+    return TracedPoint(look.point.name, _point(look.point, reader), look.color)
+
+
+def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
+    if id(look.load) in load_of:
+        number = load_of[id(look.load)]
+        place = look.load[0] if isinstance(look.load, tuple) else look.load
+        name = str(getattr(place, "name", "")) or f"load {number + 1}"
+        return DrawnLoad(name, number, -1, (), look.scale, look.color)
+    point, vector = look.load
+    return DrawnLoad(f"at {point.name}", -1, _point(point, reader), reader.terms(vector), look.scale, look.color)
+
+
+def _joints(definition: ModelDefinition, reader: Reader) -> Iterator[DrawnJoint]:
+    for joint in door.joints(definition.mechanics):
+        kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"
+        if isinstance(joint, PrismaticJoint | CylindricalJoint):
+            kind = "slide"
+        terms = reader.terms(joint.joint_axis) if hasattr(joint, "joint_axis") else ()
+        frame, axis = terms[0] if len(terms) == 1 else (0, (sm.S.Zero, sm.S.Zero, sm.S.Zero))
+        yield DrawnJoint(joint.name, kind, reader.point_of[joint.parent_point], frame, axis)

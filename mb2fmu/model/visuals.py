@@ -1,0 +1,197 @@
+"""What a mechanism looks like: shapes on bodies, traced points, arrows for forces; all of it optional.
+
+Sizes are numbers in m or expressions of parameters; a shape's own axes are x, y, z of the frame it is fixed in. Nothing
+here enters the equations or the interface of a unit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.vector import Vector
+
+Size: TypeAlias = float | int | sm.Expr
+
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """A cylinder about its y axis, its middle where it is put.
+
+    Attributes:
+        length: m.
+        radius: m.
+    """
+
+    length: Size
+    radius: Size
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """Length and radius."""
+        return (self.length, self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box, its middle where it is put; edges along x, y and z, in m."""
+
+    x: Size
+    y: Size
+    z: Size
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The three edges."""
+        return (self.x, self.y, self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """A sphere.
+
+    Attributes:
+        radius: m.
+    """
+
+    radius: Size
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The radius."""
+        return (self.radius,)
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipsoid:
+    """An ellipsoid with half axes along x, y and z, in m."""
+
+    x: Size
+    y: Size
+    z: Size
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The three half axes."""
+        return (self.x, self.y, self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Triangles from a file (STL, OBJ, PLY, OFF).
+
+    Attributes:
+        path: Of the file; relative ones start at the model file's folder.
+        scale: m per unit of the file.
+    """
+
+    path: str | Path
+    scale: Size = 1.0
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The scale."""
+        return (self.scale,)
+
+
+Shape = Cylinder | Box | Sphere | Ellipsoid | Mesh
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visual:
+    """A shape that moves with a body.
+
+    Attributes:
+        body: A body of the mechanics, or a frame.
+        shape: What is drawn.
+        at: A point, or a vector from the body's mass centre; None: the mass centre.
+        along: Vector into whose direction the shape's y axis is turned; None: the frame's y axis.
+        color: ``#rrggbb``; empty: the body's own.
+        opacity: 0 … 1.
+        where: ``file:line``.
+    """
+
+    body: Any
+    shape: Shape
+    at: Point | Vector | None = None
+    along: Vector | None = None
+    color: str = ""
+    opacity: float = 1.0
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A point whose path is drawn; attributes as of :class:`Visual`."""
+
+    point: Point
+    color: str = ""
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """A load drawn as an arrow.
+
+    Attributes:
+        load: A load or actuator of the mechanics, or a pair of a point and a vector.
+        scale: Length of the arrow in m per N (per N·m for a torque); None: the largest one is as long as fits.
+        color: ``#rrggbb``; empty: chosen.
+        where: ``file:line``.
+    """
+
+    load: Any
+    scale: float | None = None
+    color: str = ""
+    where: str = field(default="", compare=False)
+
+
+Look = Visual | Trace | Arrow
+
+
+def look_faults(look: Look, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+    """(what is wrong, what to do) about a declaration, as far as it can be told by itself.
+
+    Args:
+        look: What was declared.
+        parameters: The model's parameters.
+    """
+    if look.color and not COLOUR.fullmatch(look.color):
+        yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
+    if isinstance(look, Trace) and not isinstance(look.point, Point):
+        yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
+    if isinstance(look, Arrow) and look.scale is not None and not look.scale > 0:
+        yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
+    if isinstance(look, Visual):
+        yield from _visual_faults(look, parameters)
+
+
+def _visual_faults(look: Visual, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+    if not isinstance(look.shape, Shape):
+        yield f"{look.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"
+        return
+    if not isinstance(look.body, ReferenceFrame) and not hasattr(look.body, "masscenter"):
+        yield f"a shape cannot be fixed in {look.body!r}", "give a body of the mechanics, or a ReferenceFrame"
+    if isinstance(look.body, ReferenceFrame) and not isinstance(look.at, Point):
+        yield f"a shape in frame {look.body.name} needs a point", "say at=…"
+    if look.at is not None and not isinstance(look.at, Point | Vector):
+        yield f"a shape cannot be put at {look.at!r}", "give a Point, or a vector from the body's mass centre"
+    if look.along is not None and not isinstance(look.along, Vector):
+        yield f"a shape cannot point along {look.along!r}", "give a vector"
+    if not 0 < look.opacity <= 1:
+        yield f"an opacity of {look.opacity} cannot be drawn", "give a number above 0, up to 1"
+    for size in look.shape.sizes:
+        expression = sm.sympify(size)
+        unknown = sorted(str(symbol) for symbol in expression.free_symbols - parameters)
+        if unknown:
+            yield f"a size uses {', '.join(unknown)}, which is no parameter", "use numbers and declared parameters"
+        elif not expression.free_symbols and not (math.isfinite(float(expression)) and float(expression) > 0):
+            yield f"a size of {expression} cannot be drawn", "give a length in m, > 0"

@@ -1,0 +1,53 @@
+"""What stages take, for the observer and for the page beside a unit; it never enters a unit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mb2fmu.outcomes import Observer, Timing
+
+if TYPE_CHECKING:
+    from mb2fmu.toolchain import Platform
+
+
+class Stopwatch:
+    """Times stages and tells the observer."""
+
+    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
+        self._observer = observer
+        self._timings = [*before]
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Around a stage."""
+        if self._observer:
+            self._observer.started(stage)
+        begin = time.perf_counter()
+        yield
+        timing = Timing(stage, time.perf_counter() - begin)
+        self._timings.append(timing)
+        if self._observer:
+            self._observer.finished(timing)
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        """Of all stages so far."""
+        return tuple(self._timings)
+
+
+class Compiling:
+    """Tells the pipeline's observer of each platform, as of a stage."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def started(self, platform: Platform) -> None:
+        """A platform's turn."""
+        self._observer.started(f"compile for {platform}")
+
+    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+        """It is compiled, or was before."""
+        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))

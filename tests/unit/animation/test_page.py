@@ -1,0 +1,155 @@
+"""The page with the animation: closed to the outside, small, alive in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lxml import etree, html
+
+from mb2fmu import animation
+from mb2fmu.animation import three
+from mb2fmu.animation.page import frames
+from mb2fmu.errors import ToolError
+
+HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
+
+
+def signals_of(scene, motion):
+    return animation.Signals(tuple(s.name for s in scene.states), tuple(s.unit for s in scene.states), motion.states)
+
+
+def parse(page):
+    """As XML, which forgives nothing, scripts aside; HTML's void elements are closed for that."""
+    text = re.sub(r"(<script[^>]*>).*?(</script>)", r"\1\2", page.decode(), flags=re.DOTALL)
+    text = re.sub(r"<(meta)\b([^>]*)>", r"<\1\2/>", text.removeprefix("<!doctype html>\n"))
+    return etree.fromstring(text)
+
+
+def test_three_js_is_the_library_alone_with_its_licence():
+    text = three.source()
+    assert text.startswith("/**\n * @license\n * Copyright 2010-")
+    assert "SPDX-License-Identifier: MIT" in text[:200]
+    assert "GLTFLoader" not in text
+    assert len(three.library().packed) < 230_000
+    assert text.count("</script") == 0
+
+
+def test_a_trimesh_without_it_is_named(monkeypatch):
+    monkeypatch.setattr(three, "_MEMBER", "elsewhere.html")
+    with pytest.raises(ToolError, match=r"three\.js cannot be taken"):
+        three.source()
+
+
+def test_nothing_is_loaded_and_only_two_known_scripts_run(scene, motion, drawing):
+    page = animation.page(replace(drawing, name=HOSTILE), signals_of(scene, motion), description=HOSTILE)
+    root = parse(page)
+    assert root.findtext(".//h1") == HOSTILE
+    scripts = root.findall(".//script")
+    assert [s.get("type") for s in scripts] == ["application/json", "application/octet-stream", None]
+    for element in root.iter():
+        assert not any(name.startswith("on") or name in {"src", "href", "srcset"} for name in element.attrib)
+    policy = root.find(".//meta[@http-equiv]").get("content")
+    assert policy.startswith("default-src 'none'")
+    script = re.findall(r"<script>(.*?)</script>", page.decode(), flags=re.DOTALL)
+    assert len(script) == 1
+    digests = {base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in (script[0], three.source())}
+    assert set(re.findall(r"'sha256-([^']+)'", policy)) == digests
+    assert "'unsafe-inline'" not in policy.split("script-src")[1]
+
+
+def test_the_same_motion_gives_the_same_page(scene, motion, drawing):
+    assert animation.page(drawing) == animation.page(animation.draw(scene, motion))
+
+
+def data_of(page):
+    text = re.search(r'class="animation-data">(.*?)</script>', page.decode(), flags=re.DOTALL)[1]
+    return json.loads(text)
+
+
+def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
+    """Whatever the number of points: 60 per second of motion, first and last among them; fewer where a limit is."""
+    assert len(frames(np.linspace(0, 2, 100_000))) == 121
+    assert len(frames(np.linspace(0, 2, 30))) == 30
+    assert frames(np.linspace(0, 1000, 100_000))[[0, -1]].tolist() == [0, 99_999]
+    assert len(frames(np.linspace(0, 1000, 100_000))) == 4000
+    motion = wander(scene, 1500)
+    motion = replace(motion, time=50 * motion.time)
+    drawing = animation.draw(scene, motion, motion)
+    whole = animation.element(drawing).body.encode()
+    small = animation.element(drawing, limit=len(whole) - 20_000).body.encode()
+    assert len(small) <= len(whole) - 20_000
+    assert data_of(whole)["count"] == 1500
+    assert 200 < data_of(small)["count"] < 1500
+    assert data_of(small)["time"][-1] == data_of(whole)["time"][-1]
+
+
+@pytest.fixture
+def browser(tmp_path):
+    name = shutil.which("chromium") or shutil.which("chromium-browser")
+    if name is None:
+        pytest.skip("chromium is not installed on this machine")
+
+    def run(page, *options, fragment="", size="900,900", patience=4000, clean=True):
+        (tmp_path / "page.html").write_bytes(page)
+        command = [name, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync", "--hide-scrollbars"]
+        command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", f"--window-size={size}"]
+        command += ["--disable-background-networking", "--disable-component-update"]
+        command += [f"--user-data-dir={tmp_path / 'user'}", f"--virtual-time-budget={patience}"]
+        command += ["--enable-logging=stderr", "--v=0", *options, (tmp_path / "page.html").as_uri() + fragment]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        assert not clean or "CONSOLE" not in done.stderr, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser):
+    """Played: the clock runs. Opened at two times: names stand beside bodies, and have moved; the plot's cursor too."""
+    drawing = animation.draw(scene, motion, replace(motion, states=motion.states * 1.05))
+    page = animation.page(drawing, signals_of(scene, motion)).replace(
+        b'data-part="names"', b'data-part="names" checked="checked"'
+    )
+    page = page.replace(b' data-part="labels" hidden="hidden"', b' data-part="labels"')
+    played = html.fromstring(browser(page, "--dump-dom", fragment="#play"))
+    root = played.find_class("animation")[0]
+    assert root.get("data-state") == "ready"
+    assert float(root.get("data-time")) > 0
+    seen = []
+    for t in (0.2, 1.5):
+        shown = html.fromstring(browser(page, "--dump-dom", fragment=f"#t={t}&pause"))
+        assert float(shown.find_class("animation")[0].get("data-time")) == pytest.approx(t)
+        labels = shown.find_class("animation-labels")[0].findall("span")
+        assert [label.text for label in labels] == ["cart", "bob"]
+        cursor = shown.find_class("cursor")[0].get("transform")
+        seen.append([*(label.get("style") for label in labels), cursor])
+    assert all(a != b for a, b in zip(*seen, strict=True))
+
+
+def test_in_a_browser_the_picture_is_not_blank_and_moves(scene, motion, browser, tmp_path):
+    """Pixels of the canvas: many that are not paper, and others at another time."""
+    from PIL import Image
+
+    page = animation.page(animation.draw(scene, motion))
+    pictures = []
+    for k, t in enumerate((0.2, 1.5)):
+        browser(page, f"--screenshot={tmp_path / f'{k}.png'}", fragment=f"#t={t}&pause")
+        with Image.open(tmp_path / f"{k}.png") as image:
+            pictures.append(np.asarray(image.convert("RGB"), dtype=int)[110:520, 60:840])
+    paper = pictures[0][5, 5]
+    assert np.mean(np.abs(pictures[0] - paper).max(axis=2) > 24) > 0.01
+    assert np.mean(np.abs(pictures[0] - pictures[1]).max(axis=2) > 24) > 0.003
+
+
+def test_without_a_graphics_card_the_still_is_shown(drawing, browser):
+    shown = html.fromstring(browser(animation.page(drawing), "--dump-dom", "--disable-3d-apis", clean=False))
+    assert shown.find_class("animation")[0].get("data-state") == "failed"
+    assert "cannot be shown here" in shown.find_class("animation-still")[0].text_content()
+    assert len(shown.find_class("still")) == 1

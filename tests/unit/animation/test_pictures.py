@@ -1,0 +1,198 @@
+"""Rotations, ellipsoids, numbers as characters, stills: laws, and the numbers of simple cases."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from lxml import etree
+from scipy.spatial.transform import Rotation
+
+from mb2fmu import animation
+from mb2fmu.animation.drawing import PALETTE, WORLD, Anchor, Solid, place_of
+from mb2fmu.animation.encoding import STEPS, decoded, encoded
+from mb2fmu.animation.inertia import ellipsoid
+from mb2fmu.animation.thinning import thinned
+from mb2fmu.animation.turns import continuous, matrix, product, quaternions, rotated, turn_of_y
+from mb2fmu.errors import ModelError
+
+SVG = "{http://www.w3.org/2000/svg}"
+finite = st.floats(-1e6, 1e6)
+angles = arrays(np.float64, 3, elements=st.floats(-4, 4))
+
+
+@given(arrays(np.float64, (5, 3), elements=st.floats(-4, 4)))
+def test_quaternions_are_those_of_the_rotations(vectors):
+    rotations = Rotation.from_rotvec(vectors)
+    found = quaternions(rotations.as_matrix())
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-14)
+    np.testing.assert_allclose([matrix(q) for q in found], rotations.as_matrix(), atol=1e-14)
+
+
+@given(angles, angles, arrays(np.float64, 3, elements=st.floats(-9, 9)))
+def test_products_turn_one_after_another(a, b, vector):
+    p, q = (quaternions(Rotation.from_rotvec(v).as_matrix()[None])[0] for v in (a, b))
+    together = rotated(product(p, q)[None], vector)[0]
+    np.testing.assert_allclose(together, rotated(p[None], rotated(q[None], vector)[0])[0], atol=1e-13)
+
+
+def test_a_turning_body_has_no_jumps():
+    turns = quaternions(Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0, 0.6, 0.8])).as_matrix())
+    assert np.abs(np.diff(turns, axis=0)).max() > 1
+    assert np.abs(np.diff(continuous(turns), axis=0)).max() < 0.03
+
+
+@given(arrays(np.float64, 3, elements=st.floats(-3, 3)))
+def test_y_is_turned_into_a_direction(direction):
+    size = np.linalg.norm(direction)
+    expected = direction / size if size > 0 else np.array([0.0, 1.0, 0.0])
+    np.testing.assert_allclose(matrix(np.array(turn_of_y(direction)))[:, 1], expected, atol=1e-7)
+
+
+@given(arrays(np.float64, 3, elements=st.floats(0.01, 2)), angles, st.floats(0.1, 50))
+@settings(max_examples=50)
+def test_the_ellipsoid_has_the_mass_and_the_inertia_of_its_body(half, vector, mass):
+    """Forward: I_a = m/5 (b² + c²), turned; back through ``ellipsoid``; forward again."""
+    R = Rotation.from_rotvec(vector).as_matrix()
+    tensor = R @ np.diag(mass / 5 * (np.sum(half**2) - half**2)) @ R.T
+    found, turn = ellipsoid(mass, tensor[[0, 1, 2, 0, 1, 0], [0, 1, 2, 1, 2, 2]])
+    Q = matrix(np.array(turn))
+    np.testing.assert_allclose(Q @ np.diag(mass / 5 * (np.sum(found**2) - found**2)) @ Q.T, tensor, atol=1e-9 * mass)
+
+
+def test_a_thin_rod_has_no_thickness_and_nothing_has_no_ellipsoid():
+    half, _ = ellipsoid(3.0, np.array([0.25, 0.0, 0.25, 0, 0, 0]))  # of length 1
+    np.testing.assert_allclose(half, [0, np.sqrt(5 / 12), 0], atol=1e-15)
+    assert ellipsoid(1.0, np.zeros(6)) is None
+    assert ellipsoid(0.0, np.ones(6)) is None
+
+
+@given(arrays(np.float64, (7, 2), elements=finite))
+def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
+    found = decoded(encoded(values), 7)
+    span = np.ptp(values, axis=0)
+    size = np.abs(values).max(axis=0)
+    assert np.all(np.abs(found - values) <= 0.51 * span / STEPS + 6e-9 * size + 1e-30)
+
+
+def test_smooth_motion_takes_few_characters():
+    t = np.linspace(0, 10, 1000)[:, None]
+    values = np.sin(t * np.arange(1, 11) / 3)
+    assert len(encoded(values)["data"]) < 0.45 * 4 / 3 * values.size * 4  # base64 of float32
+    assert encoded(np.full((1000, 2), 3.5))["ranges"] == [[3.5], [3.5]]
+
+
+def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
+    """Every solid, wherever it was fixed, is where the scene's own points and rotations put it."""
+    where = animation.motion.places(scene, motion)
+    for shape, solid in zip(scene.shapes, drawing.solids, strict=False):
+        offset = where.sizes[shape.offset : shape.offset + 3]
+        expected = where.points[:, shape.point] + where.rotations[:, shape.frame] @ offset
+        np.testing.assert_allclose(place_of(drawing.poses, solid.anchor), expected, atol=1e-9)
+    trace = drawing.traces[0]
+    np.testing.assert_allclose(place_of(drawing.poses, trace.anchor), where.points[:, scene.traces[0].point], atol=1e-9)
+
+
+def test_only_what_moves_by_itself_has_a_pose(drawing):
+    """Cart and bob, and no third: joints, shapes, springs and the traced point are fixed in them or in the ground."""
+    assert drawing.poses.positions.shape[1] == 2
+    assert {solid.anchor.pose for solid in drawing.solids} <= {WORLD, 0, 1}
+
+
+def ground(solid):
+    return replace(solid, anchor=Anchor(WORLD, solid.anchor.local))
+
+
+def seen_from_z(drawing, solid):
+    return replace(
+        drawing,
+        solids=(solid,),
+        lines=(),
+        traces=(),
+        arrows=(),
+        up=np.array([0.0, 1.0, 0.0]),
+        toward=np.array([0.0, 0.0, 1.0]),
+    )
+
+
+def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
+    """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
+    turn = tuple(quaternions(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
+    ball = Solid("ellipsoid", (2.0, 1.0, 5.0), Anchor(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
+    shown = etree.fromstring(animation.still(seen_from_z(drawing, ball), triad=False)).find(f".//{SVG}ellipse")
+    assert float(shown.get("rx")) / float(shown.get("ry")) == pytest.approx(2, abs=2e-3)
+    angle = float(re.search(r"rotate\((\S+)", shown.get("transform"))[1])
+    assert angle % 180 == pytest.approx(150)  # the picture's y points down
+    end = Solid(
+        "cylinder", (3.0, 0.5), Anchor(WORLD, (0, 0, 0)), turn_of_y(np.array([0, 0, 1.0])), PALETTE[0], 1.0, "rod"
+    )
+    shown = etree.fromstring(animation.still(seen_from_z(drawing, end), triad=False)).find(f".//{SVG}ellipse")
+    assert shown.get("rx") == shown.get("ry")
+    side = replace(end, turn=(1.0, 0.0, 0.0, 0.0))
+    picture = etree.fromstring(animation.still(seen_from_z(drawing, side), triad=False))
+    assert picture.find(f".//{SVG}ellipse") is None
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", picture.find(f".//{SVG}path").get("d"))]
+    assert numbers  # a rectangle three times as high as it is wide
+    xs, ys = [numbers[0], numbers[-2]], [numbers[1], numbers[-1]]
+    assert abs(xs[0] - xs[1]) < 0.2
+    assert abs(ys[0] - ys[1]) / (2 * abs(xs[0] - float(picture.get("width")) / 2)) == pytest.approx(3, rel=5e-3)
+
+
+def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motion, drawing):
+    first = animation.still(drawing, 0.0, strobe=0)
+    assert first == animation.still(animation.draw(scene, motion), 0.0)
+    assert first != animation.still(drawing, 1.3)
+    root = etree.fromstring(animation.still(drawing, 1.3, strobe=3, background="#ffffff"))
+    assert len(root.findall(f"{SVG}g")) == 4
+    width, height = float(root.get("width")), float(root.get("height"))
+    for shown in root.iter(f"{SVG}ellipse"):
+        assert 0 <= float(shown.get("cx")) <= width
+        assert 0 <= float(shown.get("cy")) <= height
+
+
+def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, scene_of):
+    np.testing.assert_allclose(drawing.up, [0, 1, 0], atol=1e-15)
+    assert not drawing.flat  # a spring comes from the side
+    from mechanisms import moving_pivot
+
+    scene = scene_of(moving_pivot())
+    time = np.linspace(0, 2, 30)
+    states = np.stack([np.sin(time), np.cos(time)], axis=1)
+    p = np.array([v.start for v in scene.parameters])
+    flat = animation.draw(scene, animation.Motion(time, states, np.zeros((30, 0)), p))
+    assert flat.flat
+    np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
+
+
+def sphere_mesh():
+    import trimesh
+
+    return trimesh.creation.icosphere(subdivisions=5, radius=2.0)
+
+
+@pytest.mark.parametrize("kind", ["stl", "obj", "ply"])
+def test_meshes_come_out_of_files_as_they_went_in(kind):
+    mesh = sphere_mesh()
+    content = mesh.export(file_type=kind)
+    found = animation.triangles(content.encode() if isinstance(content, str) else content, f"ball.{kind}")
+    assert len(found.faces) == len(mesh.faces)
+    np.testing.assert_allclose(np.linalg.norm(found.vertices, axis=1), 2, rtol=1e-5)
+
+
+def test_a_mesh_is_thinned_out_without_losing_its_shape():
+    mesh = animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")
+    few = thinned(mesh, 2500)
+    assert 300 < len(few.faces) <= 2500
+    np.testing.assert_allclose(np.linalg.norm(few.vertices, axis=1), 2, rtol=1e-5)
+    assert thinned(few, 2500) is few
+
+
+def test_a_mesh_that_is_too_fine_is_refused(monkeypatch):
+    monkeypatch.setattr("mb2fmu.animation.meshes.MOST", 100)
+    with pytest.raises(ModelError, match=r"20,480 triangles[\s\S]*thin it out to 100"):
+        animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")

@@ -1,0 +1,197 @@
+"""Scenes: what stands where, against kinematics in NumPy; the same through JSON; what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, random_states, sympy_rolling_disc
+
+from mb2fmu import Model, animation
+from mb2fmu.animation.motion import places, sampled_inputs
+from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
+from mb2fmu.formulation import formulate
+from mb2fmu.mechanism import read
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check
+
+
+@pytest.mark.parametrize("build", [cart_with_pathways, moving_pivot, sympy_rolling_disc])
+@pytest.mark.parametrize("method", ["kane", "tmt"])
+def test_points_and_rotations_are_those_of_the_mechanism(build, method):
+    """Against Newton and Euler's kinematics in NumPy, which know nothing of Program."""
+    mechanism = mechanism_of(build())
+    scene = animation.describe(mechanism, formulate(mechanism, method))
+    numeric = Numeric(mechanism)
+    located = [i for i, place in enumerate(mechanism.points) if place.located]
+    if build is sympy_rolling_disc:  # it has no positions: turned rightly, about its contact point
+        located = []
+    for state in random_states(mechanism, 4):
+        numeric.move(state)
+        motion = animation.Motion(np.array([state.t]), state.x[None], state.r[None], state.p)
+        found = places(scene, motion)
+        expected = np.array([numeric.numeric.points[i].position for i in located])
+        if located:
+            np.testing.assert_allclose(found.points[0], expected, atol=1e-12)
+        for body, record in zip(mechanism.bodies, scene.bodies, strict=True):
+            if body.frame >= 0:
+                turned = found.rotations[0, record.frame]
+                np.testing.assert_allclose(turned, numeric.numeric.frames[body.frame].rotation, atol=1e-12)
+
+
+def test_a_scene_is_the_same_through_json(scene, motion):
+    content = scene.to_json()
+    again = animation.Scene.from_json(content, "unit.fmu")
+    assert again.to_json() == content
+    a, b = places(scene, motion), places(again, motion)
+    for name in ("points", "rotations", "vectors", "sizes"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_arrows_are_the_loads(scene, motion):
+    """Gravity is constant; torque and reaction are opposite; a pair is its vector."""
+    found = places(scene, motion).vectors
+    p = {parameter.name: parameter.start for parameter in scene.parameters}
+    np.testing.assert_allclose(found[:, 0], np.tile([0, -p["m"] * 2 * p["g"], 0], (len(motion.time), 1)), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 1], -found[:, 2], rtol=1e-12)
+    assert [arrow.torque for arrow in scene.arrows] == [False, True, True, False]
+    v = motion.states[:, [state.name for state in scene.states].index("v")]
+    np.testing.assert_allclose(np.linalg.norm(found[:, 3] - np.stack([0 * v, v, 0 * v], axis=1), axis=1), 3, rtol=1e-12)
+
+
+def test_signals_are_those_of_the_experiment():
+    model = cart_with_pathways()
+    F = me.dynamicsymbols("F")
+    model.mechanics.add_loads((model.mechanics.bodies[1].masscenter, F * model.mechanics.x))
+    model.input(F, 0.5, "N")
+    t = me.dynamicsymbols._t
+    model.experiment(stop=1.0, signals={F: 2 * sm.sin(3 * t)})
+    mechanism = mechanism_of(model)
+    scene = animation.describe(mechanism, formulate(mechanism, "auto"))
+    time = np.linspace(0, 1, 7)
+    np.testing.assert_allclose(sampled_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
+
+
+def test_names_of_intermediates_do_not_meet():
+    """What the poses name anew is not what the equations named: the same names may stand for other things."""
+    mechanism = mechanism_of(cart_with_pathways())
+    equations = formulate(mechanism, "kane")
+    taken = {item.symbol.name for item in equations.intermediates}
+    kinematics = NamedKinematics(mechanism, taken)
+    for i in range(len(mechanism.points)):
+        kinematics.position(i)
+    assert kinematics.assignments
+    assert not {a.symbol.name for a in kinematics.assignments} & taken
+
+
+def lagrangian_alone(*, ground=True):
+    q = me.dynamicsymbols("q")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.z, q)
+    tip = O.locatenew("tip", -2 * A.y)
+    model = Model("Alone", me.LagrangesMethod(q.diff() ** 2 / 2 + sm.cos(q), [q]))
+    model.coordinate(q, 0.3, "rad")
+    model.speed(q.diff(), 0.0, "rad/s")
+    if ground:
+        model.place_in(N, O)
+    model.visual(A, Cylinder(2.0, 0.1), at=O.locatenew("middle", -A.y))
+    model.trace(tip)
+    return model
+
+
+def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
+    scene = scene_of(lagrangian_alone())
+    motion = animation.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    tip = places(scene, motion).points[:, scene.traces[0].point]
+    np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
+
+
+def test_a_lagrangian_alone_without_looks_has_no_scene(scene_of):
+    model = lagrangian_alone()
+    model.looks.clear()
+    assert scene_of(model) is None
+
+
+def test_looks_are_judged_with_everything_else():
+    model = cart_with_pathways()
+    cart = model.mechanics.bodies[1]
+    model.visual(cart, "a box")
+    model.visual(cart, Sphere(-1))
+    model.visual(cart, Cylinder(sm.Symbol("height"), 1), color="red")
+    model.visual(cart.frame, Sphere(1))
+    model.visual(cart, Sphere(1), opacity=0)
+    model.trace(cart)
+    model.arrow((cart.masscenter, 3))
+    with pytest.raises(ModelError) as raised:
+        check(model)
+    text = str(raised.value)
+    for part in ("'a box' is no shape", "size of -1", "height, which is no parameter", "no color 'red'"):
+        assert part in text
+    for part in ("frame cart_frame needs a point", "opacity of 0", "cannot be traced", "an arrow is asked of"):
+        assert part in text
+    with pytest.raises(ModelError, match="need an inertial frame"):
+        check(lagrangian_alone(ground=False))
+
+
+def test_what_is_not_fixed_in_its_body_is_refused():
+    model = cart_with_pathways()
+    cart, bob = model.mechanics.bodies[1:]
+    model.visual(bob, Sphere(0.1), at=0.1 * cart.x)
+    with pytest.raises(MechanismError, match="not fixed in the body"):
+        read(check(model))
+
+
+def test_a_shape_at_a_point_without_a_position_is_refused(scene_of):
+    model = cart_with_pathways()
+    loose = me.Point("loose")
+    loose.set_vel(model.mechanics.frame, 0)
+    model.visual(model.mechanics.bodies[1].frame, Sphere(0.1), at=loose)
+    with pytest.raises(FormulationError, match="without a position"):
+        scene_of(model)
+
+
+def test_mesh_files_that_cannot_be_read_are_named_all_at_once(scene_of, tmp_path):
+    (tmp_path / "text.stl").write_text("no mesh")
+    (tmp_path / "odd.xyzw").write_text("no mesh")
+    model = cart_with_pathways()
+    for name in ("missing.stl", "text.stl", "odd.xyzw"):
+        model.visual(model.mechanics.bodies[1], Mesh(tmp_path / name))
+    with pytest.raises(ModelError) as raised:
+        scene_of(model)
+    assert len(raised.value.faults) == 3
+    assert "missing.stl cannot be read" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: record.update(version=99),
+        lambda record: record["bodies"][0].update(point=500),
+        lambda record: record["program"].update(op=[1, 2]),
+        lambda record: record["program"]["operations"].__setitem__(7, "EXECUTE"),
+        lambda record: record.pop("shapes"),
+        lambda record: record["meshes"][0].update(faces="AAAA"),
+        lambda record: record["states"].pop(),
+    ],
+)
+def test_a_damaged_scene_is_refused_in_plain_words(scene, damage):
+    record = json.loads(scene.to_json())
+    damage(record)
+    with pytest.raises(PackageError, match="cannot be animated"):
+        animation.Scene.from_json(json.dumps(record).encode(), "unit.fmu")
+
+
+def test_what_is_not_finite_stays_where_it_was(scene, motion):
+    broken = motion.states.copy()
+    broken[10:12] = np.nan
+    found = places(scene, replace(motion, states=broken)).points
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[11], found[9])
+
+
+def test_a_box_needs_no_more_than_its_edges():
+    assert Box(1, 2, 3).sizes == (1, 2, 3)
