@@ -12,8 +12,11 @@ from collections.abc import Sequence
 
 _FAT_MAGIC = 0xCAFEBABE
 _THIN_MAGIC = 0xFEEDFACF
-_ALIGNMENT = 14
-"""Power of 2: Arm Macs have pages of 16 KiB."""
+_X86_64 = 0x01000007
+_ALIGNMENT = {_X86_64: 12}
+"""Power of 2, the page size: 4 KiB for x86-64."""
+_LARGEST = 14
+"""That of all others: Arm Macs have pages of 16 KiB."""
 
 
 def join(slices: Sequence[bytes]) -> bytes:
@@ -29,13 +32,14 @@ def join(slices: Sequence[bytes]) -> bytes:
     if len({kind for kind, _ in processors}) != len(slices):
         raise ValueError("two slices are of one processor")
     header = struct.pack(">2I", _FAT_MAGIC, len(slices))
+    used = len(header) + 20 * len(slices)
     body = b""
-    start = _aligned(len(header) + 20 * len(slices))
     for (kind, subtype), content in zip(processors, slices, strict=True):
-        body += bytes(_aligned(len(body)) - len(body))
-        header += struct.pack(">5I", kind, subtype, start + len(body), len(content), _ALIGNMENT)
-        body += content
-    return header + bytes(start - len(header)) + body
+        alignment = _ALIGNMENT.get(kind, _LARGEST)
+        start = _aligned(used + len(body), alignment)
+        body += bytes(start - used - len(body)) + content
+        header += struct.pack(">5I", kind, subtype, start, len(content), alignment)
+    return header + body
 
 
 def _processor(content: bytes) -> tuple[int, int]:
@@ -46,5 +50,5 @@ def _processor(content: bytes) -> tuple[int, int]:
     return kind, subtype
 
 
-def _aligned(size: int) -> int:
-    return -(-size >> _ALIGNMENT) << _ALIGNMENT
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size >> alignment) << alignment

@@ -27,6 +27,7 @@ def test_slices_stay_as_they_are_at_page_boundaries(first: bytes, second: bytes)
     for number, (processor, content) in enumerate(zip((X86_64, ARM64), slices, strict=True)):
         kind, subtype, start, size, alignment = struct.unpack_from(">5I", joined, 8 + 20 * number)
         assert (kind, subtype) == processor
+        assert alignment == (12 if processor == X86_64 else 14)  # page sizes
         assert start % 2**alignment == 0
         assert joined[start : start + size] == content
     assert len(joined) == start + size
