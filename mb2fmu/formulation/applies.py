@@ -34,6 +34,4 @@ def by_projection(mechanism: Mechanism) -> Applies:
     """The answer of the methods that project Newton's and Euler's equations on partial velocities."""
     if mechanism.lagrangian_alone:
         return not_because("a Lagrangian alone has no bodies whose velocities could be projected")
-    if mechanism.holonomic:
-        return not_because("holonomic constraints (closed loops) are not supported yet")
     return applies_because("it needs nothing but the velocities of the bodies")

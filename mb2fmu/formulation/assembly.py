@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import sympy as sm
+
 from mb2fmu.equations.motion import (
     BodyMotion,
     EquationsOfMotion,
@@ -19,6 +21,10 @@ from mb2fmu.formulation.energy import energy_of
 from mb2fmu.formulation.outputs import outputs_of
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad
+
+ATTRACTOR_RATE = sm.Integer(10)
+"""In 1/s: so fast that the errors of an integrator hardly add up across the constraints, so slow that no explicit
+method needs steps below 0.3 s for it."""
 
 
 def assemble(
@@ -56,7 +62,7 @@ def assemble(
         t=m.t,
         q=m.q,
         u=m.u,
-        u_independent=m.u_independent,
+        u_independent=tuple(range(len(m.u))) if m.holonomic else m.u_independent,
         u_dot=m.u_dot,
         z=m.z,
         p=m.p,
@@ -67,6 +73,8 @@ def assemble(
         z_dot=m.z_dot,
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
+        treatment="attractor" if m.holonomic else None,
+        attractor_rate=ATTRACTOR_RATE if m.holonomic else None,
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
         multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),

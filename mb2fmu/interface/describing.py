@@ -123,10 +123,11 @@ def describe(
 def token(interface: FmuInterface, program: Program) -> str:
     """A UUID made from all that the interface says (but its token) and all that the program computes."""
     digest = hashlib.sha256(repr(dataclasses.replace(interface, token=NO_TOKEN)).encode())
-    for array in (program.op, program.a, program.b, program.c, program.constants):
-        digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
-    entries = [program.entries[name] for name in sorted(program.entries)]
-    digest.update(repr((program.layout, program.blocks, program.tables, entries)).encode())
+    for part in (program, *program.bodies):
+        for array in (part.op, part.a, part.b, part.c, part.constants):
+            digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
+        entries = [part.entries[name] for name in sorted(part.entries)]
+        digest.update(repr((part.layout, part.blocks, part.tables, entries)).encode())
     return str(uuid.UUID(bytes=digest.digest()[:16], version=5))
 
 

@@ -53,6 +53,7 @@ class ProgramBuilder:
         self._constant: dict[int, float] = {}  # node → value
         self._blocks: list[Block] = []
         self._block_index: dict[Block, int] = {}
+        self._bodies: list[Program] = []
         self._tables: list[Table] = []
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
@@ -312,9 +313,11 @@ class ProgramBuilder:
 
     # --- functions ---------------------------------------------------------------------------------------------------
 
-    def unary(self, op: Op, a: int) -> int:
+    def unary(self, op: Op, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """A function of one argument."""
         value = self._constant.get(a)
+        if op is Op.FROZEN:
+            return a if value is not None else self._intern(op, a, -1, -1, self._rank[a])
         if value is not None:
             return self.constant(evaluate(op, value))
         inner = self._op[a]
@@ -400,17 +403,40 @@ class ProgramBuilder:
         if value == 0.0 or (positive and value < 0.0):
             self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
 
+    def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
+        """The nodes of the solution y of F(y, theta) = 0.
+
+        Args:
+            body: F and its step (see :class:`Program`); the same object is stored once.
+            theta: One node per parameter of the body.
+            guess: Where y starts.
+            name: Of what is solved for, for messages.
+        """
+        place = next((i for i, known in enumerate(self._bodies) if known is body), len(self._bodies))
+        if place == len(self._bodies):
+            self._bodies.append(body)
+        operands = (*theta, *guess)
+        index = self.block(Block("newton", len(guess), operands, name=name, body=place))
+        rank = max((self._rank[node] for node in operands), default=1)
+        return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(len(guess))]
+
     # --- the whole ---------------------------------------------------------------------------------------------------
 
     def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
         """Declares an entry point."""
         self._entries[name] = Entry(name, tuple(labels), tuple(results))
 
+    def forget(self, name: str) -> None:
+        """Takes an entry point back."""
+        del self._entries[name]
+
     def build(self) -> Program:
         """The program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
         for entry, named in self._divisors.items():
             if named:
-                self.entry(entry, tuple(named.values()), tuple(named))
+                known = self._entries.get(entry, Entry(entry, (), ()))
+                together = dict(zip(known.results, known.labels, strict=True)) | named
+                self.entry(entry, tuple(together.values()), tuple(together))
         return Program(
             layout=self.layout,
             op=np.array(self._op, dtype=np.uint8),
@@ -421,6 +447,7 @@ class ProgramBuilder:
             blocks=tuple(self._blocks),
             tables=tuple(self._tables),
             entries=dict(self._entries),
+            bodies=tuple(self._bodies),
         )
 
     def _binary(self, op: int, a: int, b: int) -> int:

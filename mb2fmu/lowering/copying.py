@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.dependencies import Group
@@ -24,14 +25,15 @@ class ProgramCopy:
     Args:
         program: Any.
         builder: Takes the nodes; its layout begins like the program's.
+        entries: Names of the entry points that are declared too; None: all.
 
     Attributes:
         node: Node of the program → node of the builder.
         factor: Factor block of the program → factor block of the builder.
-        solution: Solve block of the program → its results in the builder.
+        solution: Solve or Newton block of the program → its results in the builder.
     """
 
-    def __init__(self, program: Program, builder: ProgramBuilder) -> None:
+    def __init__(self, program: Program, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
         self._program = program
         self._builder = builder
         self.node: list[int] = []
@@ -39,8 +41,9 @@ class ProgramCopy:
         self.solution: dict[int, list[int]] = {}
         for node in range(len(program)):
             self.node.append(self._copied(node))
-        for entry in program.entries.values():
-            builder.entry(entry.name, entry.labels, [self.node[result] for result in entry.results])
+        for name in program.entries if entries is None else entries:
+            entry = program.entries[name]
+            builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def _copied(self, node: int) -> int:
         program, b = self._program, self._builder
@@ -71,6 +74,9 @@ class ProgramCopy:
             return self.solution[index]
         b = self._builder
         block = self._program.blocks[index]
+        if block.kind == "newton":
+            self.solution[index] = self._newton(block)
+            return self.solution[index]
         if block.factor not in self.factor:
             old = self._program.blocks[block.factor]
             operands = tuple(self.node[node] for node in old.operands)
@@ -78,6 +84,11 @@ class ProgramCopy:
         right = [self.node[node] for node in block.operands]
         self.solution[index] = b.solution(self.factor[block.factor], right)
         return self.solution[index]
+
+    def _newton(self, block: Block) -> list[int]:
+        nodes = [self.node[node] for node in block.operands]
+        theta, guess = nodes[: -block.size], nodes[-block.size :]
+        return self._builder.newton(self._program.bodies[block.body], theta, guess, block.name)
 
 
 def place(factor: Block, position: int) -> tuple[int, int]:

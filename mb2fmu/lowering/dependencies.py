@@ -6,6 +6,7 @@ bits, so that thousands of results cost little. Results of a block depend on all
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.lowering.needed import needed
-from mb2fmu.lowering.program import LEAVES, Op, Program
+from mb2fmu.lowering.program import LEAVES, Entry, Op, Program
 
 Group = Literal["time", "states", "inputs", "parameters", "memory", "seeds"]
 
@@ -173,6 +174,8 @@ class _Bits:
 
     def _block(self, index: int, reads: dict[int, _Reads]) -> _Reads:
         block = self._program.blocks[index]
+        if block.kind == "newton":
+            return _union(reads[node] for node in block.operands).at_least(Kind.DEPENDENT)
         factor = self._program.blocks[block.factor]
         return self._linear(
             _union(reads[node] for node in block.operands), _union(reads[node] for node in factor.operands)
@@ -202,17 +205,26 @@ def _union(several: Iterable[_Reads]) -> _Reads:
 def operation_count(program: Program, entry: str) -> Counter[str]:
     """How many operations the results of an entry point cost, by kind: names of ``Op``, blocks counted inside.
 
-    Pivot searches and row exchanges are not counted.
+    Pivot searches and row exchanges are not counted; of Newton's method one iteration is.
     """
     nodes, blocks = needed(program, program.entries[entry].results)
     counts: Counter[str] = Counter()
     for op, number in zip(*np.unique(program.op[nodes], return_counts=True), strict=True):
-        if Op(int(op)) not in LEAVES | {Op.BLOCK}:
+        if Op(int(op)) not in LEAVES | {Op.BLOCK, Op.FROZEN}:
             counts[Op(int(op)).name] += int(number)
     for index in np.flatnonzero(blocks):
         block = program.blocks[index]
-        counts.update(block_operations(block.kind, block.size))
+        if block.kind == "newton":
+            counts.update(_iteration_count(program.bodies[block.body]))
+        else:
+            counts.update(block_operations(block.kind, block.size))
     return Counter({name: counts[name] for name in sorted(counts) if counts[name]})
+
+
+def _iteration_count(body: Program) -> Counter[str]:
+    results = (*body.entries["residual"].results, *body.entries["step"].results)
+    once = dataclasses.replace(body, entries={"once": Entry("once", tuple(map(str, results)), results)})
+    return operation_count(once, "once")
 
 
 def block_operations(kind: str, n: int) -> dict[str, int]:

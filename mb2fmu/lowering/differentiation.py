@@ -2,8 +2,8 @@
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
 a linear solve A X = B follows from the implicit function theorem, dX = A⁻¹ (dB − dA X), with the factors of A that
-are there already. Where an operation has a kink (Abs, Min, Max, selections) the derivative is that of the branch
-taken; jumps (sign, floor) have derivative 0.
+are there already; solutions of Newton's method are smoothed first (``smoothing``). Where an operation has a kink (Abs,
+Min, Max, selections) the derivative is that of the branch taken; jumps (sign, floor) have derivative 0.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mb2fmu.lowering.dependencies import Group
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Op, Program
+from mb2fmu.lowering.smoothing import smoothed
 
 ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
 
@@ -58,15 +59,18 @@ def differentiate_forward(program: Program, entry: str, with_respect_to: Sequenc
     Returns:
         A program whose ``layout.seeds`` end with ``d <variable>``.
     """
+    program, source = smoothed(program, entry)
     variables = variables_of(program, with_respect_to)
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
     tangents = {leaf: {0: builder.seed(first + i)} for i, (_, leaf) in enumerate(variables)}
     copy = _Differentiation(program, builder, tangents)
-    old = program.entries[entry]
+    old = program.entries[source]
     zero = builder.constant(0.0)
     builder.entry(f"jvp_{entry}", old.labels, [copy.tangent(node).get(0, zero) for node in old.results])
+    if source != entry:
+        builder.forget(source)
     return prune(builder.build())
 
 
@@ -78,15 +82,18 @@ def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> 
         entry: Name of the entry point.
         with_respect_to: Groups of variables; columns are in their order.
     """
+    program, source = smoothed(program, entry)
     variables = variables_of(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     one = builder.constant(1.0)
     copy = _Differentiation(program, builder, {leaf: {i: one} for i, (_, leaf) in enumerate(variables)})
-    old = program.entries[entry]
+    old = program.entries[source]
     found = [(i, j, node) for i, result in enumerate(old.results) for j, node in sorted(copy.tangent(result).items())]
     labels = [f"d {old.labels[i]} / d {variables[j][0]}" for i, j, _ in found]
     name = f"jacobian_{entry}"
     builder.entry(name, labels, [node for _, _, node in found])
+    if source != entry:
+        builder.forget(source)
     return Jacobian(
         program=prune(builder.build()),
         entry=name,
@@ -128,7 +135,7 @@ class _Differentiation:
         """Derivatives of a node of the program that are not zero."""
         return self._tangent[node]
 
-    def _tangent_of(self, node: int) -> Tangent:
+    def _tangent_of(self, node: int) -> Tangent:  # noqa: PLR0911 (one kind of node after the other)
         program = self._program
         op = Op(int(program.op[node]))
         index = int(program.a[node])
@@ -137,6 +144,8 @@ class _Differentiation:
         if op in LEAF_GROUP:
             return self._leaf_tangents.get((LEAF_GROUP[op], index), {})
         if op is Op.BLOCK:
+            if program.blocks[index].kind == "newton":
+                return {}  # smoothing has left it a number
             if index not in self._solution_tangents:
                 self._solution_tangents[index] = self._implicit(index)
             return self._solution_tangents[index][int(program.b[node])]

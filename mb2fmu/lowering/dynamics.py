@@ -6,6 +6,8 @@ With m velocity constraints A u + b = 0, A u' + γ = 0 and the dynamics M u' = f
   (A_d S_d = −A_i, identity in the independent rows) and s_d solves A_d s_d = −γ, so that
   (Sᵀ M S) u_i' = Sᵀ (f − M s), symmetric positive definite.
 - M with n_u − m rows (Kane's equations with dependent speeds): stacked over A u' = −γ, solved by pivoted LU.
+
+Where all speeds are states (treatments ``attractor`` and ``multipliers``) u' and λ come together, see ``constraints``.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.constraints import MultiplierSystem
 from mb2fmu.lowering.linear_solve import LinearSystem
 
 Rows = list[list[int]]
@@ -65,11 +68,39 @@ class ConstrainedDynamics:
     def expressions(self) -> list[sm.Basic]:
         """What :meth:`accelerations` needs lowered: M, f, A and γ."""
         d, c = self._equations.mass_and_forcing, self._equations.velocity_constraints
-        return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *c.bias) if c else ())]
+        return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *self._bias()) if c else ())]
+
+    def _bias(self) -> list[sm.Expr]:
+        """γ, with the terms that Baumgarte adds where they are asked for."""
+        e = self._equations
+        c = e.velocity_constraints
+        assert c is not None
+        if e.baumgarte is None:
+            return list(c.bias)
+        a, b = e.baumgarte
+        rates = c.jacobian * sm.Matrix(e.u) + c.offset
+        phi = [row for _, row in e.holonomic] + [sm.S.Zero] * (self._m - len(e.holonomic))
+        return [g + 2 * a * rate + b**2 * row for g, rate, row in zip(c.bias, rates, phi, strict=True)]
 
     def accelerations(self, nodes: Sequence[int]) -> list[int]:
         """u' of all speeds."""
         return self.forward(nodes, [()])[0]
+
+    def accelerations_and_multipliers(self, nodes: Sequence[int]) -> list[int]:
+        """u', then λ if the equations have symbols for it, where all speeds are states."""
+        u_dot, multipliers = self._multiplier_system(nodes)
+        return [*u_dot, *multipliers] if self._equations.multipliers else u_dot
+
+    @property
+    def with_multipliers(self) -> bool:
+        """Whether all speeds are states, so that λ is needed to know u'."""
+        return self._m > 0 and not self._equations.u_dependent
+
+    def _multiplier_system(self, nodes: Sequence[int], force: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+        b, n, m = self._builder, len(self._equations.u), self._m
+        M, f, rest = _rows(nodes, n, n), nodes[n * n : n * n + n], nodes[n * n + n :]
+        load = [b.add(x, y) for x, y in zip(f, force, strict=True)] if force else list(f)
+        return MultiplierSystem(b, M, _rows(rest, m, n)).solve(load, rest[m * n :])
 
     def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
         """u' for generalized forces that are added to f, one list per set of forces; one factorization for all.
@@ -79,6 +110,8 @@ class ConstrainedDynamics:
             forces: Each one node per row of M, or nothing for no added forces.
         """
         b, e, m = self._builder, self._equations, self._m
+        if self.with_multipliers:
+            return [self._multiplier_system(nodes, force)[0] for force in forces]
         n = len(e.u)
         rows = e.mass_and_forcing.mass_matrix.rows
         M = _rows(nodes, rows, n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.constraints import PositionProjection, project_speeds
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.passes.prune import prune
@@ -55,12 +56,14 @@ class Lowering:
         equations: What is lowered.
         builder: Takes the nodes.
         walker: Knows the symbols.
+        raw: By the treatment ``attractor``: coordinate or speed → symbol of the state, whose projection it is.
         motion: Evaluates the equations' recursion; None where there is none.
     """
 
     equations: EquationsOfMotion
     builder: ProgramBuilder
     walker: SympyWalker
+    raw: Mapping[sm.Symbol, sm.Symbol]
     motion: RecursiveMotion | None = None
 
     @classmethod
@@ -75,12 +78,14 @@ class Lowering:
         builder = ProgramBuilder(layout)
         symbols = {equations.t: builder.time()}
         symbols |= {symbol: builder.parameter(i) for i, symbol in enumerate(equations.p)}
-        symbols |= {symbol: builder.state(i) for i, symbol in enumerate(equations.states)}
+        raw = _raw_states(equations)
+        symbols |= {raw.get(symbol, symbol): builder.state(i) for i, symbol in enumerate(equations.states)}
         symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
         walker = SympyWalker(builder, symbols)
         motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
-        lowering = cls(equations, builder, walker, motion)
+        lowering = cls(equations, builder, walker, raw, motion)
         lowering._define_intermediates()
+        lowering._define_projection()
         lowering._define_speeds()
         return lowering
 
@@ -112,6 +117,22 @@ class Lowering:
 
         self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
 
+    def _define_projection(self) -> None:
+        """By the treatment ``attractor`` q and u are the projected states."""
+        e = self.equations
+        c = e.velocity_constraints
+        if not self.raw or c is None:
+            return
+        m, n = c.jacobian.shape
+        projection = PositionProjection(self.builder, e.q, [phi for _, phi in e.holonomic], "the holonomic constraints")
+        self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
+
+        def onto(nodes: Sequence[int]) -> list[int]:
+            rows = [list(nodes[i * n : i * n + n]) for i in range(m)]
+            return project_speeds(self.builder, rows, nodes[m * n : m * n + m], nodes[m * n + m :])
+
+        self.walker.define(e.u, [*c.jacobian, *c.offset, *(self.raw[u] for u in e.u)], onto)
+
     def _define_speeds(self) -> None:
         """Dependent speeds and all accelerations."""
         e = self.equations
@@ -124,9 +145,13 @@ class Lowering:
         if e.u_dependent:
             self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
         if e.u:
-            self.walker.define(e.u_dot, dynamics.expressions(), dynamics.accelerations)
-        if e.multipliers:
-            self.walker.define(e.multipliers, [*dynamics.expressions(), *e.u_dot], dynamics.multipliers)
+            needs = dynamics.expressions()
+            if dynamics.with_multipliers:
+                both = dynamics.accelerations_and_multipliers
+                self.walker.define((*e.u_dot, *e.multipliers), needs, both)
+            else:
+                self.walker.define(e.u_dot, needs, dynamics.accelerations)
+                self.walker.define(e.multipliers, [*needs, *e.u_dot], dynamics.multipliers)
 
     # --- entry points ------------------------------------------------------------------------------------------------
 
@@ -177,8 +202,18 @@ class Lowering:
         for (i, j), factor in zip(entries, factors, strict=True):
             terms[i].append(b.mul(factor, speeds[j]))
         q_dot = [b.sum(row) for row in terms]
+        q_dot = [q_dot[i] for i in e.q_independent]
         u_dot = self.walker.lower([e.u_dot[i] for i in e.u_independent])
-        b.entry("rhs", b.layout.states, [*q_dot, *u_dot, *self.walker.lower(e.z_dot)])
+        b.entry("rhs", b.layout.states, [*self._attracted([*q_dot, *u_dot]), *self.walker.lower(e.z_dot)])
+
+    def _attracted(self, rates: list[int]) -> list[int]:
+        """f(P(x)) − rate (x − P(x))."""
+        b = self.builder
+        if not self.raw:
+            return rates
+        (rate,) = self.walker.lower([self.equations.attractor_rate])
+        states, projected = self.walker.lower(self.raw.values()), self.walker.lower(self.raw)
+        return [b.sub(f, b.mul(rate, b.sub(x, on))) for f, x, on in zip(rates, states, projected, strict=True)]
 
     def _add_energy(self) -> None:
         energy = self.equations.energy
@@ -195,3 +230,10 @@ class Lowering:
         rows, columns = d.mass_matrix.shape
         labels = [f"M[{i},{j}]" for i in range(rows) for j in range(columns)] + [f"f[{i}]" for i in range(rows)]
         self._entry("equations", labels, [*d.mass_matrix, *d.forcing])
+
+
+def _raw_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symbol]:
+    """Coordinate or speed → symbol of its state, where the state is another thing; in the order of the states."""
+    if equations.treatment != "attractor":
+        return {}
+    return {symbol: sm.Dummy(f"x_{symbol}") for symbol in (*equations.q, *equations.u)}

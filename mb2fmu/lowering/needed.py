@@ -28,5 +28,7 @@ def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.boo
     nodes = np.frombuffer(wanted, dtype=np.uint8).astype(bool)
     blocks = np.zeros(len(program.blocks), dtype=bool)
     for index in np.unique(program.a[nodes & (program.op == Op.BLOCK)]):
-        blocks[[index, program.blocks[index].factor]] = True
+        blocks[index] = True
+        if program.blocks[index].factor >= 0:
+            blocks[program.blocks[index].factor] = True
     return nodes, blocks

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import Op
 
-FLAT = frozenset({Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NOT, Op.AND, Op.OR})
+FLAT = frozenset({Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NOT, Op.AND, Op.OR, Op.FROZEN})
 """Operations whose derivative is 0 wherever it exists."""
 
 _WITH_SQUARE = frozenset({Op.ASIN, Op.ACOS, Op.ATAN, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF})

@@ -1,8 +1,8 @@
 """Program: one hash-consed scalar graph with named entry points, stored as arrays, built once, never changed.
 
 Node ids grow: an operand has a smaller id than the node that uses it. Inputs are nodes too (``Op.TIME``, ``Op.STATE``,
-and so on), with their index in operand ``a``. Block statements (linear solves) read nodes and are read through
-``Op.BLOCK`` nodes (``a`` = block, ``b`` = which of its results).
+and so on), with their index in operand ``a``. Block statements (linear solves, Newton's method) read nodes and are read
+through ``Op.BLOCK`` nodes (``a`` = block, ``b`` = which of its results).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Op(IntEnum):
     MIN = auto()
     MAX = auto()
     ERF = auto()
+    FROZEN = auto()  # a, but a number to whoever differentiates (see smoothing)
     LT = auto()  # comparisons and logic give 0.0 or 1.0
     LE = auto()
     EQ = auto()
@@ -105,29 +106,33 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A linear algebra statement.
+    """A linear algebra statement, or a nonlinear system.
 
     Attributes:
         kind: ``lu_factor`` (pivoted), ``ldlt_factor`` (symmetric positive definite, lower triangle row by row),
-            ``solve`` (with the factors of block ``factor``; ``operands`` are the right-hand side).
-        size: n of the n × n matrix.
+            ``solve`` (with the factors of block ``factor``; ``operands`` are the right-hand side), ``newton`` (unknowns
+            y with F(y, theta) = 0; ``operands`` are theta, then the guess of y; see :class:`Program` for ``body``).
+        size: n of the n × n matrix, or the number of unknowns.
         operands: Node ids.
         factor: For ``solve``: the index of its factor block; -1 otherwise.
         name: For messages when it fails.
+        body: For ``newton``: the index of its body; -1 otherwise.
     """
 
-    kind: Literal["lu_factor", "ldlt_factor", "solve"]
+    kind: Literal["lu_factor", "ldlt_factor", "solve", "newton"]
     size: int
     operands: tuple[int, ...]
     factor: int = -1
     name: str = ""
+    body: int = -1
 
     def __post_init__(self) -> None:
         entries = {"lu_factor": self.size**2, "ldlt_factor": self.size * (self.size + 1) // 2, "solve": self.size}
-        assert len(self.operands) == entries[self.kind], (
+        assert len(self.operands) == entries.get(self.kind, len(self.operands)), (
             f"{self.kind} of size {self.size}: {len(self.operands)} operands"
         )
         assert (self.factor >= 0) == (self.kind == "solve"), f"{self.kind} with factor block {self.factor}"
+        assert (self.body >= 0) == (self.kind == "newton"), f"{self.kind} with body {self.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,9 @@ class Program:
         blocks: In an order in which operands come first.
         tables: Lookup tables.
         entries: Entry points by name.
+        bodies: What ``newton`` blocks evaluate again and again, each a program of its own: ``layout.states`` are the
+            unknowns y, ``layout.parameters`` theta. Its entry ``residual`` is F, ``step`` the step of Newton's method,
+            both scaled so that 1 is large, ``jacobian`` the matrix dF/dy row by row, regular also where F is singular.
     """
 
     layout: Layout
@@ -196,9 +204,11 @@ class Program:
     blocks: tuple[Block, ...]
     tables: tuple[Table, ...]
     entries: Mapping[str, Entry]
+    bodies: tuple[Program, ...] = ()
 
     def __post_init__(self) -> None:
         _check_arrays(self)
+        _check_bodies(self)
         _check_leaves(self)
         _check_order(self)
         for name, entry in self.entries.items():
@@ -260,6 +270,21 @@ def _check_arrays(program: Program) -> None:
     assert n == 0 or program.op.max() <= max(Op), "unknown operation"
 
 
+def _check_bodies(program: Program) -> None:
+    """Every Newton block has a body of its size, which stands by itself."""
+    for block in program.blocks:
+        if block.kind == "newton":
+            assert block.body < len(program.bodies), f"{block.name}: no such body"
+            body = program.bodies[block.body]
+            theta = len(body.layout.parameters)
+            assert len(body.layout.states) == block.size, f"{block.name}: body of another size"
+            assert len(block.operands) == theta + block.size, f"{block.name}: {len(block.operands)} operands"
+            sizes = {name: len(entry.results) for name, entry in body.entries.items()}
+            wanted = {"residual": block.size, "step": block.size, "jacobian": block.size**2}
+            assert wanted.items() <= sizes.items(), f"{block.name}: body with {sizes}"
+            assert not body.bodies, f"{block.name}: bodies in bodies"
+
+
 def _check_leaves(program: Program) -> None:
     """Every index of what is read is in range."""
     layout = program.layout
@@ -293,10 +318,11 @@ def _check_order(program: Program) -> None:
         assert bool(np.all((operand >= 0) & (operand < ids[mask]))), f"operand {name} does not come first"
     for index, block in enumerate(program.blocks):
         assert block.factor < index, f"{block.name}: factors come first"
-        assert block.factor < 0 or program.blocks[block.factor].kind != "solve", f"{block.name}: nothing was factored"
+        factored = block.factor < 0 or program.blocks[block.factor].kind in {"lu_factor", "ldlt_factor"}
+        assert factored, f"{block.name}: nothing was factored"
     newest = [max(program.block_operands(i), default=-1) for i in range(len(program.blocks))]
     for node in np.flatnonzero(op == Op.BLOCK):
         block = program.blocks[program.a[node]]
-        assert block.kind == "solve", f"{block.name}: only solutions are read"
+        assert block.kind in {"solve", "newton"}, f"{block.name}: only solutions are read"
         assert 0 <= program.b[node] < block.size, f"{block.name}: no such result"
         assert newest[program.a[node]] < node, f"{block.name}: operands come first"

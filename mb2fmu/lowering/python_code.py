@@ -77,6 +77,7 @@ class _Printer:
         self._results = results
         self._chunk = chunk
         self._tables: dict[tuple[int, int], str] = {}
+        self._bodies: dict[int, str] = {}
         self._operands = program.all_operands()
         is_constant = np.flatnonzero(program.op == Op.CONSTANT)
         self._literal = {int(node): literal(float(program.constants[program.a[node]])) for node in is_constant}
@@ -100,7 +101,13 @@ class _Printer:
         arguments = f"{_INPUTS}, h" if self._hoist else _INPUTS
         functions.append(self._function(self._name, arguments, main, self._results))
         tables = "".join(f"{name} = {_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items()))
-        return tables + "\n\n".join(functions)
+        bodies = [self._body(self._program.bodies[index], name) for index, name in sorted(self._bodies.items())]
+        return tables + "\n\n".join([*bodies, *functions])
+
+    def _body(self, body: Program, name: str) -> str:
+        """A function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
+        inner = print_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
+        return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
 
     def _handed_over(self) -> list[int]:
         """Hoisted nodes that something else, or a result, reads."""
@@ -145,6 +152,13 @@ class _Printer:
         if f"b{index}" in done:
             return
         block = program.blocks[index]
+        if block.kind == "newton":
+            theta, guess = (
+                self._tuple(part) for part in (block.operands[: -block.size], block.operands[-block.size :])
+            )
+            body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
+            emit(f"b{index}", f"newton({block.size}, {block.name!r}, {body}, {theta}, {guess})", block.operands, "")
+            return
         factor = program.blocks[block.factor]
         kind = factor.kind.removesuffix("_factor")
         if f"b{block.factor}" not in done:
@@ -160,8 +174,8 @@ class _Printer:
         operator = OPERATOR.get(op)
         if operator:
             return f"{self._operand(a)} {operator} {self._operand(b)}"
-        if op is Op.NEG:
-            return f"-{self._operand(a)}"
+        if op in {Op.NEG, Op.FROZEN}:
+            return f"{'-' if op is Op.NEG else ''}{self._operand(a)}"
         if op is Op.TABLE:
             name = self._tables.setdefault((a, b), f"{self._name}_table_{a}_{b}")
             return f"table({name}, {self._operand(c)})"

@@ -1,6 +1,7 @@
 """What printed Python functions call: scalar and batched arithmetic, lookup tables and linear solves.
 
-Imports ``math`` and ``numpy`` only, because this very file is copied into FMUs that are hosted by Python.
+Imports ``math``, ``numpy`` and ``python_newton`` only, because these very files are copied into FMUs that are hosted by
+Python.
 
 The same printed source runs in three name spaces:
 
@@ -21,24 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from .python_newton import NoSolutionError, SingularMatrixError, array_newton, newton
+
+__all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "SingularMatrixError"]
+
 Pieces = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 Factors = tuple[Any, ...]
-
-
-class SingularMatrixError(Exception):
-    """A linear solve has no unique answer.
-
-    Args:
-        name: What was solved for.
-        row: The pivot that failed, counted from 0.
-        pivot: Its value.
-    """
-
-    def __init__(self, name: str, row: int, pivot: float) -> None:
-        self.name = name
-        self.row = row
-        self.pivot = pivot
-        super().__init__(f"the matrix of {name or 'a linear solve'} is singular: pivot {row} is {pivot!r}")
 
 
 # --- scalars ---------------------------------------------------------------------------------------------------------
@@ -380,6 +369,7 @@ FAST: dict[str, Any] = {
     "ldlt_solve": _ldlt_solve,
     "lu_factor": _lu_factor,
     "lu_solve": _lu_solve,
+    "newton": newton,
 }
 
 IEEE: dict[str, Any] = {
@@ -398,6 +388,7 @@ IEEE: dict[str, Any] = {
     "ldlt_solve": _ieee_list(_ldlt_solve),
     "lu_factor": _lu_factor,
     "lu_solve": _ieee_list(_lu_solve),
+    "newton": _ieee_list(newton),
 }
 
 ARRAY: dict[str, Any] = {
@@ -431,4 +422,5 @@ ARRAY: dict[str, Any] = {
     "ldlt_solve": _ldlt_solve,
     "lu_factor": _array_lu_factor,
     "lu_solve": _array_lu_solve,
+    "newton": array_newton,
 }

@@ -22,6 +22,7 @@ from mb2fmu.lowering.differentiation import ALL, variables_of
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Block, Op, Program
+from mb2fmu.lowering.smoothing import smoothed
 
 
 def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
@@ -35,7 +36,8 @@ def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequenc
     Returns:
         A program whose seeds 0, 1, … are, for the new entry point, the weights of the results.
     """
-    old = program.entries[entry]
+    program, source = smoothed(program, entry)
+    old = program.entries[source]
     variables = variables_of(program, with_respect_to)
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
@@ -45,6 +47,8 @@ def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequenc
     gradient = adjoints.gradient(old.results, weights)
     zero = builder.constant(0.0)
     builder.entry(f"vjp_{entry}", [name for name, _ in variables], [gradient.get(leaf, zero) for _, leaf in variables])
+    if source != entry:
+        builder.forget(source)
     return prune(builder.build())
 
 
@@ -119,6 +123,8 @@ class _Adjoints:
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
         b, zero = self._builder, self._builder.constant(0.0)
         block = self._program.blocks[index]
+        if block.kind == "newton":
+            return  # smoothing has left it a number
         old = self._program.blocks[block.factor]
         x = self._copy.solution[index]
         right = b.solution(self._transposed(block.factor), [adjoints.get(i, zero) for i in range(old.size)])

@@ -31,6 +31,7 @@ def integrate(
     scales: Floats,
     budget: int,
     parts: int = 1,
+    project: Callable[[float, Floats], Floats] | None = None,
 ) -> Floats:
     """Dormand and Prince's method of order 8(5, 3), landing on every communication point.
 
@@ -42,6 +43,7 @@ def integrate(
         scales: Magnitude of each y_j, > 0.
         budget: Evaluations of f that may be spent.
         parts: At least so many steps between two points.
+        project: (t, y) → the point of the manifold of the constraints that is nearest to y, where every step ends.
 
     Returns:
         Shape (n_t, n).
@@ -67,6 +69,9 @@ def integrate(
             why = solver.step()
             if why:
                 raise _stuck(solver.t, why.rstrip("."))
+            if project:
+                solver.y = project(solver.t, solver.y)
+                solver.f = solver.fun(solver.t, solver.y)
             if spent + solver.nfev > budget:
                 raise _stuck(solver.t, f"{budget} evaluations are spent")
         y[k + 1] = solver.y

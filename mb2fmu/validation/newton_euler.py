@@ -74,7 +74,7 @@ class NewtonEuler(NumericEquations):
 
         move()
         A, b, gamma = m.constraints()
-        if self.m:
+        if self._dependent:
             free = A[:, self._independent] @ u[self._independent] + b
             u[self._dependent] = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
             move()

@@ -190,6 +190,18 @@ class _Compiler:
         return first
 
 
+_RANK = 1e-9
+"""Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
+
+_PROJECTIONS = 30
+_CLOSE = 1e-9  # the error that such a step leaves is its square
+
+
+def _least_norm(A: Floats, right: Floats) -> Floats:
+    """The shortest x with A x = right."""
+    return np.asarray(np.linalg.lstsq(A, right, rcond=_RANK)[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Motion:
     """Everything at one instant.
@@ -241,6 +253,8 @@ class NumericEquations:
         self.rows = e.mass_and_forcing.mass_matrix.rows
         self._project = compiler.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
         self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
+        slopes = [phi.diff(q) for _, phi in e.holonomic for q in e.q]
+        self._holonomic_slopes = compiler.plan(slopes, keep=False)
         # Kept plans below are always run in this order: each relies on what those before it have evaluated.
         self._constraints = compiler.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
         self._dynamics = self._plan_dynamics(compiler)
@@ -299,13 +313,49 @@ class NumericEquations:
         """T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
-    def project(self, x: Floats, prepared: Sequence[float]) -> Floats:
-        """State with its coordinates pulled back to where they belong (unit quaternions)."""
-        if self._project is None:
-            return x
-        values = [0.0, *x[: self.n_q], *([0.0] * self.n_u), *x[self.n_x - self.n_z :]]
+    @property
+    def constrained(self) -> bool:
+        """Whether the constraints hold states, which an integrator takes off them."""
+        return self.m > 0 and not self._dependent
+
+    def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+        """The state where it belongs: unit quaternions, then coordinates and speeds onto the constraints.
+
+        Raises:
+            ValidationError: If the coordinates do not find the constraints.
+        """
+        if self._project is not None:
+            x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
+        return self._onto_constraints(t, x, prepared) if self.constrained else x
+
+    def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
+        """Slots at a state, all speeds of which are states or do not matter."""
+        u = x[self.n_q : self.n_q + self.n_u] if self.constrained else np.zeros(self.n_u)
+        values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
         values += [*([0.0] * len(self.equations.r)), *prepared]
-        return np.array([*self._project(values + self._blank[len(values) :]), *x[self.n_q :]])
+        return values + self._blank[len(values) :]
+
+    def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+        """Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
+        x, n_q = x.copy(), self.n_q
+        for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
+            values = self._values(t, x, prepared)
+            phi = np.array(self._holonomic(values))
+            step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi)
+            x[:n_q] -= step
+            if np.max(np.abs(step)) <= _CLOSE * (1 + np.max(np.abs(x[:n_q]))):
+                break
+        else:
+            if self.equations.holonomic:
+                raise ValidationError(
+                    "the reference cannot be integrated:",
+                    [Fault(f"at t = {t:.6g} s no coordinates near those found obey the holonomic constraints")],
+                )
+        values = self._values(t, x, prepared)
+        A, b = self._rows(self._constraints(values))
+        u = x[n_q : n_q + self.n_u]
+        x[n_q : n_q + self.n_u] = u - _least_norm(A, A @ u + b)
+        return x
 
     def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
         A, b = self._rows(constraints)
@@ -327,7 +377,7 @@ class NumericEquations:
         values = [t, *state[:n_q], *u, *state[n_q + n_i :], *r, *prepared]
         values += self._blank[len(values) :]
         constraints = self._constraints(values)
-        if self.m:
+        if self._dependent:
             A, b = self._rows(constraints)
             free = A[:, self._independent] @ x[n_q : n_q + n_i] + b
             bound = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
@@ -367,7 +417,8 @@ class NumericEquations:
             return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A = U S Vt; u' = u'_p + Z w with A Z = 0, and Z^T (M u' - f) = 0 removes the multipliers.
         U, S, Vt = np.linalg.svd(A)
-        particular = Vt[: self.m].T @ ((U.T @ -gamma) / S)
-        Z = Vt[self.m :].T
+        rank = int(np.count_nonzero(_RANK * S[0] < S))
+        particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
+        Z = Vt[rank:].T
         w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
         return np.asarray(particular + Z @ w)

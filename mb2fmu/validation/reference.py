@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -169,7 +169,16 @@ def solve(
     """
     if run.stiff:
         return integrate_stiff(held_slope(numeric, run), run.time, start, tolerance, scales, STIFF_BUDGET)
-    return integrate(held_slope(numeric, run), run.time, start, tolerance, scales, BUDGET, parts)
+    slope = held_slope(numeric, run)
+    return integrate(slope, run.time, start, tolerance, scales, BUDGET, parts, onto_constraints(numeric, run))
+
+
+def onto_constraints(numeric: NumericEquations, run: Conditions) -> Callable[[float, Floats], Floats] | None:
+    """The projection of (x, W) onto the constraints; None where no states are held by them."""
+    if not numeric.constrained:
+        return None
+    prepared = numeric.prepare(run.parameters)
+    return lambda t, y: np.append(numeric.project(t, y[:-1], prepared), y[-1])
 
 
 def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
@@ -191,7 +200,7 @@ def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
 def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
     """x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
-    return numeric.project(np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
+    return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
 
 
 def state_columns(numeric: NumericEquations) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ def measure_sensitivity(reference: Reference) -> Floats:
     grown = []
     axes = directions(numeric.n_x)
     for direction in axes:
-        x0 = numeric.project(reference.states[0] + EPSILON * direction * reference.state_scales, prepared)
+        x0 = numeric.project(0.0, reference.states[0] + EPSILON * direction * reference.state_scales, prepared)
         moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales)
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared)
         grown.append(np.abs(values - truth) / EPSILON)

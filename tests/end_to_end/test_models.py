@@ -18,10 +18,12 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
+    "andrews",
     "cart_pole",
     "chain",
     "chaplygin_sleigh",
     "double_pendulum",
+    "four_bar",
     "heavy_top",
     "msl_double_pendulum",
     "msl_pendulum",

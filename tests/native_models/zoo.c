@@ -48,7 +48,7 @@ static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
     {MB2FMU_SOURCE_STATE, 0, 0, 0, 1, 0.0, 0.0, 0.0, 1.0, "q2"},
     {MB2FMU_SOURCE_STATE, 0, 0, 0, 2, 0.0, 0.0, 0.0, 1.0, "u1"},
     {MB2FMU_SOURCE_STATE, 0, 0, 0, 3, 0.0, 0.0, 0.0, 1.0, "u2"}};
-static const char *const model_failures[1] = {"the mass matrix"};
+static const char *const model_failures[1] = {"the mass matrix is singular"};
 static const int model_jacobian_row[16] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
 static const int model_jacobian_column[16] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
 

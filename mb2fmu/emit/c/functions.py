@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.emit.c.literals import comment, number
-from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Operation, Solve, Statement
+from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Operation, Solve, Statement
 from mb2fmu.lowering.program import Op
 
 PART = 3_000
@@ -22,6 +22,8 @@ PART = 3_000
 
 _LARGEST_LOCAL = 128
 """Doubles of an array that may lie on the stack."""
+
+_NEWTON_WORK = 6  # per unknown; MB2FMU_NEWTON_WORK of runtime/linear_algebra.h
 
 _INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
 _COMPARISON = {Op.LT: "<", Op.LE: "<=", Op.EQ: "=="}
@@ -68,9 +70,11 @@ class Names:
     Attributes:
         prepared: Place in w of nodes that depend on parameters only.
         tables: (table, order of the derivative) → stem of the names of its arrays, in the order of first use.
-        failures: Names of the linear solves; what a failing one returns is its place, counted from 1.
+        failures: What is wrong when a solve fails, as a clause; what it returns is its place, counted from 1.
         pivots: Name of the linear solve of nodes that must be positive.
         divisors: Name of the linear solve of nodes that must not be zero.
+        body_work: Doubles that the body of each Newton block needs in ``work``.
+        stem: Of names that this program's tables have.
     """
 
     prepared: dict[int, int] = field(default_factory=dict)
@@ -78,14 +82,22 @@ class Names:
     failures: dict[str, int] = field(default_factory=dict)
     pivots: dict[int, str] = field(default_factory=dict)
     divisors: dict[int, str] = field(default_factory=dict)
+    body_work: dict[int, int] = field(default_factory=dict)
+    stem: str = "model"
 
     def table(self, index: int, order: int) -> str:
         """Stem of the names of a table's arrays."""
-        return self.tables.setdefault((index, order), f"model_table_{index}_{order}")
+        return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
 
-    def failure(self, name: str) -> int:
-        """What is returned when this linear solve fails."""
-        return self.failures.setdefault(name, len(self.failures) + 1)
+    def failure(self, name: str, *, linear: bool = True) -> int:
+        """What is returned when this solve fails."""
+        wrong = f"the matrix of {name} is singular" if linear else f"no solution is found for {name}"
+        return self.failures.setdefault(wrong, len(self.failures) + 1)
+
+
+def body_name(index: int) -> str:
+    """The function of a Newton block's body."""
+    return f"model_body_{index}"
 
 
 def factor_size(kind: str, n: int) -> int:
@@ -254,6 +266,8 @@ class Body:
                 self._add_factor(statement)
             case Solve():
                 self._add_solve(statement)
+            case Iterate():
+                self._add_iterate(statement)
 
     def store(self, target: str, node: int) -> None:
         """``target = value of node;``."""
@@ -316,6 +330,7 @@ class Body:
             return f"mb2fmu_lookup(&{stem}, {operands[0]})"
         special = {
             Op.NEG: "-{0}",
+            Op.FROZEN: "{0}",
             Op.NOT: "1.0 - {0}",
             Op.AND: "{0} * {1}",
             Op.SELECT: "({0} != 0.0) ? {1} : {2}",
@@ -357,8 +372,8 @@ class Body:
         elif node in names.divisors:
             self._refuse(f"!(fabs({value}) > 0.0 && fabs({value}) < MB2FMU_INFINITY)", names.divisors[node])
 
-    def _refuse(self, condition: str, name: str) -> None:
-        number_of_failure = self._names.failure(name)
+    def _refuse(self, condition: str, name: str, *, linear: bool = True) -> None:
+        number_of_failure = self._names.failure(name, linear=linear)
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
 
     def _factor(self, index: int) -> str:
@@ -390,6 +405,19 @@ class Body:
         self.lines.append(f"    mb2fmu_{kind}({block.size}, {factor}, {name});")
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"{name}[{result}]")
+
+    def _add_iterate(self, statement: Iterate) -> None:
+        block = self._program.blocks[statement.block]
+        operands = [self._operand(node) for node in statement.reads]
+        theta, guess = operands[: -block.size], operands[-block.size :]
+        k, n = self._solves, block.size
+        self._solves += 1
+        self.lines.append(f"    const double theta{k}[{max(1, len(theta))}] = {{{', '.join(theta) or '0.0'}}};")
+        self.lines.append(f"    double s{k}[{n}] = {{{', '.join(guess)}}};")
+        call = f"mb2fmu_newton({n}, {body_name(block.body)}, theta{k}, s{k}, {self._factor(statement.block)}) != 0"
+        self._refuse(call, block.name, linear=False)
+        for node, result in zip(statement.nodes, statement.results, strict=True):
+            self._define(node, f"s{k}[{result}]")
 
 
 class _Parts:
@@ -465,10 +493,14 @@ class _Parts:
         return last
 
     def _place_factors(self) -> dict[int, int]:
-        """Factors that other parts read, or that are large, have a place of their own."""
+        """Factors that other parts read, or that are large, have a place of their own; so has Newton's method."""
         places = {}
         for part in self._parts:
             for statement in part:
+                if isinstance(statement, Iterate):
+                    block = self._graph.program.blocks[statement.block]
+                    places[~statement.block] = self._size
+                    self._size += _NEWTON_WORK * block.size + self._names.body_work[block.body]
                 if isinstance(statement, Factor):
                     block = self._graph.program.blocks[statement.block]
                     size = factor_size(block.kind, block.size)

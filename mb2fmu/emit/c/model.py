@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.emit.c.functions import PART, Names, PrintedFunction, Signature, print_forwarding, print_function
+from mb2fmu.emit.c.functions import (
+    PART,
+    Names,
+    PrintedFunction,
+    Signature,
+    body_name,
+    print_forwarding,
+    print_function,
+)
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
@@ -80,7 +88,7 @@ class PrintedModel:
     Attributes:
         program: What was printed.
         units: The equations; the first has the table of functions.
-        failures: Names of the linear solves, in the order of their numbers.
+        failures: What is wrong when a solve fails, in the order of their numbers.
         prepared: Number of values in w.
         work: Number of values that functions need for themselves.
         rows: Of the Jacobian's nonzeros.
@@ -119,16 +127,21 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         divisors=_required(program, "divisors"),
     )
     prepare = _prepare(calculated, names)
+    bodies, inner = _bodies(program, names)
     printed = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
         whole = print_function(graph, function.signature, function.outputs, names, given=hoisted, part=part)
         if whole.parts and function.signature.name == "equations_accelerations":
             whole = _accelerations(program, function, printed[1]) or whole
         printed.append(whole)
-    tables = tuple(_table(program, key, name) for key, name in names.tables.items())
+    tables = tuple(
+        _table(owner, key, name)
+        for owner, its in ((program, names), *zip(program.bodies, inner, strict=True))
+        for key, name in its.tables.items()
+    )
     return PrintedModel(
         program=program,
-        units=_units(printed, tables),
+        units=_units(printed, tables, bodies),
         failures=tuple(names.failures),
         prepared=len(prepare.outputs),
         work=max(function.work for function in printed),
@@ -154,8 +167,13 @@ def _accelerations(program: Program, function: _Function, rhs: PrintedFunction) 
     return print_forwarding(function.signature, rhs, arguments, outputs, len(results))
 
 
-def _units(printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable]) -> tuple[PrintedUnit, ...]:
-    """Functions with their parts in the first unit as long as there is room, further parts in others."""
+def _units(
+    printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable], bodies: Sequence[PrintedFunction]
+) -> tuple[PrintedUnit, ...]:
+    """Functions with their parts in the first unit as long as there is room, further parts in others.
+
+    What Newton's method evaluates stands in every unit that calls it.
+    """
     parts = [part for function in printed for part in function.parts]
     groups: list[list[str]] = [[]]
     weights = [sum(function.weight for function in printed)]
@@ -166,6 +184,9 @@ def _units(printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable]) -
         groups[-1].append(part.text)
         weights[-1] += part.weight
     groups[0] += [function.text for function in printed]
+    groups = [
+        [*(body.text for body in bodies if any(f" {body.name}," in text for text in group)), *group] for group in groups
+    ]
     prototypes = tuple(part.prototype for part in parts)
     entries = tuple(function.name for function in printed)
     return tuple(
@@ -240,6 +261,22 @@ def _prepare(calculated: Sequence[int], names: Names) -> _Function:
     parameters = ("const double p[]", "double w[]", "double work[]")
     signature = Signature("equations_prepare", parameters, {Op.PARAMETER: "p"})
     return _Function(signature, tuple(outputs))
+
+
+def _bodies(program: Program, names: Names) -> tuple[list[PrintedFunction], list[Names]]:
+    """What Newton's method evaluates: residuals, then steps; each in one part."""
+    printed, inner = [], []
+    for i, body in enumerate(program.bodies):
+        own = Names(failures=names.failures, stem=body_name(i))
+        own.pivots.update(_required(body, "pivots"))
+        own.divisors.update(_required(body, "divisors"))
+        parameters = ("const double y[]", "const double theta[]", "double values[]", "double work[]")
+        signature = Signature(own.stem, parameters, {Op.STATE: "y", Op.PARAMETER: "theta"})
+        nodes = (*body.entries["residual"].results, *body.entries["step"].results)
+        printed.append(print_function(Graph(body), signature, _stores("values", nodes), own, part=len(body) + 1))
+        names.body_work[i] = printed[-1].work
+        inner.append(own)
+    return printed, inner
 
 
 def _table(program: Program, key: tuple[int, int], name: str) -> PrintedTable:

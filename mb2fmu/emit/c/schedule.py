@@ -70,7 +70,22 @@ class Solve:
         return self.nodes
 
 
-Statement = Operation | Angles | Factor | Solve
+@dataclass(frozen=True, slots=True)
+class Iterate:
+    """The solution of block ``block`` by Newton's method; ``nodes[i]`` is the node of its result ``results[i]``."""
+
+    block: int
+    reads: tuple[int, ...]
+    nodes: tuple[int, ...]
+    results: tuple[int, ...]
+
+    @property
+    def defines(self) -> tuple[int, ...]:
+        """The nodes it computes."""
+        return self.nodes
+
+
+Statement = Operation | Angles | Factor | Solve | Iterate
 
 
 class Graph:
@@ -164,10 +179,13 @@ class Graph:
         if index in done:
             return
         block = self.program.blocks[index]
+        nodes = tuple(siblings[index])
+        results = tuple(int(self.program.b[node]) for node in nodes)
+        done.add(index)
+        if block.kind == "newton":
+            statements.append(Iterate(index, block.operands, nodes, results))
+            return
         if block.factor not in done:
             done.add(block.factor)
             statements.append(Factor(block.factor, self.program.blocks[block.factor].operands))
-        done.add(index)
-        nodes = tuple(siblings[index])
-        results = tuple(int(self.program.b[node]) for node in nodes)
         statements.append(Solve(index, block.operands, nodes, results))

@@ -72,7 +72,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         ),
     }
     fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
-    fixed["python_runtime.py"] = _read("mb2fmu.lowering", "python_runtime.py")
+    fixed |= {name: _read("mb2fmu.lowering", name) for name in ("python_newton.py", "python_runtime.py")}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
 

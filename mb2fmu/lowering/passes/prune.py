@@ -45,6 +45,7 @@ def prune(program: Program) -> Program:
             if kept
         ),
         tables=tuple(program.tables[i] for i in tables),
+        bodies=program.bodies,
         entries={
             name: dataclasses.replace(entry, results=tuple(int(new_node[node]) for node in entry.results))
             for name, entry in program.entries.items()

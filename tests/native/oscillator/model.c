@@ -49,7 +49,7 @@ static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
      MB2FMU_INFINITY, 1.0, "solver_step"},
 };
 
-static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {"the wall"};
+static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {"the matrix of the wall is singular"};
 
 static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {0, 1, 1};
 static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {1, 0, 1};

@@ -148,7 +148,7 @@ def test_coordinates_are_projected():
         ),
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
     )
-    assert NumericEquations(equations).project(np.array([3.0, 4.0, 7.0]), ()) == pytest.approx([0.6, 0.8, 7.0])
+    assert NumericEquations(equations).project(0.0, np.array([3.0, 4.0, 7.0]), ()) == pytest.approx([0.6, 0.8, 7.0])
 
 
 x = sm.Symbol("x")

@@ -184,13 +184,13 @@ static const char *mb2fmu_solver_state(int state)
     return "a state";
 }
 
-/* The linear solve that failed. */
+/* The solve that failed, and how. */
 static const char *mb2fmu_solver_solve(int number)
 {
     if (number == 0) {
-        return "the matrix of the implicit method";
+        return "the matrix of the implicit method is singular";
     }
-    return number > 0 && number <= MB2FMU_N_FAILURES ? model_failures[number - 1] : "a linear system";
+    return number > 0 && number <= MB2FMU_N_FAILURES ? model_failures[number - 1] : "a matrix is singular";
 }
 
 /* Why the walk ended before its end. */
@@ -216,7 +216,7 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        "step from %s s by %s s: at %s s %s or its derivative is not finite (internal step %s s)", start,
                        span, fault, state, step);
     } else if (outcome == MB2FMU_STEP_SINGULAR) {
-        (void)snprintf(message, size, "step from %s s by %s s: at %s s %s is singular (internal step %s s)", start,
+        (void)snprintf(message, size, "step from %s s by %s s: at %s s %s (internal step %s s)", start,
                        span, fault, mb2fmu_solver_solve(problem->failed), step);
     } else {
         (void)snprintf(message, size,

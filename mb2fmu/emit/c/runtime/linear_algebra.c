@@ -128,3 +128,80 @@ static void mb2fmu_lu_solve(int n, const double a[], double x[])
         x[i] = value / a[i * n + i];
     }
 }
+
+#define MB2FMU_NEWTON_ITERATIONS 60
+#define MB2FMU_NEWTON_HALVINGS 12
+#define MB2FMU_NEWTON_ERROR 1e-16
+#define MB2FMU_NEWTON_STEP 1e-13
+#define MB2FMU_NEWTON_RESIDUAL 1e-10
+#define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
+
+/* The largest magnitude; infinity if one is not finite. */
+static double mb2fmu_largest(int n, const double x[])
+{
+    double largest = 0.0;
+    for (int i = 0; i < n; i++) {
+        const double size = fabs(x[i]);
+        if (!(size < MB2FMU_INFINITY)) {
+            return MB2FMU_INFINITY;
+        }
+        if (size > largest) {
+            largest = size;
+        }
+    }
+    return largest;
+}
+
+/* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. */
+static int mb2fmu_newton_step(int n, mb2fmu_newton_body body,
+                              const double theta[], const double y[], const double step[], double residual,
+                              double tried[], double found[], double work[])
+{
+    double part = 1.0;
+    for (int k = 0; k < MB2FMU_NEWTON_HALVINGS; k++) {
+        for (int i = 0; i < n; i++) {
+            tried[i] = y[i] + part * step[i];
+        }
+        if (body(tried, theta, found, work) == 0 && mb2fmu_largest(n, found) <= MB2FMU_NEWTON_SCARCELY * residual) {
+            return 1;
+        }
+        part *= 0.5;
+    }
+    return 0;
+}
+
+static int mb2fmu_newton(int n, mb2fmu_newton_body body,
+                         const double theta[], double y[], double work[])
+{
+    double *const tried = work + 4 * n;
+    double *const way = work + 5 * n;
+    double *values = work;
+    double *found = work + 2 * n;
+    for (int i = 0; i < n; i++) {
+        way[i] = 0.0;
+    }
+    double *const rest = work + MB2FMU_NEWTON_WORK(n);
+    double residual = body(y, theta, values, rest) == 0 ? mb2fmu_largest(n, values) : MB2FMU_INFINITY;
+    for (int k = 0; k < MB2FMU_NEWTON_ITERATIONS && residual < MB2FMU_INFINITY; k++) {
+        const double *const step = values + n;
+        const double size = mb2fmu_largest(n, step);
+        if (size <= MB2FMU_NEWTON_STEP || size * (mb2fmu_largest(n, way) + size) <= MB2FMU_NEWTON_ERROR) {
+            for (int i = 0; i < n; i++) {
+                y[i] += step[i];
+            }
+            return 0;
+        }
+        if (!mb2fmu_newton_step(n, body, theta, y, step, residual, tried, found, rest)) {
+            break;
+        }
+        for (int i = 0; i < n; i++) {
+            way[i] += tried[i] - y[i];
+            y[i] = tried[i];
+        }
+        double *const before = values;
+        values = found;
+        found = before;
+        residual = mb2fmu_largest(n, values);
+    }
+    return residual <= MB2FMU_NEWTON_RESIDUAL ? 0 : 1;
+}

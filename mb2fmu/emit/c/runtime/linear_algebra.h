@@ -25,4 +25,20 @@ MB2FMU_UNUSED static int mb2fmu_lu_factor(int n, double a[]);
 /* x = A^-1 x for one right-hand side. */
 MB2FMU_UNUSED static void mb2fmu_lu_solve(int n, const double a[], double x[]);
 
+/* Newton's method for n equations in n unknowns.
+ *
+ * Damped steps until they are so small that one more is the last: the error that it leaves is about its product with the
+ * whole way from the guess. Where the equations are singular, and no step makes what is left over smaller, that is
+ * accepted if it is small.
+ *
+ * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to stay
+ * at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`. Returns 0, or 1 if there is no
+ * solution that these steps find.
+ *
+ * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, section 3.3 (damping, here by halves). */
+typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
+#define MB2FMU_NEWTON_WORK(n) (6 * (n))
+MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
+                                       const double theta[], double y[], double work[]);
+
 #endif

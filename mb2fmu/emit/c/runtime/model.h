@@ -20,7 +20,7 @@
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
  *   MB2FMU_N_JACOBIAN         structural nonzeros of d rhs / d x
  *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
- *   MB2FMU_N_FAILURES         linear solves that can fail
+ *   MB2FMU_N_FAILURES         solves that can fail
  * and besides
  *   MB2FMU_FMI                2 or 3
  *   MB2FMU_TOKEN, MB2FMU_MODEL_IDENTIFIER, MB2FMU_MODEL_NAME   strings
@@ -73,9 +73,10 @@ MB2FMU_UNUSED static void model_start(mb2fmu_prepared *w);
 
 /* --- functions ---------------------------------------------------------------------------------------------------
  *
- * Every function returns 0, or k > 0: linear solve number k failed (its matrix is singular or not finite), named by
- * model_failures[k - 1]; what was written is then of no use. No function keeps anything between calls, and one w serves
- * one call at a time. No array that is read may overlap one that is written. Values that arithmetic does not define come out as inf or NaN.
+ * Every function returns 0, or k > 0: solve number k failed (a matrix is singular or not finite, or an iteration finds
+ * no solution), as model_failures[k - 1] says; what was written is then of no use. No function keeps anything between
+ * calls, and one w serves one call at a time. No array that is read may overlap one that is written. Values that
+ * arithmetic does not define come out as inf or NaN.
  *   t  time in s                 x  states          r  inputs
  *   p  free parameters           w  what model_prepare made of this p
  */
@@ -171,7 +172,7 @@ typedef struct {
 /* Its place is the value reference. */
 MB2FMU_UNUSED static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES];
 
-/* Names of the linear solves, UTF-8, for messages. */
+/* What is wrong when a solve fails, a clause in UTF-8, for messages. */
 MB2FMU_UNUSED static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)];
 
 /* Places of the nonzeros that model_jacobian computes, row by row. */

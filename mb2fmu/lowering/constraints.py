@@ -1,0 +1,234 @@
+"""Constraints as nodes: the projection onto them, and accelerations with their multipliers.
+
+**Regular where the constraints are not.** Where rows of the Jacobian G are redundant, or G loses rank on the way (a
+four-bar that lies flat), the solution of least norm is wanted, and a right-hand side that jumps from one rank to the
+other is not: an integrator would stop there. So no rank is decided. Every system S y = r with S = G Gᵀ, rows scaled to
+unit length, is solved with S + ε, and its answer corrected twice by the same factors,
+
+    y_0 = (S + ε)⁻¹ r,      y_{k+1} = y_k + (S + ε)⁻¹ (r − S y_k),
+
+which leaves the part (ε / (σ² + ε))³ of a direction of singular value σ (iterated Tikhonov regularization): nothing but
+round-off where σ > 1e-3, everything where σ < 1e-6, a smooth way in between, and for redundant rows that do not
+contradict each other the solution of least norm. Source: Hansen, Rank-Deficient and Discrete Ill-Posed Problems, 1998,
+ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian and mass-orthogonal projections).
+
+**Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
+method that starts at λ = 0; then speeds by u = v − Aᵀ (A Aᵀ)⁻¹ (A v + b) at that q. P(x) depends on x alone.
+
+**Accelerations**. With weights ρ > 0 and M̂ = M + Aᵀ ρ A, which is regular wherever the motion that the constraints
+leave free moves mass, massless links or not,
+
+    M̂ u' + Aᵀ μ = f,   A u' + γ = 0,   λ = μ − ρ γ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.linear_solve import LinearSystem
+from mb2fmu.lowering.program import Layout, Op, Program
+from mb2fmu.lowering.sympy_walker import SympyWalker
+
+Rows = list[list[int]]
+
+EPSILON = 1e-10
+"""Added to the diagonal of systems whose rows are scaled to unit length."""
+
+_CORRECTIONS = 2
+_NO_LENGTH = 1e-12  # squared length of a row that counts as none: it is not scaled up further
+_NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
+
+
+class RegularizedSystem:
+    """G Gᵀ y = r for rows G of unit length, or S y = r for any S of that size: see the module's docstring.
+
+    Args:
+        builder: Takes the nodes.
+        matrix: S, shape (m, m), symmetric positive semidefinite; nodes.
+        scales: Positive scale s of each row: ``EPSILON`` / s² is added to its diagonal.
+        name: What is solved for.
+    """
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str) -> None:
+        self._builder = b = builder
+        epsilon = b.constant(EPSILON)
+        self._added = [b.div(epsilon, b.mul(scale, scale)) for scale in scales]
+        regular = [list(row) for row in matrix]
+        for i, added in enumerate(self._added):
+            regular[i][i] = b.add(matrix[i][i], added)
+        self._system = LinearSystem(b, regular, name, symmetric=True)
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        """The solution; r − S y_k is ε times the last correction, which loses no digits."""
+        b = self._builder
+        change = self._system.solve(right)
+        solution = change
+        for _ in range(_CORRECTIONS):
+            change = self._system.solve([b.mul(e, y) for e, y in zip(self._added, change, strict=True)])
+            solution = [b.add(x, y) for x, y in zip(solution, change, strict=True)]
+        return solution
+
+
+def row_scales(b: ProgramBuilder, rows: Rows) -> list[int]:
+    """1 / length of each row."""
+    small, one = b.constant(_NO_LENGTH), b.constant(1.0)
+    return [b.div(one, b.unary(Op.SQRT, b.sum([*(b.mul(e, e) for e in row), small]))) for row in rows]
+
+
+def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
+    """Each row times its scale."""
+    return [[b.mul(scale, e) for e in row] for scale, row in zip(scales, rows, strict=True)]
+
+
+def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
+    """left rightᵀ."""
+    return [[b.dot(x, y) for y in right] for x in left]
+
+
+# --- projection ------------------------------------------------------------------------------------------------------
+
+
+class PositionProjection:
+    """Coordinates onto φ(q, t, p) = 0.
+
+    Args:
+        builder: Takes the nodes.
+        q: The coordinates as they stand in ``phi``.
+        phi: One expression per row.
+        name: What is solved for.
+    """
+
+    def __init__(self, builder: ProgramBuilder, q: Sequence[sm.Symbol], phi: Sequence[sm.Expr], name: str) -> None:
+        self._builder = builder
+        self._q = tuple(q)
+        self._phi = tuple(phi)
+        self._jacobian = [[row.diff(symbol) for symbol in q] for row in phi]
+        free = set().union(*(row.free_symbols for row in phi)) - set(q)
+        self._others: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
+        self._name = name
+
+    def needs(self, x: Sequence[sm.Symbol]) -> list[sm.Basic]:
+        """What :meth:`project` needs lowered.
+
+        Args:
+            x: Symbols of the coordinates that are projected.
+        """
+        at_x = dict(zip(self._q, x, strict=True))
+        return [*x, *self._others, *(e.xreplace(at_x) for row in self._jacobian for e in row)]
+
+    def project(self, nodes: Sequence[int]) -> list[int]:
+        """The projected coordinates."""
+        b, n, m = self._builder, len(self._q), len(self._phi)
+        x, others, entries = nodes[:n], nodes[n : n + len(self._others)], nodes[n + len(self._others) :]
+        G = [list(entries[i * n : i * n + n]) for i in range(m)]
+        scales = row_scales(b, G)
+        D = scaled(b, scales, G)
+        filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
+        theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
+        multipliers = b.newton(self._body(filled), theta, [b.constant(0.0)] * m, self._name)
+        zero = b.constant(0.0)
+        return [
+            b.sum([x[j]], [b.mul(D[i][j] if (i, j) in filled else zero, multipliers[i]) for i in range(m)])
+            for j in range(n)
+        ]
+
+    def _body(self, filled: Sequence[tuple[int, int]]) -> Program:
+        """F = s φ(x − Dᵀ y) in terms of y."""
+        n, m, k = len(self._q), len(self._phi), len(self._others)
+        names = [*(f"x {s}" for s in self._q), *(f"scale {i}" for i in range(m)), *map(str, self._others)]
+        names += [f"D[{i},{j}]" for i, j in filled]
+        b = ProgramBuilder(Layout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
+        y, zero = [b.state(i) for i in range(m)], b.constant(0.0)
+        theta = [b.parameter(i) for i in range(len(names))]
+        x, scales, others = theta[:n], theta[n : n + m], theta[n + m : n + m + k]
+        D = [[zero] * n for _ in range(m)]
+        for (i, j), node in zip(filled, theta[n + m + k :], strict=True):
+            D[i][j] = node
+        q = [b.sum([x[j]], [b.mul(D[i][j], y[i]) for i in range(m)]) for j in range(n)]
+        symbols = dict(zip((*self._q, *self._others), (*q, *others), strict=True))
+        walker = SympyWalker(b, symbols)
+        phi = walker.lower(self._phi)
+        entries = walker.lower([e for row in self._jacobian for e in row])
+        G = scaled(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
+        residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
+        one = b.constant(1.0)
+        step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name).solve(residual)
+        epsilon = b.constant(EPSILON)
+        slopes = gram(b, G, D)
+        slopes = [[b.add(e, epsilon) if i == j else e for j, e in enumerate(row)] for i, row in enumerate(slopes)]
+        labels = [f"y{i}" for i in range(m)]
+        b.entry("residual", labels, residual)
+        b.entry("step", labels, step)
+        b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
+        return b.build()
+
+
+def project_speeds(b: ProgramBuilder, A: Rows, offset: Sequence[int], v: Sequence[int]) -> list[int]:
+    """The speeds with A u + b = 0 that are nearest to v."""
+    scales = row_scales(b, A)
+    rows = scaled(b, scales, A)
+    right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
+    system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the speeds on the constraints")
+    weights = system.solve(right)
+    return [
+        b.sum([speed], [b.mul(row[j], weight) for row, weight in zip(rows, weights, strict=True)])
+        for j, speed in enumerate(v)
+    ]
+
+
+# --- accelerations ---------------------------------------------------------------------------------------------------
+
+
+class MultiplierSystem:
+    """M u' + Aᵀ λ = f, A u' + γ = 0, factored once for any number of right-hand sides.
+
+    Args:
+        builder: Takes the nodes.
+        M: Shape (n, n), symmetric, regular on the null space of A.
+        A: Shape (m, n).
+    """
+
+    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows) -> None:
+        self._builder = b = builder
+        self._A = A
+        n, m = len(M), len(A)
+        self._weights = self._row_weights(M)
+        weighted = scaled(b, self._weights, A)
+        zero = b.constant(0.0)
+        augmented = [[zero] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                augmented[i][j] = b.sum([M[i][j], *(b.mul(weighted[k][i], A[k][j]) for k in range(m))])
+        self._mass = LinearSystem(b, augmented, "the mass matrix with the constraints", symmetric=True)
+        self._columns = self._mass.solve_all(A)  # M̂⁻¹ Aᵀ
+        compliance = gram(b, A, self._columns)
+        roots = [b.unary(Op.SQRT, weight) for weight in self._weights]
+        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers")
+
+    def _row_weights(self, M: Rows) -> list[int]:
+        """ρ of each row: the mean mass of what it holds over its squared length."""
+        b, n = self._builder, len(M)
+        diagonal = [M[i][i] for i in range(n)]
+        least = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
+        masses = [b.add(mass, least) for mass in diagonal]
+        weights = []
+        for row in self._A:
+            squares = [b.mul(e, e) for e in row]
+            length = b.sum([*squares, b.constant(_NO_LENGTH)])
+            weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
+        return weights
+
+    def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(u', λ)."""
+        b, m = self._builder, len(self._A)
+        free = self._mass.solve(forces)
+        right = [b.add(b.dot(row, free), bias) for row, bias in zip(self._A, gamma, strict=True)]
+        mu = self._system.solve(right)
+        u_dot = [b.sum([value], [b.mul(self._columns[k][j], mu[k]) for k in range(m)]) for j, value in enumerate(free)]
+        multipliers = [
+            b.sub(value, b.mul(weight, bias)) for value, weight, bias in zip(mu, self._weights, gamma, strict=True)
+        ]
+        return u_dot, multipliers

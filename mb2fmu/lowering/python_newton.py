@@ -1,0 +1,122 @@
+"""Newton's method for printed Python functions, and how their solves fail.
+
+Imports ``math`` and ``numpy`` only, as ``python_runtime`` does, which is copied into FMUs together with this file. The
+steps are those of ``runtime/linear_algebra.c``, in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_ITERATIONS = 60
+_HALVINGS = 12
+_ERROR = 1e-16  # after the last step, which leaves an error of its product with the whole way from the guess
+_STEP = 1e-13  # a step below it is the last one anyway
+_RESIDUAL = 1e-10  # what is left over where no step makes it smaller, if the equations are singular there
+_SCARCELY = 0.9  # less of a decrease is none
+
+
+class SingularMatrixError(Exception):
+    """A linear solve has no unique answer.
+
+    Args:
+        name: What was solved for.
+        row: The pivot that failed, counted from 0.
+        pivot: Its value.
+    """
+
+    def __init__(self, name: str, row: int, pivot: float) -> None:
+        self.name = name
+        self.row = row
+        self.pivot = pivot
+        super().__init__(f"the matrix of {name or 'a linear solve'} is singular: pivot {row} is {pivot!r}")
+
+
+class NoSolutionError(SingularMatrixError):
+    """Newton's method does not find a solution.
+
+    Args:
+        name: What was solved for.
+        residual: What is left over, scaled so that 1 is large.
+    """
+
+    def __init__(self, name: str, residual: float) -> None:
+        self.name = name
+        self.residual = residual
+        Exception.__init__(self, f"no solution is found for {name}: {residual:.3g} is left over")
+
+
+def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float]) -> list[float]:
+    """y with F(y, theta) = 0: damped steps until they are so small that one more is the last.
+
+    Args:
+        n: Number of unknowns.
+        name: For messages.
+        body: (y, theta) → F and the steps, 2 n numbers.
+        theta: Handed on.
+        guess: Where y starts.
+
+    Raises:
+        NoSolutionError: If neither the steps nor F become small.
+    """
+
+    def at(tried: Sequence[float]) -> tuple[float, Sequence[float]]:
+        try:
+            values = body(tried, theta)
+        except SingularMatrixError:
+            return math.inf, ()
+        return _largest(values[:n]), values[n:]
+
+    y = [float(value) for value in guess]
+    way: Sequence[float] = [0.0] * n
+    residual, step = at(y)
+    for _ in range(_ITERATIONS):
+        if residual == math.inf:
+            break
+        size = _largest(step)
+        if size <= _STEP or size * (_largest(way) + size) <= _ERROR:
+            return [a + b for a, b in zip(y, step, strict=True)]
+        part = 1.0
+        for _ in range(_HALVINGS):
+            tried = [a + part * b for a, b in zip(y, step, strict=True)]
+            left, found = at(tried)
+            if left <= _SCARCELY * residual:
+                break
+            part = part * 0.5
+        else:
+            break
+        way = [total + (a - b) for total, a, b in zip(way, tried, y, strict=True)]
+        y, step, residual = tried, found, left
+    if residual <= _RESIDUAL:
+        return y
+    raise NoSolutionError(name, residual)
+
+
+def _largest(values: Sequence[float]) -> float:
+    """The largest magnitude; inf if one is not finite."""
+    largest = 0.0
+    for value in values:
+        size = abs(value)
+        if not size < math.inf:
+            return math.inf
+        largest = max(largest, size)
+    return float(largest)
+
+
+def array_newton(n: int, name: str, body: Callable[..., Any], theta: Sequence[Any], guess: Sequence[Any]) -> list[Any]:
+    """Instance by instance, each with its own number of steps; NaN where there is no solution."""
+    operands = np.broadcast_arrays(*[np.asarray(value, dtype=float) for value in (*theta, *guess)], np.zeros(1))[:-1]
+    shape = operands[0].shape
+    columns = np.stack([operand.reshape(-1) for operand in operands])
+    count = len(theta)
+    result = np.full((n, columns.shape[1]), math.nan)
+    for i, column in enumerate(columns.T):
+        try:
+            result[:, i] = newton(n, name, body, column[:count], column[count:])
+        except SingularMatrixError:
+            continue
+    return [row.reshape(shape) for row in result]
