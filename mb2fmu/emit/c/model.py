@@ -7,16 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.emit.c.functions import (
-    PART,
-    Names,
-    PrintedFunction,
-    Signature,
-    body_name,
-    print_forwarding,
-    print_function,
-)
+from mb2fmu.emit.c.functions import PART, print_forwarding, print_function
 from mb2fmu.emit.c.literals import number
+from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
 from mb2fmu.lowering.program import Op, Program
