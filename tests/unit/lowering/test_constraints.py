@@ -111,7 +111,8 @@ def test_a_redundant_constraint_changes_no_motion(derivation):
         bias=sm.ImmutableMatrix(c.bias.col_join(2 * c.bias[0, :])),
     )
     holonomic = (*e.holonomic, ("again", 2 * e.holonomic[0][1]))
-    changed = dataclasses.replace(e, velocity_constraints=twice, holonomic=holonomic)
+    more = (*e.multipliers, sm.Symbol("lambda_again"))
+    changed = dataclasses.replace(e, velocity_constraints=twice, holonomic=holonomic, multipliers=more)
     f = pipeline.right_hand_side(derivation)
     x = off_the_constraints(f, 1e-4)
     rhs = lowering.evaluator(lowering.lower(changed), "rhs")

@@ -1,0 +1,105 @@
+"""What the printing of functions takes and gives: signatures, the names of one unit, printed text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mb2fmu.lowering.program import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Name and arguments of a function to print.
+
+    Attributes:
+        name: Of the function.
+        parameters: Of each the C declaration, ``const double x[]``; ``double work[]`` is one of them.
+        leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
+        zeros: Lvalues that are set to zero.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    leaves: dict[Op, str]
+    zeros: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(parameter.split()[-1].removesuffix("[]") for parameter in self.parameters)
+
+
+@dataclass(slots=True)
+class Names:
+    """What the functions of one unit have in common.
+
+    Attributes:
+        prepared: Place in w of nodes that depend on parameters only.
+        tables: (table, order of the derivative) → stem of the names of its arrays, in the order of first use.
+        failures: What is wrong when a solve fails, as a clause; what it returns is its place, counted from 1.
+        pivots: Name of the linear solve of nodes that must be positive.
+        divisors: Name of the linear solve of nodes that must not be zero.
+        body_work: Doubles that the body of each Newton block needs in ``work``.
+        stem: Of names that this program's tables have.
+    """
+
+    prepared: dict[int, int] = field(default_factory=dict)
+    tables: dict[tuple[int, int], str] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    pivots: dict[int, str] = field(default_factory=dict)
+    divisors: dict[int, str] = field(default_factory=dict)
+    body_work: dict[int, int] = field(default_factory=dict)
+    stem: str = "model"
+
+    def table(self, index: int, order: int) -> str:
+        """Stem of the names of a table's arrays."""
+        return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
+
+    def failure(self, name: str, *, linear: bool = True) -> int:
+        """What is returned when this solve fails."""
+        wrong = f"the matrix of {name} is singular" if linear else f"no solution is found for {name}"
+        return self.failures.setdefault(wrong, len(self.failures) + 1)
+
+
+def body_name(index: int) -> str:
+    """The function of a Newton block's body."""
+    return f"model_body_{index}"
+
+
+def factor_size(kind: str, n: int) -> int:
+    """Doubles that the factors of an n × n matrix take (runtime/linear_algebra.h)."""
+    return n * (n + 1) // 2 if kind == "ldlt_factor" else n * (n + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPart:
+    """One part of a long function, which may stand in another translation unit.
+
+    Attributes:
+        prototype: Its declaration.
+        text: Its definition; ends with a line break.
+        weight: How many values it computes.
+    """
+
+    prototype: str
+    text: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFunction:
+    """A function.
+
+    Attributes:
+        name: Of the function.
+        text: Definition with internal linkage; ends with a line break.
+        weight: How many values it computes itself.
+        parts: What it calls one after the other.
+        work: Doubles it needs in ``work``.
+    """
+
+    name: str
+    text: str
+    weight: int
+    parts: tuple[PrintedPart, ...] = ()
+    work: int = 0
