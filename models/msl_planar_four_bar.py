@@ -93,5 +93,5 @@ def msl_planar_four_bar() -> Model:
         model.speed(w[i], 0.0, "rad/s", kind=kind, description=f"angular speed of {joint}")
     model.output_position("joined_tips", tip2)
     model.output("acceleration", w[0].diff(), "rad/s2", description="angular acceleration of body 1")
-    model.experiment(stop=5.0, step=0.02, tolerance=1e-8)
+    model.experiment(stop=5.0, step=0.05, tolerance=1e-8)
     return model

@@ -96,5 +96,5 @@ def n_four_bar(n: int = 2) -> Model:
     model.output_position("B0", tips[0])
     model.output_velocity("B0_velocity", tips[0])
     model.output_total_energy()
-    model.experiment(stop=2.0, step=0.02, tolerance=1e-8)
+    model.experiment(stop=0.6, step=0.01, tolerance=1e-8)
     return model

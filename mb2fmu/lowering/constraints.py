@@ -3,14 +3,14 @@
 **Regular where the constraints are not.** Where rows of the Jacobian G are redundant, or G loses rank on the way (a
 four-bar that lies flat), the solution of least norm is wanted, and a right-hand side that jumps from one rank to the
 other is not: an integrator would stop there. So no rank is decided. Every system S y = r with S = G Gᵀ, rows scaled to
-unit length, is solved with S + ε, and its answer corrected twice by the same factors,
+unit length, is solved by T = (S + ε)⁻¹ S (S + ε)⁻¹, and its answer corrected once by what it leaves over,
 
-    y_0 = (S + ε)⁻¹ r,      y_{k+1} = y_k + (S + ε)⁻¹ (r − S y_k),
+    y_0 = T r,      y = y_0 + T (r − S y_0),
 
-which leaves the part (ε / (σ² + ε))³ of a direction of singular value σ (iterated Tikhonov regularization): nothing but
-round-off where σ > 1e-3, everything where σ < 1e-6, a smooth way in between, and for redundant rows that do not
-contradict each other the solution of least norm. Source: Hansen, Rank-Deficient and Discrete Ill-Posed Problems, 1998,
-ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian and mass-orthogonal projections).
+so that in a direction of singular value σ the part (1 − (σ²/(σ² + ε))²)² is missing (iterated Tikhonov regularization):
+nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way in between; round-off in r along redundant
+rows is not magnified, and what comes out for them is the solution of least norm. Source: Hansen, Rank-Deficient and
+Discrete Ill-Posed Problems, 1998, ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian).
 
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
 method that starts at λ = 0; then speeds by u = v − Aᵀ (A Aᵀ)⁻¹ (A v + b) at that q. P(x) depends on x alone.
@@ -34,10 +34,9 @@ from mb2fmu.lowering.sympy_walker import SympyWalker
 
 Rows = list[list[int]]
 
-EPSILON = 1e-10
+EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
-_CORRECTIONS = 2
 _NO_LENGTH = 1e-12  # squared length of a row that counts as none: it is not scaled up further
 _NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
 
@@ -62,14 +61,19 @@ class RegularizedSystem:
         self._system = LinearSystem(b, regular, name, symmetric=True)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """The solution; r − S y_k is ε times the last correction, which loses no digits."""
+        """The solution. With z = (S + ε)⁻¹ r what T r leaves over is ε (z + T r), which loses no digits."""
         b = self._builder
-        change = self._system.solve(right)
-        solution = change
-        for _ in range(_CORRECTIONS):
-            change = self._system.solve([b.mul(e, y) for e, y in zip(self._added, change, strict=True)])
-            solution = [b.add(x, y) for x, y in zip(solution, change, strict=True)]
-        return solution
+        z, first = self._filtered(right)
+        left = [b.mul(e, b.add(x, y)) for e, x, y in zip(self._added, z, first, strict=True)]
+        _, second = self._filtered(left)
+        return [b.add(x, y) for x, y in zip(first, second, strict=True)]
+
+    def _filtered(self, right: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(S + ε)⁻¹ r and T r."""
+        b = self._builder
+        z = self._system.solve(right)
+        weak = self._system.solve([b.mul(e, x) for e, x in zip(self._added, z, strict=True)])
+        return z, [b.sub(x, y) for x, y in zip(z, weak, strict=True)]
 
 
 def row_scales(b: ProgramBuilder, rows: Rows) -> list[int]:
