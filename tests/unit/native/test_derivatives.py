@@ -92,6 +92,7 @@ def test_linear_in_the_seed_and_transposed_by_the_adjoint(fresh, mode):
         ("load", "damping", "fixed parameter"),
         ("load", "tip", "computed by the unit"),
         ("load", "solver", "value reference 16"),
+        ("load", "solver_step", "no quantity of the model"),
         ("load", 99, "value reference 99"),
         ("force", "x", "is not computed"),
         ("v", "x", "is not computed"),

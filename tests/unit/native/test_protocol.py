@@ -194,6 +194,36 @@ def test_every_function_after_a_step_that_could_not_be_made(library):
         importer.close()
 
 
+IN_UPDATES = {"GetFloat64", "GetInt64", "GetBoolean", "GetBinary", "SetFloat64", "GetOutputDerivatives"}
+"""Legal in Intermediate Update Mode (FMI 3.0.2 section 2.3.8), for the variables that were announced."""
+
+
+def test_every_function_in_intermediate_updates(library):
+    if library[1] == 2:
+        return
+    for function in Machine(3, CS).table:
+        importer = Importer(library[0], 3, CS)
+        importer.close()
+        answers = []
+
+        def update(*_, importer=importer, function=function, answers=answers):
+            if not answers:
+                place = (c.byref(c.c_void_p()),) if "FMU" in function else importer.arguments(function)
+                answers.append(importer.unit.call(function, *place))
+
+        importer.unit = Unit(library[0], 3, CS).instantiate(required=["x", "force"], update=update)
+        importer.unit.start()
+        legal = function in IN_UPDATES
+        assert importer.unit.step(0.0, 0.125) == (OK if legal else ERROR), function
+        assert answers == [OK if legal else ERROR], function
+        if legal:
+            assert importer.unit.step(0.125, 0.125) == OK
+        else:
+            assert importer.unit.value("time") == 0.0  # as before the step
+        assert importer.unit.call("Reset") == OK
+        importer.unit.free()
+
+
 def test_pointers_that_are_no_instances(library):
     fmi = library[1]
     freed = Unit(library[0], fmi, CS).instantiate()

@@ -28,6 +28,10 @@ static int mb2fmu_seed_of(mb2fmu_instance *instance, unsigned reference)
                           "%s is a fixed parameter: derivatives by it are there in Initialization Mode only",
                           variable->name);
         return -1;
+    case MB2FMU_SOURCE_SOLVER_STEP:
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is no quantity of the model: there are no derivatives by it",
+                          variable->name);
+        return -1;
     default:
         (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is computed by the unit: there are no derivatives by it",
                           variable->name);
