@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
-    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere
+    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
     from mb2fmu.outcomes import RightHandSide
     from mb2fmu.pipeline import Model, animate, build, derive, export, linearize, load, rhs, run, simulate, validate
 
@@ -37,6 +37,7 @@ __all__ = [
     "export",
     "linearize",
     "load",
+    "orient_by_quaternion",
     "rhs",
     "run",
     "simulate",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _HOMES = {"Mb2FmuError": "mb2fmu.errors", "RightHandSide": "mb2fmu.outcomes"} | dict.fromkeys(
-    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere"), "mb2fmu.model"
+    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
 )
 
 

@@ -21,7 +21,8 @@ from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
-from mb2fmu.mechanism.records import Body, Lagrangian, Mechanism
+from mb2fmu.mechanism.quaternions import drawn_to_unit_length, normalized, quaternion_groups
+from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
@@ -90,6 +91,11 @@ class _Reader:
         still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
         equations = [sm.sympify(e).xreplace(still) for e in door.kinematic_equations(self.mechanics)]
         kinematics = solve_kinematics(equations, self.q_user, self.u_user, dict(self.to_plain))
+        self._translate_rates(kinematics)
+        return kinematics
+
+    def _translate_rates(self, kinematics: KinematicEquations) -> None:
+        """q', q'' and u' in plain symbols."""
         self.q_dot = rates_of(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
         self.to_plain |= {user.diff(self.t): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
@@ -100,7 +106,6 @@ class _Reader:
             second = time_derivative(rate, self.q, self.q_dot, self.t)
             second += sum(rate.diff(ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
             self.to_plain[user.diff(self.t, 2)] = second
-        return kinematics
 
     def mechanism(self) -> Mechanism:
         """Puts everything together and checks the kinematics numerically."""
@@ -135,16 +140,26 @@ class _Reader:
     def _moving(self) -> tuple[sm.Symbol, ...]:
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
+    def _frames(self, trees: Trees) -> tuple[Frame, ...]:
+        """All frames; quaternions among the coordinates are drawn to unit length from here on."""
+        frames = trees.read_frames()
+        groups = quaternion_groups((frame.rotation for frame in frames), self.q)
+        if not groups:
+            return frames
+        self.kinematics = drawn_to_unit_length(self.kinematics, groups, self.q, self.u)
+        self._translate_rates(self.kinematics)
+        return normalized(trees.read_frames(), groups, self.q)
+
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
         at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
         return tuple(at_rest.diff(q) for q in self.q)
 
     def _with_bodies(self, **more: Any) -> Mechanism:
+        trees = Trees(door.inertial_frame(self.mechanics), self.plain)
+        frames = self._frames(trees)
         constraints = self._constraints()
         shared = self._shared(constraints)
-        trees = Trees(door.inertial_frame(self.mechanics), self.plain)
-        frames = trees.read_frames()
         points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
         loads, load_of, z_dot = read_loads(
             door.loads(self.mechanics), door.actuators(self.mechanics), trees, shared.pop("z_dot"), self.taken

@@ -11,6 +11,8 @@ import sympy as sm
 from scipy.sparse.csgraph import connected_components
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
+from sympy.polys.matrices import DomainMatrix
+from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
 
 from mb2fmu.equations.motion import KinematicEquations
 from mb2fmu.errors import Fault, MechanismError
@@ -231,6 +233,8 @@ def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], 
 
 
 def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    if block.rows > 1 and all(entry.is_polynomial(*entry.free_symbols) for entry in block):
+        return _polynomial_inverse(block, names)
     determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]
     if block.rows <= 3:
         determinant = sm.trigsimp(determinant)
@@ -241,6 +245,15 @@ def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     if block.rows <= 3:
         adjugate = adjugate.applyfunc(sm.trigsimp)
     return adjugate / determinant
+
+
+def _polynomial_inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    """Of polynomials (quaternions): in their field of fractions, where common factors cancel."""
+    try:
+        return DomainMatrix.from_Matrix(block).to_field().inv().to_Matrix()
+    except DMNonInvertibleMatrixError:
+        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(UNUSABLE, [Fault(what, remedy="give independent equations")]) from None
 
 
 def translate(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
