@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from mb2fmu.outcomes import Build, Timing, Validated
+from mb2fmu.outcomes import Build, BuildOptions, Timing, Validated
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
-    from mb2fmu.interface.description import FmuInterface
+
+LIMIT = 1_000_000
+"""Bytes of the page in a unit."""
 
 
 def description(built: Build) -> bytes:
     """What is to be said of a unit that nobody has run."""
+    from mb2fmu import animation, motions
     from mb2fmu.report import Provenance, describe
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
     provenance = Provenance({"model file": _sha256(source)} if source else {})
     licences = "licenses/license.txt" if native else ""
-    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences)
+    scene = motions.scene_of(built.derivation.mechanism, built.derivation.equations)
+    start = animation.draw_start(scene) if scene else None
+    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences, start=start)
 
 
 def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
@@ -41,14 +46,37 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
     return package.with_proof(built.core, page, files)
 
 
-def report(
-    validated: Validated,
-    equations: EquationsOfMotion,
-    interface: FmuInterface | None,
-    *,
-    timings: tuple[Timing, ...],
+def command(source: Path | None, arguments: Mapping[str, Any], method: str, options: BuildOptions) -> str:
+    """What to type to get the same unit again; empty where the model came from no file."""
+    if source is None:
+        return ""
+    words = ["mb2fmu run", source.name, *(f"--set {name}={value}" for name, value in arguments.items())]
+    given = {
+        "--method": (method, "auto"),
+        "--backend": (options.get("backend"), "native"),
+        "--fmi": (options.get("fmi"), "2"),
+        "--platform": (options.get("platforms"), "host"),
+        "--compiler": (options.get("compiler"), "zig"),
+        "--solver": (options.get("solver"), None),
+    }
+    words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
+    return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
+
+
+def inside(built: Build, validated: Validated, command: str) -> bytes:
+    """The report that is packed with a unit: no times, names the core unit by its hash, at most ``LIMIT`` bytes."""
+    return _report(validated, built, command, (), LIMIT)
+
+
+def beside(built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...]) -> bytes:
+    """The report for a folder: with times; ``built`` is None where only the verdict on a unit is known."""
+    return _report(validated, built, command, timings, None)
+
+
+def _report(
+    validated: Validated, built: Build | None, command: str, timings: tuple[Timing, ...], limit: int | None
 ) -> bytes:
-    """The page of a unit that has been judged; without ``timings`` the same bytes each time."""
+    from mb2fmu import motions, package
     from mb2fmu.report import Provenance, render
 
     spent: dict[str, float] = {}
@@ -57,11 +85,20 @@ def report(
     if spent:
         spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
     source = validated.definition.source
-    command = f"mb2fmu run {source.name}" if source and interface else ""
-    provenance = Provenance(
-        hashes={"model file": _sha256(source)} if source else {}, commands=(command,) if command else (), timings=spent
+    hashes = {"model file": _sha256(source)} if source else {}
+    if built:
+        hashes["core unit, unpacked files"] = package.digest(built.core)
+    equations = built.derivation.equations if built else validated.reference_equations
+    scene = motions.scene_of(validated.mechanism, equations)
+    return render(
+        validated.definition,
+        equations,
+        built.interface if built else None,
+        validated.result,
+        Provenance(hashes=hashes, commands=(command,) if command else (), timings=spent),
+        motion=motions.proof_drawn(scene, validated.result) if scene else None,
+        limit=limit,
     )
-    return render(validated.definition, equations, interface, validated.result, provenance)
 
 
 def _sha256(path: Path) -> str:

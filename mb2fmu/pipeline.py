@@ -358,17 +358,20 @@ def run(
     used = derivation.equations.method
     validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
     with stage("report"):
-        inside = pages.report(validated, derivation.equations, built.interface, timings=())
+        command = pages.command(derivation.definition.source, arguments or {}, method, options)
+        inside = pages.inside(built, validated, command)
     with stage("pack"):
         package.pack(pages.proved(built, validated, inside), exported.path)
     page = exported.path.with_suffix(".html")
-    write(page, pages.report(validated, derivation.equations, built.interface, timings=stage.timings))
+    write(page, pages.beside(built, validated, command, stage.timings))
     return Finished(exported, validated, page, stage.timings)
 
 
 def report(validated: Validated) -> bytes:
     """The page of a unit of which only the verdict is known."""
-    return pages.report(validated, validated.reference_equations, None, timings=validated.timings)
+    source = validated.definition.source
+    command = f"mb2fmu validate UNIT.fmu --model {source.name} --report REPORT.html" if source else ""
+    return pages.beside(None, validated, command, validated.timings)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -73,7 +73,7 @@ def element(
         The same for the same arguments.
     """
     environment = _environment()
-    script = _text("viewer.js").strip()
+    script = _script()
     library = three.library()
     picture = still(drawing)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
@@ -233,6 +233,11 @@ def _json(data: dict[str, Any]) -> str:
     """JSON that cannot end the script element that it stands in."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _script() -> str:
+    """The viewer without blank lines: a page that strips those does not change what its policy allows."""
+    return "\n".join(line.rstrip() for line in _text("viewer.js").splitlines() if line.strip())
 
 
 @cache

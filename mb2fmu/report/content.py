@@ -9,6 +9,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from mb2fmu.animation import Element
 from mb2fmu.report.chart import LineStyle
 from mb2fmu.report.equations import EquationBlock
 
@@ -144,7 +145,7 @@ class VariableRow:
 class Page:
     """Everything that the page shows, in its order; without a verdict nothing of what belongs to one.
 
-    ``licences`` is where they stand, seen from the page; may be empty.
+    ``licences`` is where they stand, seen from the page; may be empty. ``still`` is the mechanism where nothing moves.
     """
 
     title: str
@@ -168,3 +169,5 @@ class Page:
     timings: Mapping[str, str]
     provenance: Provenance
     licences: str = ""
+    animation: Element | None = None
+    still: Markup = field(default_factory=Markup)

@@ -7,14 +7,18 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from mb2fmu.animation.three import LICENCE
 from mb2fmu.report.content import Page
 
 
 def print_page(page: Page) -> bytes:
-    """One self-contained HTML document in UTF-8: style and pictures within it, no script, no address to load from."""
+    """One self-contained HTML document in UTF-8: style and pictures within it, no address to load from.
+
+    No script either, unless there is an animation: then its two scripts alone may run, by the page's own policy.
+    """
     made = environment()
     style = Markup(source(made, "page.css").strip())  # noqa: S704 (our own file)
-    text = _template(made).render(page=page, style=style)
+    text = _template(made).render(page=page, style=style, three_licence=LICENCE)
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from mb2fmu.animation import Drawing, Signals, element, still
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.description import FmuInterface
 from mb2fmu.model.definition import ModelDefinition
@@ -13,6 +18,13 @@ from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
 from mb2fmu.validation.result import ValidationResult
 
+_AROUND = 9_000  # bytes of the style, heading and licence that come with an animation
+SMALLEST_MOTION = 330_000
+"""Characters kept for an animation within a page that has a limit: the viewer, and room for its data."""
+
+_THINNER = ((None, None), (382, None), (190, None), (96, None), (96, 80), (96, 40), (96, 20), (64, 8), (64, 0))
+"""(pixel columns of a chart, most charts), tried in this order until a page fits."""
+
 
 def render(
     definition: ModelDefinition,
@@ -20,8 +32,11 @@ def render(
     interface: FmuInterface | None,
     result: ValidationResult,
     provenance: Provenance | None = None,
+    *,
+    motion: tuple[Drawing, Signals] | None = None,
+    limit: int | None = None,
 ) -> bytes:
-    """One self-contained HTML page: verdict, model, errors, trajectories, balances, checkers, equations, variables.
+    """One self-contained HTML page: verdict, model, motion, errors, trajectories, balances, checkers, equations.
 
     Args:
         definition: The checked model.
@@ -29,25 +44,53 @@ def render(
         interface: Of the unit; None if the unit is not ours: then the model's own variables are listed.
         result: Of the validation. Its timings are not printed; hand them in with ``provenance`` if they are wanted.
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
+        motion: What is to be animated; None: nothing.
+        limit: Most bytes; charts are thinned, then those of the best variables and frames of the motion left out.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
-    given = provenance or Provenance()
+    room = SMALLEST_MOTION if motion else 0
+    page = _page(definition, equations, interface, result, provenance or Provenance())
+    content = print_page(page)
+    for columns, most in _THINNER[1:]:
+        if limit is None or len(content) + room <= limit:
+            break
+        page = _page(definition, equations, interface, result, provenance or Provenance(), columns=columns, most=most)
+        content = print_page(page)
+    if motion is None:
+        return content
+    drawing, signals = motion
+    left = None if limit is None else limit - len(content) - _AROUND
+    shown = tuple(v.name for v in result.variables if v.kind == "coordinate")[:3]
+    part = element(drawing, signals, shown=shown, limit=left)
+    return print_page(replace(page, animation=part))
+
+
+def _page(
+    definition: ModelDefinition,
+    equations: EquationsOfMotion,
+    interface: FmuInterface | None,
+    result: ValidationResult,
+    given: Provenance,
+    *,
+    columns: int | None = None,
+    most: int | None = None,
+) -> Page:
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    page = Page(
+    units = {record.name: record.unit for record in definition.inputs}
+    texts = description.texts(definition, equations)
+    return Page(
         title=definition.name,
         description=definition.description,
         verdict=results.verdict(result),
         facts=description.model_facts(definition, equations, interface),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=results.error_rows(result),
+        errors=results.error_rows(result, most),
         errors_text=results.errors_text(result),
         others=results.other_kinds(result),
-        groups=results.trajectory_groups(
-            result, description.texts(definition, equations), {record.name: record.unit for record in definition.inputs}
-        ),
+        groups=results.trajectory_groups(result, texts, units, columns=columns, most=most),
         invariants=results.invariant_rows(result),
         balances=results.balances(result),
         reference=results.reference_text(result),
@@ -61,7 +104,6 @@ def render(
         timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
     )
-    return print_page(page)
 
 
 def describe(
@@ -71,6 +113,7 @@ def describe(
     provenance: Provenance | None = None,
     *,
     licences: str = "",
+    start: Drawing | None = None,
 ) -> bytes:
     """The same page of a unit that nobody has run: model, equations, variables; no verdict, no trajectories.
 
@@ -80,6 +123,7 @@ def describe(
         interface: Of the unit.
         provenance: Hashes, versions, how to repeat.
         licences: Where they stand, seen from the page; empty: nowhere.
+        start: The mechanism at its start, drawn where the model has no drawing of its own.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
@@ -107,5 +151,6 @@ def describe(
         timings={},
         provenance=provenance or Provenance(),
         licences=licences,
+        still=Markup() if drawing or start is None else Markup(still(start).decode()),  # noqa: S704 (escaped there)
     )
     return print_page(page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,15 @@ def verdict(result: ValidationResult) -> Verdict:
     )
 
 
-def error_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
-    """One row per variable, the worst first."""
+def error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
+    """One row per variable, the worst first; the first ``most`` have a chart that the row leads to."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
-    ordered = sorted(result.variables, key=lambda v: -v.ratio if not math.isnan(v.ratio) else -math.inf)
+    ordered = sorted(result.variables, key=_worst)
+    drawn = _drawn(result, most)
     return tuple(
         ErrorRow(
             name=v.name,
-            anchor=anchors[v.name],
+            anchor=anchors[v.name] if v.name in drawn else "",
             unit=v.unit,
             largest=_number(v.max_error),
             error=_number(v.error),
@@ -110,7 +111,12 @@ def _row(judged: VariableResult | InvariantResult) -> ErrorRow:
 
 
 def trajectory_groups(
-    result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]
+    result: ValidationResult,
+    texts: Mapping[str, str],
+    units: Mapping[str, str],
+    *,
+    columns: int | None = None,
+    most: int | None = None,
 ) -> tuple[FigureGroup, ...]:
     """FMU over reference and error under bound, one chart per variable: the motion, the outputs; then the inputs.
 
@@ -118,19 +124,26 @@ def trajectory_groups(
         result: Of the validation.
         texts: Variable → one line about it.
         units: Input → its unit.
+        columns: Pixel columns that lines are thinned to; None: by the number of charts.
+        most: Only so many variables are drawn, the worst; None: all.
     """
-    columns = _columns(len(result.variables))
+    columns = columns or _columns(len(result.variables))
+    drawn = _drawn(result, most)
     motion: list[Figure] = []
     outputs: list[Figure] = []
     for k, v in enumerate(result.variables):
+        if v.name not in drawn:
+            continue
         figure = _comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns)
         (motion if v.kind in _MOTION else outputs).append(figure)
     kinds = {v.kind for v in result.variables}
     title = " and ".join(
         ", ".join(text for kind, text in _MOTION.items() if kind in kinds).rsplit(", ", 1)
     ).capitalize()
+    hidden = len(result.variables) - len(drawn)
+    note = f"{_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
     groups = [
-        FigureGroup(title, "", tuple(motion)),
+        FigureGroup(title, note, tuple(motion)),
         FigureGroup("Outputs", "", tuple(outputs)),
         _inputs(result, texts, units),
     ]
@@ -164,8 +177,8 @@ def reference_text(result: ValidationResult) -> str:
 
 
 def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
-    """What the checkers said, one row each."""
-    rows = []
+    """Who ran the unit, and what the checkers said, one row each."""
+    rows = [*_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
         found = [f for f in result.conformance if f.checker == checker]
         errors = sum(f.severity == "error" for f in found)
@@ -174,6 +187,20 @@ def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
         state: State = "bad" if errors else "neutral" if warnings else "good"
         rows.append(CheckRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
     return tuple(rows)
+
+
+def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
+    """The unit ran to its end in each of these, or there would be no result."""
+    versions = result.provenance.get("versions")
+    version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
+    for simulation in (result.simulation, *(other.simulation for other in result.others)):
+        steps = _count(len(simulation.time) - 1, "step")
+        said = f"{steps} to {plain(float(simulation.time[-1]))} s; " + (
+            _count(len(simulation.log), "message") + " from the unit" if simulation.log else "no message from the unit"
+        )
+        yield CheckRow(
+            f"{f'fmpy {version}'.strip()}: {KIND_NAMES[simulation.kind]}", "ran", "good", (said, *simulation.log[:5])
+        )
 
 
 def provenance_facts(result: ValidationResult) -> dict[str, str]:
@@ -258,7 +285,7 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
         name = "Worst step defect" if i.name.startswith(_DEFECT) else i.name.capitalize()
         note = _at(i.name.removeprefix(_DEFECT), i.at) if i.name.startswith(_DEFECT) else f"at {short(i.at)} s"
         tiles.append(Fact(f"{name} / bound", short(i.ratio), _STATES[i.verdict], note, exact(i.ratio)))
-    checks = check_rows(result)
+    checks = [row for row in check_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: State = "good" if clean == len(checks) else "bad"
@@ -299,6 +326,16 @@ def _kinds(result: ValidationResult) -> tuple[str, ...]:
     first = KIND_NAMES[result.simulation.kind]
     others = " and as ".join(KIND_NAMES[other.simulation.kind] for other in result.others)
     return (f"The unit was run as {first}, and as {others}; charts and balances show the first.",)
+
+
+def _drawn(result: ValidationResult, most: int | None) -> frozenset[str]:
+    """Variables that get a chart: all, or the worst so many."""
+    ordered = sorted(result.variables, key=_worst)
+    return frozenset(v.name for v in ordered[:most])
+
+
+def _worst(v: VariableResult) -> float:
+    return -v.ratio if not math.isnan(v.ratio) else -math.inf
 
 
 def _columns(charts: int) -> int:

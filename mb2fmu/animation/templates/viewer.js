@@ -490,7 +490,9 @@
       const [i, share] = frame(t);
       this.cursors.forEach((move) => move(t));
       this.readings.forEach(([k, element]) => {
-        element.textContent = number(between(this.values[k], i, share), 4);
+        const [low, high = low] = data.signals.values.ranges[k];
+        const value = between(this.values[k], i, share);
+        element.textContent = number(Math.abs(value) < (high - low) / STEPS ? 0 : value, 4);
       });
     }
   }

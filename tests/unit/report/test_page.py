@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 import shutil
@@ -10,10 +12,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lxml import etree, html
+from mechanisms import mechanism_of, moving_pivot
 
+from mb2fmu import animation
 from mb2fmu.audit.checkers import Finding
+from mb2fmu.formulation import formulate
 from mb2fmu.report import Provenance, describe, render
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
@@ -122,7 +128,8 @@ def test_an_error_of_a_checker_fails_the_verdict(pendulum):
     root = parse(page_of(pendulum(findings=findings)))
     assert "1 error found by the checkers" in " ".join(root.find(".//h2[@id='verdict']").itertext())
     table = root.find(".//section[@aria-labelledby='conformance']//tbody")
-    assert [(row.find("th").text, row.get("class")) for row in table] == [("checker 1.0", "bad"), ("other 2.0", "good")]
+    said = [(row.find("th").text, row.get("class")) for row in table]
+    assert said == [("fmpy: Co-Simulation", "good"), ("checker 1.0", "bad"), ("other 2.0", "good")]
     assert "no start value" in "".join(table.itertext())
 
 
@@ -223,16 +230,72 @@ def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
     assert len(parse(page).findall(".//figure[@id='variable-99']")) == 1
 
 
-def test_chromium_shows_the_page_without_a_word(pendulum, tmp_path):
+@pytest.fixture(scope="module")
+def motion():
+    """A pendulum on a moving pivot, and its reference a little beside it."""
+    mechanism = mechanism_of(moving_pivot())
+    scene = animation.describe(mechanism, formulate(mechanism, "kane"))
+    time = np.linspace(0, 3, 400)
+    states = np.stack([np.sin(time), np.cos(time)], axis=1)
+    p = np.array([parameter.start for parameter in scene.parameters])
+    found, reference = (animation.Motion(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
+    return animation.draw(scene, found, reference), animation.Signals(("q1", "u1"), ("rad", "rad/s"), states)
+
+
+def moving_page(case, motion, limit=None):
+    return render(case.definition, case.equations, case.interface, case.result, motion=motion, limit=limit)
+
+
+def test_with_a_motion_only_its_two_scripts_may_run(pendulum, motion):
+    text = moving_page(pendulum(description=HOSTILE, diagram=HOSTILE), motion).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    allowed = re.search(r"script-src (.*)$", policy)[1].split()
+    run = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(run) == 1
+    digest = base64.b64encode(hashlib.sha256(run[0].encode()).digest()).decode()
+    assert allowed[0] == f"'sha256-{digest}'"
+    assert len(allowed) == 2
+    assert text.index('id="motion"') < text.index('id="errors"')
+    assert "Permission is hereby granted" in text
+
+
+def test_a_page_for_a_unit_keeps_its_limit_with_the_motion_in_it(pendulum, motion):
+    """A hundred variables: lines are thinned first, then the best variables are listed without a chart."""
+    case = pendulum(outputs=98, points=2_000, failing=("y50",))
+    for limit in (1_000_000, 600_000):
+        page = moving_page(case, motion, limit)
+        assert len(page) <= limit
+        assert b'class="animation-data"' in page
+        assert b'id="variable-51"' in page  # the one that failed is drawn in any case
+    root = html.fromstring(page.decode())
+    rows = root.findall(".//section[@aria-labelledby='errors']//tbody/tr")
+    linked = {a.get("href")[1:] for a in root.findall(".//section[@aria-labelledby='errors']//tbody//a")}
+    assert len(rows) == 100
+    assert linked == {f.get("id") for f in root.iter("figure") if (f.get("id") or "").startswith("variable-")}
+    assert len(linked) < 100
+
+
+def test_who_ran_the_unit_is_said(pendulum):
+    case = pendulum()
+    root = parse(page_of(case))
+    rows = root.findall(".//section[@aria-labelledby='conformance']//tbody/tr")
+    assert rows[0].find("th").text.endswith("Co-Simulation")
+    steps = len(case.result.simulation.time) - 1
+    assert f"{steps} steps to" in "".join(rows[0].itertext())
+
+
+def test_chromium_shows_the_page_without_a_word(pendulum, motion, tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         pytest.skip("chromium is not installed on this machine")
-    (tmp_path / "page.html").write_bytes(page_of(pendulum(failing=("y1",))))
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    (tmp_path / "page.html").write_bytes(moving_page(pendulum(failing=("y1",)), motion))
+    command = [browser, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
+    command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--virtual-time-budget=4000"]
     command += ["--enable-logging=stderr", "--v=0", "--dump-dom", (tmp_path / "page.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert "CONSOLE" not in done.stderr
     shown = html.fromstring(done.stdout)
     assert shown.get_element_by_id("verdict").text_content().split()[0] == "Failed"
-    assert len(shown.findall(".//svg")) == 7
+    assert len(shown.findall(".//svg[@class='chart']")) == 7
+    assert shown.find_class("animation")[0].get("data-state") == "ready"
