@@ -12,6 +12,9 @@ The material point of the disc at the contact does not move; its two velocity co
 constraints. They are solved for u4 and u5, on which they depend with the unit matrix, so nothing is ever singular but
 the angles, at q2 = ±90° (the disc lies flat).
 
+The force at the contact is an output, along N: minus the multipliers are its components along the plane; as the
+reaction on the disc, by Newton's law, it has the normal force too.
+
 Steady circles: upright straight rolling, or with lean q2, heading rate w and roll rate s constant -5/4 r w² sin(q2)
 cos(q2) - 3/2 r w s cos(q2) = g sin(q2) (see the closed forms of the end-to-end tests); the start values are near that
 motion.
@@ -72,6 +75,7 @@ def rolling_disc() -> Model:
     centre.v2pt_theory(contact, N, B)
     # The particle of the disc that touches the plane now, moving with the disc C.
     slip = centre.vel(N) + C.ang_vel_in(N).cross(-r * B.z)
+    rows = [slip.dot(N.x), slip.dot(N.y)]
 
     disc = me.RigidBody("disc", centre, C, m, (me.inertia(C, across, axial, across), centre))
     kinematics = [
@@ -87,7 +91,7 @@ def rolling_disc() -> Model:
         [u1, u2, u3],
         kinematics,
         u_dependent=[u4, u5],
-        velocity_constraints=[slip.dot(N.x), slip.dot(N.y)],
+        velocity_constraints=rows,
         bodies=[disc],
         forcelist=[me.Force(centre, -m * g * N.z)],
     )
@@ -97,6 +101,10 @@ def rolling_disc() -> Model:
     model.output_position("centre", centre)
     model.output("yaw_rate", yaw_rate, "rad/s", display_unit="rpm", description="rate of the heading")
     model.output("roll_rate", roll_rate, "rad/s", display_unit="rpm", description="rate of the roll about the axle")
+    for row, axis in zip(rows, "xy", strict=True):
+        model.constraint(row, f"contact.{axis}")
+        model.output_multiplier(f"multiplier.{axis}", row)
+    model.output_reaction("contact", disc, at=contact)
     model.output_kinetic_energy()
     model.output_potential_energy()
     model.output_total_energy()

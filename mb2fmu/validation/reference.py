@@ -248,10 +248,16 @@ def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple
 
 
 def largest_of_unit(variables: tuple[Variable, ...], values: Floats) -> Floats:
-    """For each variable the largest magnitude among all of the same unit (1 where all are 0), shape (n,)."""
+    """For each variable the largest magnitude among all of the same unit, shape (n,).
+
+    1 where all are 0. Where they are nothing but what round-off leaves of larger values that cancel (torques about a
+    point through which every force goes), that is below 1e-13 of the largest value of any unit, that value.
+    """
     largest = np.max(np.abs(values), axis=0)
+    overall = float(np.max(largest, initial=0.0))
     units = [v.unit for v in variables]
-    return np.array([max(m for m, u in zip(largest, units, strict=True) if u == unit) or 1.0 for unit in units])
+    of_unit = [max(m for m, u in zip(largest, units, strict=True) if u == unit) or 1.0 for unit in units]
+    return np.array([magnitude if magnitude > 1e-13 * overall else overall for magnitude in of_unit])
 
 
 def balances(

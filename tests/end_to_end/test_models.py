@@ -34,7 +34,9 @@ NAMES = {
     "rigid_body",
     "robot_arm",
     "rolling_disc",
+    "rolling_sphere",
     "simple_pendulum",
+    "snakeboard",
     "three_body_pendulum",
     "turntable_ball",
     "two_rods",
@@ -98,6 +100,32 @@ def _rolling_disc(unit: Simulation) -> None:
     assert _far(unit["total_energy"], unit["total_energy"][0]) < 1e-6
     # Rolling: the contact runs as fast as the rim turns.
     assert _far(np.hypot(unit["u4"], unit["u5"]), 0.3 * np.abs(unit["roll_rate"])) < 1e-9
+    # The contact's force is on the disc what minus the multipliers are in the equations; it has no moment about itself.
+    for axis in "xy":
+        assert _far(unit[f"contact.force.{axis}"], -unit[f"multiplier.{axis}"]) < 1e-10
+    assert _far(unit["contact.torque.z"], 0.0) < 1e-10
+    assert unit["contact.force.z"].min() > 15.0
+
+
+def _rolling_sphere(unit: Simulation) -> None:
+    assert _far(unit["total_energy"], unit["total_energy"][0]) < 1e-6
+    assert _far(unit["z"], 0.06) == 0.0
+    for axis in "xyz":
+        assert _far(unit[f"contact.force.{axis}"], -unit[f"multiplier.{axis}"]) < 1e-10
+
+
+def _snakeboard(unit: Simulation) -> None:
+    # Started from rest, pushed by nothing, it has gone more than three metres.
+    assert abs(unit["x"][-1]) > 3.0
+    assert unit["kinetic_energy"][0] == 0.0
+    # Newton's law along the board, by fourth-order differences: m (v' - w omega) = forces of the wheels along it.
+    h = unit.time[1]
+    v = unit["v"]
+    slope = (v[:-4] - 8 * v[1:-3] + 8 * v[3:-1] - v[4:]) / (12 * h)
+    inner = slice(2, -2)
+    found = {name: unit[name][inner] for name in ("w", "omega", "front", "back", "front_force", "back_force")}
+    push = -found["front_force"] * np.sin(found["front"]) - found["back_force"] * np.sin(found["back"])
+    assert _far(6.0 * (slope - found["w"] * found["omega"]), push) < 2e-3
 
 
 def _msl_pendulum(unit: Simulation) -> None:
@@ -146,7 +174,9 @@ KNOWN: dict[str, Callable[[Simulation], None]] = {
     "muscle_arm": _muscle_arm,
     "rigid_body": _rigid_body,
     "rolling_disc": _rolling_disc,
+    "rolling_sphere": _rolling_sphere,
     "simple_pendulum": _simple_pendulum,
+    "snakeboard": _snakeboard,
     "turntable_ball": _turntable_ball,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError, ModelError
 from mb2fmu.formulation import formulate
-from mb2fmu.model import OutputRequest, check
+from mb2fmu.mechanism import read
+from mb2fmu.model import OutputRequest, check, load
 from mb2fmu.variables import Output
 
+MODELS = Path(__file__).parents[3] / "models"
 m, l, g = sm.symbols("m l g")
 
 
@@ -296,3 +299,20 @@ def test_what_cannot_be_told():
     model.constraint(row, "blade", acts=[(body.masscenter, body.frame.y)])
     with pytest.raises(MechanismError, match="blade"):
         mechanism_of(model)
+
+
+def test_a_homogeneous_ball_on_a_slope():
+    """Textbook: the centre falls with 5/7 g sin(slope), friction 2/7 m g sin(slope), normal force m g cos(slope)."""
+    definition = check(load(MODELS / "rolling_sphere.py"))
+    mechanism = read(definition)
+    evaluated = Evaluated(mechanism, "tmt")
+    x = np.concatenate([[0.1, 0.2, 0.06, 0.8, 0.6, 0.0, 0.0], [1.0, 2.0, 3.0]])
+    slope = 0.3
+    values = {"m": 0.5, "r": 0.06, "a": 0.0, "slope": slope, "g": 9.81}
+    p = np.array([values[str(symbol)] for symbol in mechanism.p])
+    state = replace(random_states(mechanism, 1)[0], x=x, p=p)
+    down, up = 9.81 * np.sin(slope), 9.81 * np.cos(slope)
+    assert evaluated("accelerations", state)[3:] == pytest.approx([5 / 7 * down, 0, 0], abs=1e-13)
+    forces = [evaluated.output(f"contact.force.{axis}", state) for axis in "xyz"]
+    assert forces == pytest.approx([-2 / 7 * 0.5 * down, 0, 0.5 * up], abs=1e-13)
+    assert [-evaluated.output(f"multiplier.{axis}", state) for axis in "xyz"] == pytest.approx(forces, abs=1e-13)
