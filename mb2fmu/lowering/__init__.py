@@ -12,6 +12,7 @@ Entry points of a lowered program (labels in brackets):
     dependent_speeds  speeds that follow from the velocity constraints [names]
     rhs               x' in the order q, independent u, z [state names]
     accelerations     u' of all speeds [names]
+    project           P(x) where the constraints attract the states: the first states, q and u [names]; else nothing
     energy            as far as known [kinetic, potential, power]
     equations         for people and tests [M[i,j] row by row, f[i]]
     forward, inverse  on request: u' for added generalized forces, and forces for given u'

@@ -168,6 +168,8 @@ class Lowering:
         self._entry("dependent_speeds", map(str, dependent), dependent)
         self._entry("accelerations", map(str, e.u), e.u_dot)
         self._add_rhs()
+        b = self.builder
+        b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
         self._add_energy()
         self._add_equations()
 

@@ -97,8 +97,8 @@ class PrintedModel:
     columns: tuple[int, ...]
 
     def size(self, entry: str) -> int:
-        """Number of results of an entry point."""
-        return len(self.program.entries[entry].results)
+        """Number of results of an entry point; 0 if there is none of that name."""
+        return len(self.program.entries[entry].results) if entry in self.program.entries else 0
 
 
 def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
@@ -200,6 +200,8 @@ def _functions(native: NativeProgram) -> list[_Function]:
     for name in _PLAIN:
         array = "dx" if name == "rhs" else "y"
         functions.append(_function(name, (f"double {array}[]",), _LEAVES, _stores(array, entries[name].results)))
+    if "project" in entries and entries["project"].results:
+        functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
     for name, seeds, array in (("tangent", "s", "out"), ("adjoint", "bar", "sbar")):
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)

@@ -247,6 +247,21 @@ static enum mb2fmu_outcome mb2fmu_solver_refuse(mb2fmu_work *work, double t, dou
     return MB2FMU_STEP_NOT_FINITE;
 }
 
+#if MB2FMU_N_PROJECTED > 0
+/* Puts the state reached on the constraints, from which integration may have taken it by its tolerance. */
+static void mb2fmu_solver_project(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double x[])
+{
+    mb2fmu_work *const work = &integrator->work;
+    mb2fmu_solver_inputs(work, problem, t);
+    if (model_project(t, x, work->r, problem->p, problem->w, work->point) == 0) {
+        for (int i = 0; i < MB2FMU_N_PROJECTED; i++) {
+            x[i] = work->point[i];
+        }
+        integrator->memory.slope_known = 0;
+    }
+}
+#endif
+
 static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double h,
                                             double x[], char *message, size_t size)
 {
@@ -280,6 +295,9 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
     memcpy(x, work->x, sizeof work->x);
     problem->failed = 0;
     problem->reached = walk.passed < walk.span ? t + walk.passed : walk.end;
+#if MB2FMU_N_PROJECTED > 0
+    mb2fmu_solver_project(integrator, problem, problem->reached, x);
+#endif
     return MB2FMU_STEP_OK;
 }
 

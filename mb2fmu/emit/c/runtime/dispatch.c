@@ -84,6 +84,9 @@ MB2FMU_EVALUATION(velocity)
 MB2FMU_EVALUATION(acceleration)
 MB2FMU_EVALUATION(dependent_speeds)
 MB2FMU_EVALUATION(accelerations)
+#if MB2FMU_N_PROJECTED > 0
+MB2FMU_EVALUATION(project)
+#endif
 
 static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])

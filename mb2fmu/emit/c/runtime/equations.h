@@ -14,6 +14,10 @@
 #include "model_config.h"
 #include "portability.h"
 
+#ifndef MB2FMU_N_PROJECTED
+#define MB2FMU_N_PROJECTED 0
+#endif
+
 typedef struct mb2fmu_equations {
     int (*prepare)(const double p[], double w[], double work[]);
     int (*rhs)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
@@ -28,6 +32,10 @@ typedef struct mb2fmu_equations {
                             double work[], double y[]);
     int (*accelerations)(double t, const double x[], const double r[], const double p[], const double w[],
                          double work[], double y[]);
+#if MB2FMU_N_PROJECTED > 0
+    int (*project)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                   double y[]);
+#endif
     int (*tangent)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    const double s[], double out[]);
     int (*adjoint)(double t, const double x[], const double r[], const double p[], const double w[], double work[],

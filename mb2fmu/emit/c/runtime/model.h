@@ -18,6 +18,7 @@
  *   MB2FMU_N_ACCELERATION     outputs that need u' or constraint forces
  *   MB2FMU_N_DEPENDENT_SPEEDS speeds that follow from velocity constraints
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
+ *   MB2FMU_N_PROJECTED        the first states, which constraints attract; may be left out if there are none
  *   MB2FMU_N_JACOBIAN         structural nonzeros of d rhs / d x
  *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
  *   MB2FMU_N_FAILURES         solves that can fail
@@ -99,6 +100,15 @@ MB2FMU_UNUSED static int model_dependent_speeds(double t, const double x[], cons
                                                 const double p[], mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_accelerations(double t, const double x[], const double r[], const double p[],
                                              mb2fmu_prepared *w, double y[]);
+
+/* Where constraints attract the states: the first MB2FMU_N_PROJECTED of them, on the constraints. */
+#ifndef MB2FMU_N_PROJECTED
+#define MB2FMU_N_PROJECTED 0
+#endif
+#if MB2FMU_N_PROJECTED > 0
+MB2FMU_UNUSED static int model_project(double t, const double x[], const double r[], const double p[],
+                                       mb2fmu_prepared *w, double y[]);
+#endif
 
 /* Derivative of all results in the direction s, both in the orders above; that p also acts through w is included. */
 MB2FMU_UNUSED static int model_tangent(double t, const double x[], const double r[], const double p[],

@@ -219,9 +219,21 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.x, self.memory, self.time = x, memory, current_time + step_size
         self.steps += 1
         self._forget()
-        if memory.slope:
-            self.values["rhs"] = memory.slope
+        self._project()
+        if self.memory.slope:
+            self.values["rhs"] = self.memory.slope
         return True
+
+    def _project(self) -> None:
+        """Puts the state on the constraints, from which integration may have taken it by its tolerance."""
+        if "project" not in self.unit.entries:
+            return
+        try:
+            projected = self.equations("project", self.time, self.x, self.r)
+        except UndefinedError:
+            return
+        self.x = [*projected, *self.x[len(projected) :]]
+        self.memory = Memory(self.memory.step, self.memory.error)
 
     def _check_step(self, current_time: float, step_size: float) -> None:
         if self.phase != STEPPING:
