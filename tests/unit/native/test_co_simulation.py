@@ -300,6 +300,22 @@ def test_inputs_of_intermediate_updates_are_lines_within_a_communication_step(fr
     assert np.log2(np.array(errors[:-1]) / errors[1:]).min() > 1.9, errors
 
 
+@pytest.mark.parametrize("solver", [1, 4])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
+def test_step_control_sees_inputs_of_intermediate_updates(fresh, solver, tolerance):
+    """Though nothing tells a solver what its inputs will be, and steps that were accepted are not made again.
+
+    Each step errs by about the tolerance, with the cube of its size: as many as T / tolerance^(1/3) of them.
+    """
+    if fresh.fmi == 2:
+        return
+    unit = waving(fresh, solver)
+    unit.start(force=wave(0.0), tolerance=tolerance)
+    assert unit.step3(0.0, 2.0)[0] == OK
+    error = np.abs(np.array(unit.get("x", "v")[1]) - solution([2.0], wave)[0]).max()
+    assert error < 5.0 * tolerance ** (2.0 / 3.0)
+
+
 def test_the_slope_of_an_input_of_intermediate_updates_reaches_the_slopes_of_outputs(fresh):
     if fresh.fmi == 2:
         return

@@ -158,6 +158,49 @@ static double mb2fmu_walk_choose(const mb2fmu_walk *walk, double proposed)
     return left < 2.0 * proposal ? 0.5 * left : proposal;
 }
 
+/* x' at the start of a step, if the step before has not left it. */
+static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
+{
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    if (memory->slope_known) {
+        return MB2FMU_STEP_OK;
+    }
+    const enum mb2fmu_outcome outcome =
+        mb2fmu_solver_evaluate(integrator, problem, t, integrator->work.x, memory->slope);
+    memory->slope_known = outcome == MB2FMU_STEP_OK;
+    return outcome;
+}
+
+static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator)
+{
+    return integrator->memory.solver == MB2FMU_SOLVER_DOPRI5 || integrator->memory.solver == MB2FMU_SOLVER_ROSENBROCK;
+}
+
+/* At the end of a step, inputs turned out to be others than those it was made with. What x' differs by tells the error
+ * that was made by that: where the inputs' error grew with the square of time it is h/3 times the difference, and it
+ * grows with h^3. The step is made, but the next one is chosen so that this error is within the tolerance, too. */
+static void mb2fmu_walk_turn(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, int known)
+{
+    mb2fmu_work *const work = &integrator->work;
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        work->error[i] = memory->slope[i];
+    }
+    mb2fmu_integrator_invalidate(integrator);
+    if (!known || mb2fmu_walk_slope(integrator, problem, t) != MB2FMU_STEP_OK) {
+        return;
+    }
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        work->error[i] = (memory->slope[i] - work->error[i]) * (work->step / 3.0);
+    }
+    const double error = mb2fmu_walk_norm(integrator, work->error, work->before_step, work->x);
+    const double factor = error < MB2FMU_INFINITY ? MB2FMU_SAFETY / mb2fmu_solver_root(error, 21) : MB2FMU_SHRINK;
+    const double wish = work->step * (factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK);
+    if (error > 0.0 && wish < memory->step) {
+        memory->step = wish;
+    }
+}
+
 static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
                                double passed)
 {
@@ -176,10 +219,12 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
         return;
     }
     const double t = passed < walk->span ? walk->start + passed : walk->end;
+    const int adaptive = mb2fmu_walk_is_adaptive(integrator);
+    const int known = adaptive && mb2fmu_walk_slope(integrator, problem, t) == MB2FMU_STEP_OK;
     double until = walk->end;
     const int answer = problem->accepted(problem->host, t, work->x, &until);
     if (answer & MB2FMU_INPUTS_CHANGED) {
-        mb2fmu_integrator_invalidate(integrator);
+        mb2fmu_walk_turn(integrator, problem, t, known);
     }
     walk->stopped = (answer & MB2FMU_STOP) != 0 || until <= t;
     if (until < walk->end && !walk->stopped) {
@@ -187,19 +232,6 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
         walk->span = until - walk->start;
         walk->stopped = !(walk->passed < walk->span);
     }
-}
-
-/* x' at the start of a step, if the step before has not left it. */
-static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
-{
-    mb2fmu_integrator_memory *const memory = &integrator->memory;
-    if (memory->slope_known) {
-        return MB2FMU_STEP_OK;
-    }
-    const enum mb2fmu_outcome outcome =
-        mb2fmu_solver_evaluate(integrator, problem, t, integrator->work.x, memory->slope);
-    memory->slope_known = outcome == MB2FMU_STEP_OK;
-    return outcome;
 }
 
 /* A step was good: what follows from it, and on. */
