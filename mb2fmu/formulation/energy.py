@@ -78,7 +78,7 @@ def _energy_of_lagrangian(m: Mechanism, lagrangian: Lagrangian) -> Energy:
         ("potential", -sm.Add(*(potential.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
         ("loads", sm.Add(*(force * u for force, u in zip(lagrangian.forces, m.u, strict=True)))),
     )
-    balanced = m.t not in lagrangian.expression.free_symbols
+    balanced = not {m.t, *m.r} & lagrangian.expression.free_symbols
     reason = "" if balanced else "time stands in the Lagrangian: a prescribed motion does work"
     given = _given(m)
     return Energy(kinetic, potential if given is None else given, powers, balanced, reason)

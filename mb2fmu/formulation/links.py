@@ -22,7 +22,7 @@ from mb2fmu.equations.recursion import (
     Link,
 )
 from mb2fmu.mechanism.records import Body, Mechanism, TorqueActuatorLoad, TorqueLoad, VectorTerms
-from mb2fmu.mechanism.symbols import time_derivative
+from mb2fmu.mechanism.symbols import rate_of, time_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 Homes = dict[int, Attachment]
@@ -67,8 +67,9 @@ class Rates:
         self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
-        """True if neither a coordinate nor time stands in it."""
-        return not any(s in self._index or s == self._m.t for c in components for s in c.free_symbols)
+        """True if neither a coordinate, an input that prescribes motion, nor time stands in it."""
+        driven = dict(self._m.driven)
+        return not any(s in self._index or s in driven or s == self._m.t for c in components for s in c.free_symbols)
 
     def linear(self, frame: int, components: Components) -> LinearVector:
         """A velocity, linear in u; auxiliary speeds are zero."""
@@ -81,7 +82,8 @@ class Rates:
     def rate(self, frame: int, components: Components) -> LinearVector:
         """The rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
-        offset = [c.diff(self._m.t) if self._m.t in c.free_symbols else sm.S.Zero for c in components]
+        given = {self._m.t: sm.S.One, **dict(self._m.driven)}
+        offset = [rate_of(c, given) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
                 k, slope = self._index[q], c.diff(q)
@@ -106,7 +108,8 @@ class Rates:
 
     def _one(self, c: sm.Expr) -> sm.Expr:
         q = [s for s in self._m.q if s in c.free_symbols]
-        return time_derivative(c, q, [self._q_dot[s] for s in q], self._m.t)
+        driven = dict(self._m.driven)
+        return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
 def grow(mechanism: Mechanism, rates: Rates) -> LinkTree:
@@ -152,7 +155,7 @@ class _Grower:
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
 
     def _varies(self, entry: sm.Expr) -> bool:
-        return not entry.is_number and bool(entry.free_symbols & {*self.m.q, self.m.t})
+        return not entry.is_number and bool(entry.free_symbols & {*self.m.q, *dict(self.m.driven), self.m.t})
 
     def _turned_frames(self) -> Iterable[int]:
         """Frames that torques act on."""

@@ -25,7 +25,7 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanism.symbols import time_derivative, translate
+from mb2fmu.mechanism.symbols import rate_of, translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ class _Builder:
         self.mapping: dict[sm.Basic, sm.Expr] = {**self.m.dynamic, **speeds}
         for symbol in self.m.constraint_forces:
             self.mapping.pop(symbol, None)  # unknown forces stay plain: they are never differentiated
-        for symbol in (*self.m.z, *self.m.r):
+        driven = {symbol for pair in self.m.driven for symbol in pair}  # are differentiated, as functions of time
+        for symbol in {*self.m.z, *self.m.r} - driven:
             self.mapping.pop(symbol, None)
         self._rates = (
             list(self.m.kinematics.matrix * sm.Matrix(self.m.u) + self.m.kinematics.offset) if self.m.u else []
@@ -103,7 +104,7 @@ class _Builder:
                 velocity = points[place.parent].vel(N)
                 for k, components in place.position or ():
                     arm = self._in_frame(self.frames[k], components)
-                    rate = [time_derivative(c, self.m.q, self._rates, self.m.t) for c in components]
+                    rate = [rate_of(c, self.m.rates(self._rates)) for c in components]
                     velocity += self.frames[k].ang_vel_in(N).cross(arm)
                     velocity += self._in_frame(self.frames[k], (rate[0], rate[1], rate[2]))
                 point.set_vel(N, velocity)

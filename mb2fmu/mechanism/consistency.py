@@ -213,7 +213,7 @@ def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
     if any(c.free_symbols & set(m.u_auxiliary) for c in components):
         return True
     offsets = [c for _, cs in place.position or () for c in cs]
-    constant = not any(c.free_symbols & {*m.q, m.t} for c in offsets)
+    constant = not any(c.free_symbols & {*m.q, *m.r, m.t} for c in offsets)
     frames = {frame for frame, _ in place.position or ()}
     if constant and frames != {0}:
         return False

@@ -25,7 +25,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment
 from mb2fmu.equations.recursion import Quantity
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
-from mb2fmu.mechanism.symbols import time_derivative
+from mb2fmu.mechanism.symbols import rate_of
 
 T = TypeVar("T")
 Partials = dict[int, Components]
@@ -78,7 +78,7 @@ class NamedKinematics:
         self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))
         self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
         # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
-        self._second = tuple(time_derivative(sm.sympify(e), m.q, self.q_dot, m.t) for e in rates)
+        self._second = tuple(rate_of(sm.sympify(e), m.rates(self.q_dot)) for e in rates)
         self._q_second: tuple[sm.Expr, ...] | None = None
 
     def _start(self, mechanism: Mechanism) -> None:
@@ -399,8 +399,8 @@ class NamedKinematics:
         return (x, y, z)
 
     def _rate(self, components: Components) -> Components:
-        m = self.mechanism
-        x, y, z = (time_derivative(c, m.q, self.q_dot, m.t) for c in components)
+        rates = self.mechanism.rates(self.q_dot)
+        x, y, z = (rate_of(c, rates) for c in components)
         return (x, y, z)
 
     def _rate_of_rate(self, components: Components) -> Components:
@@ -408,12 +408,13 @@ class NamedKinematics:
         m = self.mechanism
         result = []
         for c in components:
-            if not c.free_symbols & {*m.q, m.t}:
+            dots = [sm.Dummy() for _ in m.q]
+            rates = m.rates(dots)
+            if not c.free_symbols & rates.keys():
                 result.append(sm.S.Zero)
                 continue
-            dots = [sm.Dummy() for _ in m.q]
-            rate = time_derivative(c, m.q, dots, m.t)
-            second = time_derivative(rate, m.q, dots, m.t)
+            rate = rate_of(c, rates)
+            second = rate_of(rate, rates)
             second += sm.Add(*(rate.diff(d) * s for d, s in zip(dots, self.q_second, strict=True)))
             result.append(second.xreplace(dict(zip(dots, self.q_dot, strict=True))))
         return (result[0], result[1], result[2])

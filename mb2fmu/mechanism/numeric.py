@@ -214,7 +214,7 @@ class NumericMechanism:
 
     def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
         m, known = self.mechanism, self._known_rates
-        rates = {m.t: sm.S.One, **dict(zip(m.q, self._q_dot, strict=True))}
+        rates = m.rates(self._q_dot)
         for e in map(sm.sympify, expressions):
             if e not in known:
                 known[e] = directional_derivative(e, rates)

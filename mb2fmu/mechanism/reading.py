@@ -103,7 +103,7 @@ class _Reader:
         self.to_plain |= {user.diff(self.t): sm.S.Zero for user in self.speeds.auxiliary}
         dot_of = dict(zip(self.u, self.u_dot, strict=True))
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
-            second = time_derivative(rate, self.q, self.q_dot, self.t)
+            second = time_derivative(rate, *self._rates())
             second += sum(rate.diff(ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
             self.to_plain[user.diff(self.t, 2)] = second
 
@@ -200,6 +200,7 @@ class _Reader:
                 Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
             ),
             "constraint_forces": self.forces,
+            "driven": self._driven(),
             "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
             "holonomic": constraints.holonomic,
             "velocity_constraints": constraints.velocity,
@@ -247,8 +248,19 @@ class _Reader:
 
     def _constraints(self) -> Constraints:
         """All constraints; the rates of holonomic ones come first."""
-        motion = Motion(self.t, self.q, self.q_dot, self.u, frozenset({*self.u_dot, *self.u_aux}))
+        symbols, rates, t = self._rates()
+        motion = Motion(t, symbols, rates, self.u, frozenset({*self.u_dot, *self.u_aux}))
         return read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+
+    def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+        """Inputs of which another input is the rate."""
+        plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
+        return tuple((r, plain[user.diff(self.t)]) for user, r in plain.items() if user.diff(self.t) in plain)
+
+    def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
+        """What positions may contain and that moves, the rates, and time."""
+        driven = self._driven()
+        return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
 
     def _start(self) -> dict[sm.Symbol, float]:
         """Start values of q, and of parameters; inputs and time at the start."""

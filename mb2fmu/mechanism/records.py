@@ -7,7 +7,7 @@ in several frames, just as the user wrote it, so that nothing is expanded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -182,6 +182,7 @@ class Mechanism:
         definition: The model it was read from.
         t: Time.
         q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``definition`` (p: free parameters).
+        driven: (input, input that is its rate) where the model has both: motion may be prescribed by them.
         calculated_parameters: In order of evaluation.
         constraint_forces: Unknown forces.
         u_independent: Indices into u.
@@ -230,6 +231,7 @@ class Mechanism:
     point_of: Mapping[Any, int] = field(default_factory=dict)
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     acts: tuple[tuple[Act, ...], ...] = ()
     given_by_constraint: tuple[str, ...] = ()
@@ -265,6 +267,10 @@ class Mechanism:
         reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(self.acts)
         return "multiplier" in kinds or reactions or any(c.symbol is not None for c in d.constraints)
 
+    def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
+        """Everything that positions may contain and that moves, with its rate; time's is 1."""
+        return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
+
     @property
     def u_all(self) -> tuple[sm.Symbol, ...]:
         """Speeds, auxiliary speeds last."""
@@ -272,8 +278,8 @@ class Mechanism:
 
     @property
     def rheonomic(self) -> bool:
-        """True if time stands explicitly in the kinematics or in a velocity constraint has an offset."""
-        t = self.t
+        """True if time or an input moves something by itself: in the kinematics, or in a constraint with an offset."""
+        moving = {self.t, *self.r}
         parts: list[sm.Basic] = [self.kinematics.matrix, self.kinematics.offset]
         parts += [frame.rotation for frame in self.frames]
         parts += [c for frame in self.frames for _, cs in frame.angular_velocity for c in cs]
@@ -285,4 +291,4 @@ class Mechanism:
             parts.append(constraints.jacobian)
             if any(entry != 0 for entry in constraints.offset):
                 return True
-        return any(t in part.free_symbols for part in parts)
+        return any(moving & part.free_symbols for part in parts)

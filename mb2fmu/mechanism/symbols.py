@@ -80,6 +80,12 @@ def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence
     return total + expression.diff(t) if t in free else total
 
 
+def rate_of(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
+    free = expression.free_symbols
+    return sum((expression.diff(symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
+
+
 def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
     """q' = K u + k0, row by row, from the entries of K that are not zero."""
     rates = [[sm.sympify(offset)] for offset in kinematics.offset]

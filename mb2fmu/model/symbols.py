@@ -149,7 +149,7 @@ class _Lists:
         elif function not in known.functions | known.mistaken:
             self._undeclared_function(function, occurrence)
         elif function in known.inputs and role in GEOMETRY:
-            self._prescribed(function, occurrence)
+            self._prescribed(function, 0, occurrence)
         elif function in known.multipliers and role != "output":
             remedy = "what it does is in the equations already; outputs may contain it"
             self._add(f"the multiplier {name} stands in something else than an output", name, occurrence, remedy)
@@ -164,7 +164,7 @@ class _Lists:
         if role == "value":
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
         elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
-            self._prescribed(function, occurrence)
+            self._prescribed(function, order, occurrence)
         elif derivative in known.inputs:
             return
         elif function in known.inputs:
@@ -213,16 +213,20 @@ class _Lists:
         remedy += f'if it comes from outside, add  model.input({name}, 0.0, "unit")'
         self._add(what, name, occurrence, remedy)
 
-    def _prescribed(self, function: sm.Expr, occurrence: _Occurrence) -> None:
-        """Motion that follows an input: r'' stands in the equations, and nothing knows it."""
+    def _prescribed(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        """Motion that follows an input: positions need its rate and acceleration, velocities one derivative."""
+        further = 2 if occurrence.role == "position" else 1
+        missing = [
+            derivative
+            for k in range(order, order + further + 1)
+            if (derivative := function.diff(_TIME, k) if k else function) not in self.known.inputs
+        ]
+        if not missing:
+            return
         name = plain_name(function)
-        what = (
-            f"the motion is prescribed by the input {name}: {name}' and {name}'' are needed, and an input has neither"
-        )
-        remedy = (
-            f"prescribe it as an expression of time and parameters (dynamicsymbols._t), or move the body by a force; "
-            f"{name}, {name}', {name}'' as three inputs are not supported yet"
-        )
+        what = f"the motion is prescribed by the input {name}, and stands in the equations with its derivatives"
+        lines = ", ".join(f'model.input({written(derivative)}, 0.0, "unit")' for derivative in missing)
+        remedy = f"give them as inputs too: add  {lines}; or prescribe an expression of time (dynamicsymbols._t)"
         self._add(what, name, occurrence, remedy)
 
 
