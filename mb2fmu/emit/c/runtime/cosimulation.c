@@ -252,12 +252,21 @@ static enum mb2fmu_outcome mb2fmu_solver_refuse(mb2fmu_work *work, double t, dou
 static void mb2fmu_solver_project(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t, double x[])
 {
     mb2fmu_work *const work = &integrator->work;
+    mb2fmu_integrator_memory *const memory = &integrator->memory;
     mb2fmu_solver_inputs(work, problem, t);
-    if (model_project(t, x, work->r, problem->p, problem->w, work->point) == 0) {
-        for (int i = 0; i < MB2FMU_N_PROJECTED; i++) {
-            x[i] = work->point[i];
-        }
-        integrator->memory.slope_known = 0;
+    int possible = model_project(t, x, work->r, problem->p, problem->w, work->point) == 0;
+    for (int i = 0; i < MB2FMU_N_PROJECTED; i++) {
+        possible = possible && isfinite(work->point[i]);
+    }
+    if (!possible) {
+        return; /* what was reached is within the tolerance */
+    }
+    for (int i = 0; i < MB2FMU_N_PROJECTED; i++) {
+        x[i] = work->point[i];
+    }
+    memory->slope_known = 0;
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        memory->slope[i] = 0.0;
     }
 }
 #endif
