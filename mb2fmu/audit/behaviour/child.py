@@ -103,7 +103,8 @@ def _kind(request: dict[str, Any], kind: str, path: Path, folder: Path, descript
     stage = Stage(Library(handle, description, str(folder / "resources")), kind, folder)
     for each in ordered():
         name = f"{kind}: {each.title}"
-        if kind not in each.kinds or name in request["tried"] or not set(each.rules) & set(request["rules"]):
+        asked = each.function is life.instantiate or set(each.rules) & set(request["rules"])
+        if kind not in each.kinds or name in request["tried"] or not asked:
             continue
         write({"begin": name, "crash": each.crash})
         good = attempt(each, stage, write)

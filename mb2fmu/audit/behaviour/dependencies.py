@@ -21,7 +21,7 @@ VISIBLE = 1e-7
 LINEAR = 1e-5
 """Relative difference of quotients that is more than round-off."""
 
-RULES = ("dependencies.missing", "dependencies.excessive", "dependencies.kind")
+RULES = ("dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind")
 Group = tuple[int, ...]
 
 
@@ -96,7 +96,9 @@ def judge(
             ):
                 points = effects.tried[known.index]
                 text = f'does not change with "{known.name}" at any of {points} points, though that is listed'
-                yield Observation("dependencies.excessive", text, f"{stage.kind}, {unknown.place}")
+                through = unknown.list == "Outputs" and known.causality == "input"
+                rule = "dependencies.feedthrough" if through else "dependencies.excessive"
+                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
         kinds = unknown.kinds or ()
         for target, kind in zip(unknown.targets, kinds, strict=False):
             if target is not None and kind != "dependent":
@@ -344,7 +346,7 @@ def _initial_phase(
             effects.enter(unknowns, known, base, other, value - now, (phase, known.index))
 
 
-@probe("changing inputs between tiny steps", "dependencies.missing", "dependencies.excessive", kinds=("CoSimulation",))
+@probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
 def stepping(stage: Stage) -> Iterator[Observation]:
     """Co-Simulation: an output that changes with an input though next to no time goes by depends on it directly."""
     outputs = [

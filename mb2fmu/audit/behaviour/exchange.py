@@ -154,10 +154,10 @@ def pure(stage: Stage) -> Iterator[Observation]:
         stage.initialize(instance)
         first, second = somewhere(stage, instance), somewhere(stage, instance)
         rows = []
-        for point in (first, second, first):
+        for point in (first, second, first, first):
             place(stage, instance, point)
             rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
-    for a, b in zip(rows[0], rows[2], strict=True):
+    for a, b in [*zip(rows[0], rows[2], strict=True), *zip(rows[0], rows[3], strict=True)]:
         if isinstance(a, float) and isinstance(b, float) and abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-3):
             yield Observation(
                 "exchange.pure", f"evaluated at the same point again it says {b!r} instead of {a!r}", stage.kind

@@ -27,7 +27,7 @@ LEAK_TIME = 1.5
 """In s; units that take longer are instantiated fewer times."""
 
 
-@probe("instantiating it", "life.instantiate", "life.version")
+@probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output")
 def instantiate(stage: Stage) -> Iterator[Observation]:
     """With its own token, and the version that the binary says it is of."""
     function = stage.library.function("GetVersion")
@@ -42,7 +42,7 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
     made.free()
 
 
-@probe("an ordinary run", "life.calls")
+@probe("an ordinary run", "life.calls", "life.crash", "host.output")
 def ordinary(stage: Stage) -> Iterator[Observation]:
     """Initialization, steps, reading everything, termination: nothing may be refused."""
     with stage.instance() as instance:
@@ -80,7 +80,7 @@ def invalid_reference(stage: Stage) -> Iterator[Observation]:
             )
 
 
-@probe("freeing nothing", "life.free")
+@probe("freeing nothing", "life.free", crash="life.free")
 def free_nothing(stage: Stage) -> Iterator[Observation]:
     """FreeInstance of a null pointer is ignored: it crashes or it does not."""
     function = stage.library.function("FreeInstance")

@@ -34,12 +34,12 @@ class Run:
     Attributes:
         times: Of the points.
         rows: Values of the observed variables at each.
-        events: How many events a Model Exchange run had.
+        events: How many events a Model Exchange run had had at each point.
     """
 
     times: list[float] = field(default_factory=list)
     rows: list[list[Value]] = field(default_factory=list)
-    events: int = 0
+    events: list[int] = field(default_factory=list)
 
 
 def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[Variable, int] | None:
@@ -236,12 +236,12 @@ def integrate(
     events = stage.settle(instance)
     instance.go_on()
     integration = Integration(stage, instance, stage.start, tolerance, events.next_time)
-    run = Run([stage.start], [instance.get(variables)])
+    run = Run([stage.start], [instance.get(variables)], [0])
     for k in range(stage.steps if steps is None else steps):
         integration.advance(stage.start + (k + 1) * stage.step)
         run.times.append(integration.time)
         run.rows.append(instance.get(variables))
-    run.events = integration.events
+        run.events.append(integration.events)
     return run
 
 

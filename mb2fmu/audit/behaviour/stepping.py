@@ -171,7 +171,9 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
     required = [each for each in stage.scalars if each.flag("intermediateUpdate")]
     with stage.instance(update=update, required=required, early=True) as instance:
         stage.initialize(instance)
-        done = [instance.must_step(stage.start + k * stage.step, stage.step) for k in range(2)]
+        done = [instance.must_step(stage.start, stage.step)]
+        if not done[0].early:
+            done.append(instance.must_step(stage.start + stage.step, stage.step))
         if not times:
             yield Observation(
                 "steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind

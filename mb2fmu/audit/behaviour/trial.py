@@ -25,7 +25,12 @@ _FOLDERS = {
     ("Linux", "x86_64"): ("linux64", "x86_64-linux"),
     ("Linux", "aarch64"): ("aarch64-linux", "aarch64-linux"),
 }
+FIRST = "while trying instantiating it"
+"""How a crash in the first probe is told."""
+
 MOST_CRASHES = 12
+START_LIMIT = 120.0
+"""For the trying process to come to its first probe, in s."""
 
 
 @dataclass
@@ -89,16 +94,20 @@ def try_unit(
         folder = Path(root) / AWKWARD
         _unpack(archive, folder)
         _tried(trial, folder, members, rules, time_limit, memory_limit)
-        failed = [each for each in trial.observations if each.rule in {"life.load", "life.instantiate"}]
+        failed = [each for each in trial.observations if _stillborn(each)]
         if failed:
             plain = Trial(skipped=trial.skipped)
             _unpack(archive, Path(root) / "plain")
             _tried(plain, Path(root) / "plain", members, rules, time_limit, memory_limit)
-            if not any(each.rule in {"life.load", "life.instantiate"} for each in plain.observations):
+            if not any(map(_stillborn, plain.observations)):
                 text = f"in a folder with spaces and umlauts: {failed[0].message}"
                 plain.observations.append(Observation("host.path", text, failed[0].where))
                 return plain
     return trial
+
+
+def _stillborn(each: Observation) -> bool:
+    return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
 
 
 def _unpack(archive: Archive, folder: Path) -> None:
@@ -138,6 +147,8 @@ def _tried(
         if done:
             break
         trial.killed += 1
+        if last is not None and last[0].endswith(": instantiating it"):
+            ended.append(last[0].partition(": ")[0])
         if last is None:
             trial.faults.append(f"the trying process ended before the first probe: {ending}: {_tail(spoken)}")
             break
@@ -166,7 +177,7 @@ def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: 
                 now = output.stat().st_size
                 if now != size:
                     size, since = now, time.monotonic()
-                elif time.monotonic() - since > time_limit:
+                elif time.monotonic() - since > (time_limit if size else max(time_limit, START_LIMIT)):
                     process.kill()
                     process.wait()
                     return f"was not done after {time_limit:g} s"

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-import lief
+from typing import TYPE_CHECKING
 
 from mb2fmu.audit.description.archive import Archive
 from mb2fmu.audit.description.records import Description
 from mb2fmu.audit.finding import Observation
+
+if TYPE_CHECKING:
+    import lief
 
 NEWEST_GLIBC = (2, 28)
 """Newer ones are missing on systems that are still supported."""
@@ -36,7 +38,7 @@ _MACHINES = {
 # What the linkers and runtimes of C and C++ export on their own; not the unit's doing.
 _USUAL = re.compile(
     r"(_init|_fini|__bss_start|_edata|_end|__end__|__data_start|__gmon_start__|__mh_dylib_header|___dso_handle|"
-    r"DllMain|DllMainCRTStartup|_ITM_.*|__asan_.*|__ubsan_.*|_Z.*|\?.*|__emutls.*|__odr_asan.*|__start_.*|__stop_.*)\Z"
+    r"DllMain|DllMainCRTStartup|_Avx2WmemEnabledWeakValue|_ITM_.*|__asan_.*|__ubsan_.*|_Z.*|\?.*|__emutls.*|__odr_asan.*|__start_.*|__stop_.*)\Z"
 )
 _EVERYWHERE = re.compile(
     r"(linux-vdso.*|ld-linux.*|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libgcc_s\.so\.1|"
@@ -71,7 +73,9 @@ class Image:
 
 def images(content: bytes) -> tuple[Image, ...]:
     """All images of a library: several in a fat Mach-O; none if it is no library at all."""
-    with_logs_off()
+    import lief  # slow to load, and the trying process hardly ever needs it
+
+    lief.logging.disable()
     raw = list(content)
     if lief.is_elf(raw):
         binary = lief.ELF.parse(raw)
@@ -85,18 +89,14 @@ def images(content: bytes) -> tuple[Image, ...]:
     return ()
 
 
-@cache
-def with_logs_off() -> None:
-    """lief writes to the terminal otherwise."""
-    lief.logging.disable()
-
-
 def _machine(value: object) -> str:
     name = getattr(value, "name", str(value))
     return _MACHINES.get(name, name)
 
 
 def _elf(binary: lief.ELF.Binary) -> Image:
+    import lief
+
     found = re.findall(r"GLIBC_(\d+(?:\.\d+)+)", " ".join(
         str(aux.name) for need in binary.symbols_version_requirement for aux in need.get_auxiliary_symbols()
     ))  # fmt: skip
@@ -125,6 +125,8 @@ def _pe(binary: lief.PE.Binary) -> Image:
 
 
 def _macho(binary: lief.MachO.Binary) -> Image:
+    import lief
+
     own = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
     own_name = own.name if isinstance(own, lief.MachO.DylibCommand) else None
     return Image(

@@ -1,0 +1,77 @@
+"""No false alarm: correct units, our own and another maker's, are found correct, all rules judged."""
+
+# ruff: noqa: E501  a line of XML: one line
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import ball
+import pytest
+
+from mb2fmu.audit import audit
+
+Base = Callable[[str], dict[str, bytes]]
+KINDS = [("ModelExchange", "CoSimulation"), ("CoSimulation",), ("ModelExchange",)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kinds", KINDS, ids="-".join)
+def test_events_and_all_types_raise_no_alarm(version: int, kinds: tuple[str, ...], tmp_path: Path) -> None:
+    """Another maker's unit: events, Integer, Boolean, String, Enumeration, Binary, an array, one interface only."""
+    result = audit(ball.pack(ball.contents(version, kinds), tmp_path / "ball.fmu"), others=False)
+    # Some rules ask for all functions of the interfaces that are there; more of them are no fault.
+    assert [str(each) for each in result.findings] == []
+    assert len(result.tried) > 15 * len(kinds)
+
+
+@pytest.mark.parametrize("name", ["cart2", "cart3"])
+def test_our_own_units_raise_no_alarm(name: str, base: Base, tmp_path: Path) -> None:
+    result = audit(ball.pack(base(name), tmp_path / "cart.fmu"), others=name == "cart2")
+    # An export without a run has no page of documentation yet; FMI 2 has no other place for its picture.
+    assert {each.rule for each in result.findings} <= {"archive.documentation"}
+    assert not [text for text in result.skipped if "locale" not in text]
+    assert (name == "cart2") == bool(result.consulted)
+
+
+def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
+    """Our description of these units is right; what is found is pythonfmu's C++ side, and true."""
+    result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), others=False)
+    found = {each.rule for each in result.findings}
+    assert {"life.token", "host.path", "state.free"} <= found
+    assert not {
+        rule for rule in found if rule.startswith(("variables.", "structure.", "units.", "dependencies.", "value."))
+    }
+
+
+def test_units_that_cannot_be_run_are_read(tmp_path: Path) -> None:
+    """A clock, clocked variables and Scheduled Execution: sources only."""
+    text = CLOCKED.encode()
+    members = {"modelDescription.xml": text, "sources/a.c": b"", "sources/buildDescription.xml": BUILD.encode()}
+    result = audit(ball.pack(members, tmp_path / "clocked.fmu"), others=False)
+    assert [str(each) for each in result.findings if each.severity == "error"] == []
+    assert any("ScheduledExecution" in reason for reason in result.skipped)
+
+
+BUILD = """<fmiBuildDescription fmiVersion="3.0"><BuildConfiguration modelIdentifier="clocked">
+<SourceFileSet><SourceFile name="a.c"/></SourceFileSet></BuildConfiguration></fmiBuildDescription>"""
+CLOCKED = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="clocked" instantiationToken="{1}">
+<ScheduledExecution modelIdentifier="clocked"/>
+<ModelVariables>
+<Float64 name="time" valueReference="0" causality="independent"/>
+<Clock name="tick" valueReference="1" causality="input" intervalVariability="constant" intervalDecimal="0.1"/>
+<Float64 name="u" valueReference="2" causality="input" variability="discrete" clocks="1" start="0"/>
+<Float64 name="x" valueReference="3" causality="local" variability="discrete" clocks="1" previous="4" initial="calculated"/>
+<Float64 name="pre(x)" valueReference="4" causality="local" variability="discrete" clocks="1" initial="exact" start="0"/>
+<Float64 name="y" valueReference="5" causality="output" variability="discrete" clocks="1" initial="calculated"/>
+<UInt64 name="n" valueReference="6" causality="structuralParameter" variability="fixed" start="3"/>
+<Float64 name="table" valueReference="7" causality="parameter" variability="fixed" start="1 2 3"><Dimension valueReference="6"/></Float64>
+</ModelVariables>
+<ModelStructure>
+<Output valueReference="5" dependencies="2 4"/>
+<ClockedState valueReference="3" dependencies="2 4"/>
+</ModelStructure>
+</fmiModelDescription>
+"""

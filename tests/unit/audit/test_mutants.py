@@ -1,0 +1,117 @@
+"""Every mutant is caught, and the rule that names it is the one that it breaks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import ball
+import pytest
+from mutants import ARCHIVES, DESCRIPTIONS, OWN_SOURCES, RUNNING, SOURCES, XML, CMutant, Mutant, OwnMutant
+
+from mb2fmu.audit import audit, rules
+
+Base = Callable[[str], dict[str, bytes]]
+READ = [(mutant, base) for mutant in (*DESCRIPTIONS, *ARCHIVES, *RUNNING) for base in mutant.bases if not mutant.run]
+RUN = [(mutant, base) for mutant in RUNNING for base in mutant.bases if mutant.run]
+LIMIT = 20.0
+"""In s, of a busy machine."""
+
+HANGS = "life.crash"
+
+
+def caught(path: Path, rule: str, *, run: bool) -> list[str]:
+    result = audit(path, only=[rule], run=run, others=False, time_limit=3.0 if rule == HANGS else LIMIT)
+    return [each.message for each in result.findings if each.rule == rule]
+
+
+@pytest.mark.parametrize(("mutant", "name"), READ, ids=lambda value: getattr(value, "name", value))
+def test_changed_descriptions_are_named(mutant: Mutant, name: str, base: Base, tmp_path: Path) -> None:
+    members = base(name)
+    before = audit(ball.pack(members, tmp_path / "right.fmu"), only=[mutant.rule], run=False, others=False)
+    mutant.change(members)
+    found = caught(ball.pack(members, tmp_path / "wrong.fmu"), mutant.rule, run=False)
+    assert len(found) > len(before.findings)
+
+
+@pytest.mark.parametrize(("mutant", "name"), RUN, ids=lambda value: getattr(value, "name", value))
+def test_lying_descriptions_are_named(mutant: Mutant, name: str, base: Base, tmp_path: Path) -> None:
+    members = base(name)
+    mutant.change(members)
+    assert caught(ball.pack(members, tmp_path / "wrong.fmu"), mutant.rule, run=True)
+
+
+@pytest.mark.parametrize("mutant", SOURCES, ids=lambda mutant: mutant.name)
+def test_changed_code_is_named(mutant: CMutant, base: Base, tmp_path: Path) -> None:
+    members = base(f"ball{mutant.version}")
+    members[ball.BINARIES[mutant.version]] = ball.library(mutant.version, mutant.old, mutant.new)
+    run = rules()[mutant.rule].half == "behaviour"
+    assert caught(ball.pack(members, tmp_path / "wrong.fmu"), mutant.rule, run=run)
+
+
+@pytest.mark.parametrize("mutant", OWN_SOURCES, ids=lambda mutant: mutant.name)
+def test_changed_code_of_our_own_is_named(mutant: OwnMutant, base: Base, tmp_path: Path) -> None:
+    members = base(mutant.base)
+    mutant.change(members)
+    folder = tmp_path / "sources"
+    for name, content in members.items():
+        if name.startswith("sources/"):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    listed = re.findall(
+        rb'<(?:Source)?File name="([^"]+)"', members.get("sources/buildDescription.xml") or members[XML]
+    )
+    units = sorted({name.decode() for name in listed})
+    command = [
+        *ball.compiler(),
+        "-shared",
+        "-fPIC",
+        "-O0",
+        "-w",
+        "-fvisibility=hidden",
+        "-Wl,-Bsymbolic",
+        "-DDISABLE_PREFIX",
+    ]
+    done = subprocess.run(
+        [*command, *units, "-o", "unit.so", "-lm"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    binary = next(name for name in members if name.startswith("binaries/"))
+    members[binary] = (folder / "unit.so").read_bytes()
+    run = rules()[mutant.rule].half == "behaviour"
+    assert caught(ball.pack(members, tmp_path / "wrong.fmu"), mutant.rule, run=run)
+
+
+@pytest.mark.parametrize(
+    ("rule", "flag"),
+    [("binary.search", "-Wl,-rpath,/opt/elsewhere"), ("binary.libraries", "-Wl,--no-as-needed,-lresolv")],
+)
+def test_other_links_are_named(rule: str, flag: str, base: Base, tmp_path: Path) -> None:
+    members = base("ball2")
+    members[ball.BINARIES[2]] = ball.library(2, "", "", flag)
+    assert caught(ball.pack(members, tmp_path / "wrong.fmu"), rule, run=False)
+
+
+def test_there_are_enough_of_them() -> None:
+    """And they break nearly all rules."""
+    table = [*DESCRIPTIONS, *ARCHIVES, *RUNNING, *SOURCES, *OWN_SOURCES]
+    assert len(table) >= 120
+    assert len({mutant.name for mutant in table}) == len(table)
+    assert set(rules()) - {mutant.rule for mutant in table} <= UNTRIED
+
+
+# What no single change of these units breaks, or a test of its own does.
+UNTRIED = {
+    "archive.suffix",
+    "archive.compression",
+    "header.interfaces",
+    "binary.libraries",
+    "binary.search",
+    "binary.glibc",
+    "life.load",
+    "exchange.reinit",
+    "host.locale",
+}

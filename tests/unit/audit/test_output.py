@@ -1,0 +1,113 @@
+"""What the auditor writes: text, JSON, a page, annotations, exit codes, the list of rules."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import ball
+import pytest
+from click.testing import CliRunner
+from lxml import html
+
+from mb2fmu.audit import audit, rules
+from mb2fmu.cli import commands
+from mb2fmu.report.audited import audit_page, github_lines, rules_markdown
+
+DOCS = Path(__file__).parents[3] / "docs" / "audit.md"
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    members = ball.contents(3)
+    text = members["modelDescription.xml"].decode()
+    members["modelDescription.xml"] = (
+        text.replace('name="g"', 'name="g &lt;b&gt;"').replace('unit="kg"', 'unit="lump"').encode()
+    )
+    return ball.pack(members, tmp_path / "wrong.fmu")
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    done = CliRunner().invoke(commands, ["audit", *map(str, arguments)], obj={})
+    return done.exit_code, done.output
+
+
+def test_the_text_says_what_where_and_what_to_do(wrong: Path) -> None:
+    code, text = run(wrong, "--no-run", "--no-checkers")
+    assert code == 1
+    for part in (
+        "units.declared",
+        '"lump"',
+        "modelDescription.xml:",
+        "2.4.3 Physical Units",
+        "→ Add it to UnitDefinitions",
+    ):
+        assert part in text
+
+
+def test_json_holds_everything(wrong: Path, tmp_path: Path) -> None:
+    code, text = run(wrong, "--no-run", "--no-checkers", "--json", "-")
+    whole = json.loads(text)
+    assert code == 1
+    assert whole["version"] == "3.0"
+    assert whole["counts"]["error"] == sum(each["severity"] == "error" for each in whole["findings"]) > 0
+    assert {each["rule"] for each in whole["findings"]} >= {"units.declared", "variables.name"}
+    run(wrong, "--no-run", "--no-checkers", "--json", tmp_path / "out.json", "--html", tmp_path / "out.html")
+    assert json.loads((tmp_path / "out.json").read_text())["sha256"] == whole["sha256"]
+    assert b"units.declared" in (tmp_path / "out.html").read_bytes()
+
+
+def test_the_page_is_self_contained_and_escapes(wrong: Path) -> None:
+    page = audit_page(audit(wrong, run=False, others=False))
+    tree = html.fromstring(page)
+    assert not tree.xpath("//script|//link|//img[not(starts-with(@src, 'data:'))]|//*[@src[starts-with(., 'http')]]")
+    assert b"<b>" not in page
+    assert len(tree.xpath("//article[contains(@class, 'error')]")) >= 2
+    assert tree.xpath("count(//details)") > 5
+
+
+def test_annotations_are_one_line_each(wrong: Path) -> None:
+    lines = list(github_lines(audit(wrong, run=False, others=False)))
+    assert all("\n" not in line for line in lines)
+    assert any(line.startswith("::error file=wrong.fmu,title=units.declared::") for line in lines)
+
+
+def test_exit_codes_tell_what_happened(wrong: Path, tmp_path: Path) -> None:
+    right = ball.pack(ball.contents(2), tmp_path / "right.fmu")
+    (tmp_path / "no.fmu").write_bytes(b"not an archive")
+    assert run(right, "--no-run", "--no-checkers")[0] == 0
+    assert run(right, "--only", "life.*")[0] == 0
+    assert run(wrong, "--no-run", "--only", "units.*")[0] == 1
+    assert run(wrong, "--no-run", "--only", "header.*")[0] == 0
+    assert run(tmp_path / "no.fmu")[0] == 2
+    assert run(tmp_path / "none.fmu")[0] == 2
+    assert run(right, "--only", "nothing")[0] == 2
+
+
+def test_warnings_fail_on_request(tmp_path: Path) -> None:
+    members = ball.contents(2)
+    members["documentation/licenses/x.txt"] = b"x"
+    path = ball.pack(members, tmp_path / "warned.fmu")
+    assert run(path, "--no-run", "--no-checkers")[0] == 0
+    assert run(path, "--no-run", "--no-checkers", "--fail-on", "warning")[0] == 1
+
+
+def test_archives_are_judged_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "ball.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+        for name, content in ball.contents(2).items():
+            file.writestr(name, content)
+    found = {each.rule for each in audit(path, run=False, others=False).findings}
+    assert {"archive.suffix", "archive.compression"} <= found
+
+
+def test_every_rule_is_listed_and_documented() -> None:
+    code, text = run("--list-rules")
+    assert code == 0
+    documented = DOCS.read_text(encoding="utf-8")
+    for rule in rules().values():
+        assert rule.id in text
+        for section in rule.sections.values():
+            assert section in text
+    assert rules_markdown() in documented
