@@ -96,6 +96,20 @@ _method = click.option(
     show_default=True,
     help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",
 )
+_constraints = click.option(
+    "--constraints",
+    type=click.Choice(["auto", "attractor", "multipliers"]),
+    default="auto",
+    show_default=True,
+    help="Treatment of closed loops. attractor: states are drawn to the constraints, on which all outputs are. "
+    "multipliers: fewest operations; the loops drift apart by what integration errs.",
+)
+_baumgarte = click.option(
+    "--baumgarte",
+    type=float,
+    metavar="RATE",
+    help="With --constraints multipliers: draw drifting loops together at this rate in 1/s.",
+)
 _backend = click.option(
     "--backend",
     type=click.Choice(["native", "python"]),
@@ -196,7 +210,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@options(_model, _folder, _method, set_option, _build_options, _json_file, debug_option)
+@options(_model, _folder, _method, _constraints, _baumgarte, set_option, _build_options, _json_file, debug_option)
 def run(
     model: Path, folder: Path, method: Any, arguments: dict[str, str], json_file: Path | None, **options: Any
 ) -> None:
@@ -217,7 +231,7 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_model, _folder, _method, set_option, _build_options)
+@options(_model, _folder, _method, _constraints, _baumgarte, set_option, _build_options)
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
 @debug_option
 def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as_json: bool, **options: Any) -> None:
@@ -245,6 +259,7 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
         "binaries": {path: len(content) for path, content in exported.build.binaries.files.items()},
         "method": derivation.equations.method,
         "why": derivation.why,
+        "constraints": derivation.treated,
         "states": len(derivation.equations.states),
         "variables": len(exported.build.interface.variables),
         "operations": derivation.operations,
@@ -256,6 +271,8 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     click.echo("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
     if derivation.why:
         click.echo(f"Method: {derivation.equations.method}; {derivation.why}")
+    if derivation.treated:
+        click.echo(f"Constraints: {derivation.treated}")
     click.echo(f"FMU: {exported.path}")
 
 

@@ -78,6 +78,7 @@ class Derivation:
         program: The same as one scalar graph.
         timings: Of the stages so far.
         why: Why this formulation, if it was left open; empty otherwise.
+        treated: How holonomic constraints are treated, and why; empty where there are none.
     """
 
     definition: ModelDefinition
@@ -86,6 +87,7 @@ class Derivation:
     program: Program
     timings: tuple[Timing, ...]
     why: str = ""
+    treated: str = ""
 
     @property
     def operations(self) -> int:

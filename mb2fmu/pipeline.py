@@ -72,6 +72,8 @@ def derive(
     *,
     arguments: Mapping[str, Any] | None = None,
     method: Method | Literal["auto"] = "auto",
+    constraints: formulation.Constraints = "auto",
+    baumgarte: float | None = None,
     observer: Observer | None = None,
 ) -> Derivation:
     """Path or Model → ModelDefinition → Mechanism → EquationsOfMotion → Program.
@@ -80,6 +82,8 @@ def derive(
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
         method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``choosing``).
+        constraints: Treatment of holonomic constraints (see ``formulation.treatment``).
+        baumgarte: Of the treatment ``multipliers``: rate in 1/s; None: without.
         observer: Is told of each stage.
 
     Raises:
@@ -87,17 +91,16 @@ def derive(
     """
     stage = Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
-    if method in ("auto", "recursive"):
-        with stage("formulate"):
-            tried = choosing.candidates(read, method)
-        with stage("lower"):
-            choice = choosing.cheapest(tried)
-        return Derivation(definition, read, choice.equations, choice.program, stage.timings, choice.why)
     with stage("formulate"):
-        equations = formulation.formulate(read, method)
+        if method in ("auto", "recursive"):
+            tried = choosing.candidates(read, method)
+        else:
+            tried = (formulation.formulate(read, method),)
+        treated = [formulation.treat(one, read, constraints, baumgarte) for one in tried]
     with stage("lower"):
-        program = lowering.lower(equations)
-    return Derivation(definition, read, equations, program, stage.timings)
+        choice = choosing.cheapest([one for one, _ in treated])
+    why = choice.why if method in ("auto", "recursive") else ""
+    return Derivation(definition, read, choice.equations, choice.program, stage.timings, why, treated[0][1])
 
 
 def linearize(
@@ -285,6 +288,8 @@ def export(
     *,
     arguments: Mapping[str, Any] | None = None,
     method: Method | Literal["auto"] = "auto",
+    constraints: formulation.Constraints = "auto",
+    baumgarte: float | None = None,
     observer: Observer | None = None,
     **options: Unpack[BuildOptions],
 ) -> Exported:
@@ -294,7 +299,9 @@ def export(
     """
     from mb2fmu import package
 
-    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    derivation = derive(
+        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte, observer=observer
+    )
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
@@ -341,6 +348,8 @@ def run(
     *,
     arguments: Mapping[str, Any] | None = None,
     method: Method | Literal["auto"] = "auto",
+    constraints: formulation.Constraints = "auto",
+    baumgarte: float | None = None,
     observer: Observer | None = None,
     **options: Unpack[BuildOptions],
 ) -> Finished:
@@ -351,7 +360,9 @@ def run(
     """
     from mb2fmu import package
 
-    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    derivation = derive(
+        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte, observer=observer
+    )
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
     exported = _packed(built, built.core, folder, stage)

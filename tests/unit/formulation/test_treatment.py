@@ -1,0 +1,66 @@
+"""What becomes of closed loops: treatments, and what is said where loops cannot close."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from mb2fmu import formulation, mechanism, model, pipeline
+from mb2fmu.errors import FormulationError
+
+FOUR_BAR = "models/four_bar.py"
+
+
+def four_bar(**values):
+    """The four-bar's definition with other values of parameters and start values of coordinates."""
+    definition = model.check(model.load(FOUR_BAR))
+    parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in definition.parameters)
+    coordinates = tuple(
+        replace(c, start=values.get(c.name, c.start), kind=values.get(f"{c.name}_kind", c.kind))
+        for c in definition.coordinates
+    )
+    return replace(definition, parameters=parameters, coordinates=coordinates)
+
+
+def treated(definition, *asked):
+    read = mechanism.read(definition)
+    return formulation.treat(formulation.formulate(read, "tmt"), read, *asked)
+
+
+def test_auto_says_what_it_takes():
+    equations, because = treated(four_bar())
+    assert equations.treatment == "attractor"
+    assert "all coordinates and speeds are states" in because
+
+
+@pytest.mark.parametrize("values", [{"lb": 9.0}, {"q2_kind": "fixed", "q3_kind": "fixed", "q1": 0.5}])
+def test_a_loop_that_cannot_close_is_refused(values):
+    with pytest.raises(FormulationError, match=r"no coordinates near the start values close the loops: holonomic.* by"):
+        treated(four_bar(**values))
+
+
+def test_rough_guesses_are_enough():
+    assert treated(four_bar(q2=0.3, q3=-2.3))[0].treatment == "attractor"
+
+
+def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
+    read = mechanism.read(model.check(model.load("models/simple_pendulum.py")))
+    equations = formulation.formulate(read, "kane")
+    assert formulation.treat(equations, read) == (equations, "")
+    with pytest.raises(FormulationError, match="no holonomic constraints"):
+        formulation.treat(equations, read, "multipliers")
+    with pytest.raises(FormulationError, match="Baumgarte"):
+        treated(four_bar(), "attractor", 5.0)
+
+
+def test_baumgarte_draws_the_loop_together():
+    distances = []
+    for rate in (None, 20.0):
+        derivation = pipeline.derive(FOUR_BAR, method="tmt", constraints="multipliers", baumgarte=rate)
+        f = pipeline.right_hand_side(derivation)
+        angles = np.cumsum(solve_ivp(f, (0, 5), f.x0, rtol=1e-6, atol=1e-6).y[:3], axis=0)
+        lengths = np.array([0.8, 2.0, 1.0])
+        x, y = lengths @ np.cos(angles) - 2.0, lengths @ np.sin(angles)
+        distances.append(np.hypot(x, y)[-1])
+    assert distances[1] < 0.1 * distances[0]
