@@ -40,6 +40,11 @@ LEVEL(model_acceleration, 0.0)
 LEVEL(model_dependent_speeds, 0.0)
 LEVEL(model_accelerations, 0.0)
 
+static void model_start(mb2fmu_prepared *w)
+{
+    w->equations = 0;
+}
+
 static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
     w->values[0] = p[0];

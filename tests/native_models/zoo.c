@@ -234,6 +234,11 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
 }
 
 /* What the solvers never call. */
+static void model_start(mb2fmu_prepared *w)
+{
+    w->equations = 0;
+}
+
 static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
     w->values[0] = p[0];
@@ -433,7 +438,7 @@ int zoo_clock_passes(double start, double h, long n, double stop)
 
 int zoo_rhs(double t, const double x[], const double r[], const double p[], double dx[])
 {
-    return model_rhs(t, x, r, p, p, dx);
+    return model_rhs(t, x, r, p, 0, dx);
 }
 
 int zoo_jacobian(double t, const double x[], const double r[], const double p[], double values[], double dfdt[])
