@@ -443,10 +443,10 @@ int zoo_rhs(double t, const double x[], const double r[], const double p[], doub
 
 int zoo_jacobian(double t, const double x[], const double r[], const double p[], double values[], double dfdt[])
 {
-    return model_jacobian(t, x, r, p, p, values, dfdt);
+    return model_jacobian(t, x, r, p, 0, values, dfdt);
 }
 
 int zoo_tangent(double t, const double x[], const double r[], const double p[], const double s[], double out[])
 {
-    return model_tangent(t, x, r, p, p, s, out);
+    return model_tangent(t, x, r, p, 0, s, out);
 }
