@@ -7,7 +7,7 @@ soon as nobody reads their value any more. Large arrays live there too: stacks m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ def print_function(
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule([node for _, node in outputs], known)
-    return _Parts(graph, signature, _cut(statements, part), outputs, names).printed()
+    return Parts(graph, signature, cut(statements, part), outputs, names).printed()
 
 
 def print_forwarding(
@@ -94,7 +94,8 @@ def print_forwarding(
     return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
 
 
-def _cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
+def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
+    """Statements in groups that compute no more than so many values."""
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
@@ -136,15 +137,24 @@ class Body:
         signature: What leaves are called.
         names: Of the unit.
         places: Values that are read from ``work``, and factors that live there: place by node, and by ~block.
+        angles: Places of the sines and of the cosines of angles that live there.
     """
 
-    def __init__(self, graph: Graph, signature: Signature, names: Names, places: dict[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        names: Names,
+        places: dict[int, int] | None = None,
+        angles: Mapping[Angles, tuple[int, int]] | None = None,
+    ) -> None:
         self.lines: list[str] = []
         self._graph = graph
         self._program = graph.program
         self._signature = signature
         self._names = names
         self._places = places if places is not None else {}
+        self._angle_places = angles or {}
         self._local: dict[int, str] = {}
         self._factors: dict[int, str] = {}
         self._count = 0
@@ -160,7 +170,8 @@ class Body:
         """Prints a statement, after what it reads."""
         match statement:
             case Operation():
-                self._define(statement.node, self._expression(statement.node, statement.reads))
+                operands = [self._operand(read) for read in statement.reads]
+                self._define(statement.node, self._expression(statement.node, operands))
                 self._require(statement.node)
             case Angles():
                 self._add_angles(statement)
@@ -218,9 +229,8 @@ class Body:
         self._define(node, array if op is Op.TIME else f"{array}[{index}]", remark)
         self._require(node)
 
-    def _expression(self, node: int, reads: Sequence[int]) -> str:
+    def _expression(self, node: int, operands: Sequence[str]) -> str:
         op = Op(self._graph.op[node])
-        operands = [self._operand(read) for read in reads]
         if op in _INFIX:
             return f"{operands[0]} {_INFIX[op]} {operands[1]}"
         if op in _CALL:
@@ -240,6 +250,9 @@ class Body:
         return special[op].format(*operands)
 
     def _add_angles(self, statement: Angles) -> None:
+        if statement in self._angle_places:
+            self._keep_angles(statement)
+            return
         angles = [self._operand(angle) for angle in statement.reads]
         if len(angles) == 1:
             self._add_angle(angles[0], statement.sines[0], statement.cosines[0])
@@ -253,6 +266,23 @@ class Body:
             for function, nodes in (("sin", statement.sines), ("cos", statement.cosines)):
                 if nodes[i] >= 0:
                     self._define(nodes[i], f"{function}{k}[{i}]")
+
+    def _keep_angles(self, statement: Angles) -> None:
+        """Sines and cosines that stay in ``work``; angles that stand in a row already are taken from there."""
+        sines, cosines = self._angle_places[statement]
+        n, first = len(statement.reads), statement.reads[0]
+        op, index = Op(self._graph.op[first]), int(self._program.a[first])
+        following = [(op, index + i) for i in range(n)]
+        if op is Op.STATE and [(self._graph.op[a], int(self._program.a[a])) for a in statement.reads] == following:
+            self._used.add(self._signature.leaves[op])
+            angles = f"{self._signature.leaves[op]} + {index}"
+        else:
+            angles = f"a{self._angles}"
+            operands = ", ".join(self._operand(angle) for angle in statement.reads)
+            self.lines.append(f"    const double {angles}[{n}] = {{{operands}}};")
+            self._angles += 1
+        self._used.add("work")
+        self.lines.append(f"    mb2fmu_sincos_each({n}, {angles}, work + {sines}, work + {cosines});")
 
     def _add_angle(self, angle: str, sine: int, cosine: int) -> None:
         if cosine < 0:
@@ -322,8 +352,16 @@ class Body:
             self._define(node, f"s{k}[{result}]")
 
 
-class _Parts:
-    """A function as one or as several, which hand values over in ``work``."""
+class Parts:
+    """A function as one or as several, which hand values over in ``work``.
+
+    Args:
+        graph: Of the program.
+        signature: Of the function.
+        parts: Statements, part by part.
+        outputs: (lvalue, node) of each value to store.
+        names: Of the unit.
+    """
 
     def __init__(
         self,
@@ -341,12 +379,14 @@ class _Parts:
         self._home = {node: i for i, part in enumerate(parts) for s in part for node in s.defines}
         self._size = 0
         self._free: list[int] = []
+        self._fixed: dict[int, tuple[int, ...]] = {}  # places of values that are kept until the end
+        self._angles: dict[Angles, tuple[int, int]] = {}  # places of sines and cosines, likewise
 
     def printed(self) -> PrintedFunction:
         """The function, and the parts that it calls one after the other if there are several."""
         bodies = self._bodies()
         name, parameters = self._signature.name, self._signature.parameters
-        weights = [_weight(part) for part in self._parts]
+        weights = [self._weight(i) for i in range(len(self._parts))]
         if len(bodies) == 1:
             text = _definition("static int", name, parameters, bodies[0])
             return PrintedFunction(name, text, weights[0], work=self._size)
@@ -358,20 +398,18 @@ class _Parts:
         return PrintedFunction(name, self._calls(), len(parts), tuple(parts), self._size)
 
     def _bodies(self) -> list[Body]:
-        last = self._last_reads()
-        places = self._place_factors()
+        last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
+        places = self._place_factors() | {node: each[0] for node, each in self._fixed.items()}
         outputs: list[list[tuple[str, int]]] = [[] for _ in self._parts]
         for target, node in self._outputs:
-            outputs[self._home.get(node, 0)].append((target, node))
+            outputs[self._output_part(node)].append((target, node))
         ending: list[list[int]] = [[] for _ in self._parts]
         for node, end in last.items():
             ending[end].append(node)
         bodies = []
         for i, part in enumerate(self._parts):
-            body = Body(self._graph, self._signature, self._names, places)
+            body = self._body(i, places)
             body.clear(self._signature.zeros if i == 0 else ())
-            for statement in part:
-                body.add(statement)
             for target, node in outputs[i]:
                 body.store(target, node)
             for node in ending[i]:
@@ -383,6 +421,25 @@ class _Parts:
                         body.store(f"work[{places[node]}]", node)
             bodies.append(body)
         return bodies
+
+    def _body(self, i: int, places: dict[int, int]) -> Body:
+        """The statements of a part, without what it stores for others."""
+        body = Body(self._graph, self._signature, self._names, places, self._angles)
+        for statement in self._parts[i]:
+            body.add(statement)
+            if isinstance(statement, Angles) and statement in self._angles:
+                continue
+            for node in statement.defines:
+                for place in self._fixed.get(node, ()):
+                    body.store(f"work[{place}]", node)
+        return body
+
+    def _weight(self, i: int) -> int:
+        return _weight(self._parts[i])
+
+    def _output_part(self, node: int) -> int:
+        """The part that stores a result."""
+        return self._home.get(node, 0)
 
     def _last_reads(self) -> dict[int, int]:
         """The last part that reads a value of an earlier one."""

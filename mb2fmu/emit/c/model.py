@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.emit.c.functions import PART, print_forwarding, print_function
+from mb2fmu.emit.c.functions import PART, print_forwarding
 from mb2fmu.emit.c.literals import number
+from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
@@ -121,9 +122,9 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     )
     prepare = _prepare(calculated, names)
     bodies, inner = _bodies(program, names)
-    printed = [print_function(graph, prepare.signature, prepare.outputs, names, part=part)]
+    printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
-        whole = print_function(graph, function.signature, function.outputs, names, given=hoisted, part=part)
+        whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
         if whole.parts and function.signature.name == "equations_accelerations":
             whole = _accelerations(program, function, printed[1]) or whole
         printed.append(whole)

@@ -1,0 +1,390 @@
+"""Functions with loops: where their values live in ``work``, and how a loop is printed.
+
+A function is cut into straight parts and loops (``rolling``). What a turn of a loop hands on, to later turns, to other
+loops or to straight parts, has a place in an array of the loop: one row per turn, one column per value. A value that is
+computed outside of the loop, but read as if it belonged to a turn before the first or behind the last one, is stored in
+a row that is put before or behind. So operands that move on from turn to turn are found at places that do so, too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.emit.c.functions import PART, Body, Parts, cut
+from mb2fmu.emit.c.records import Names, PrintedFunction, Signature
+from mb2fmu.emit.c.rolling import COSINE, PREPARED, SINE, VALUE, Addresses, Loop, find_loops
+from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement
+
+
+def print_rolled(
+    graph: Graph,
+    signature: Signature,
+    outputs: Sequence[tuple[str, int]],
+    names: Names,
+    *,
+    given: npt.NDArray[np.bool_] | None = None,
+    part: int = PART,
+) -> PrintedFunction:
+    """A function that stores nodes, with loops where statements repeat themselves.
+
+    The arguments are those of ``functions.print_function``, and so are the bits of the results.
+    """
+    known = np.zeros(len(graph.op), dtype=bool) if given is None else given
+    statements = graph.schedule([node for _, node in outputs], known)
+    marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2)}
+    addresses = Addresses(graph, statements, names.prepared, marks)
+    memory = _arranged(statements, find_loops(graph, statements, addresses), addresses, outputs)
+    if not memory.loops:
+        return Parts(graph, signature, cut(statements, part), outputs, names).printed()
+    return _Rolled(graph, signature, memory, outputs, names, part).printed()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an operand is found: ``array[first + step * turn]``."""
+
+    array: str
+    first: int
+    step: int
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The array of a loop.
+
+    Attributes:
+        loop: Whose.
+        columns: Statement of a turn → column.
+        first: The first row, counted from the first turn.
+        last: The last one.
+        base: Place of the array in ``work``.
+    """
+
+    loop: Loop
+    columns: dict[int, int] = field(default_factory=dict)
+    first: int = 0
+    last: int = 0
+    base: int = 0
+
+    def take(self, place: int, turns: int, step: int) -> None:
+        """Makes room for what the statement at a place computes, and those that follow in so many rows."""
+        row, column = divmod(place - self.loop.first, self.loop.period)
+        self.columns.setdefault(column, len(self.columns))
+        ends = (row, row + step * (turns - 1))
+        self.first, self.last = min(self.first, *ends), max(self.last, *ends)
+
+    def place(self, place: int) -> int:
+        """Place in ``work`` of what the statement at a place computes, or would compute."""
+        row, column = divmod(place - self.loop.first, self.loop.period)
+        return self.base + (row - self.first) * len(self.columns) + self.columns[column]
+
+    @property
+    def size(self) -> int:
+        """Doubles of the array."""
+        return (self.last - self.first + 1) * len(self.columns)
+
+
+class _Memory:
+    """Where the values of a function with loops live.
+
+    Args:
+        statements: Of the function.
+        loops: Of the function.
+        addresses: Of what they read.
+
+    Attributes:
+        loops: Of the function.
+        fixed: Node → places in ``work``; for good.
+        operands: For each loop and each operand of a turn: where it is; None: it stays where it is; 0: in the turn.
+        size: Doubles in ``work``.
+        angles: Places of the sines and of the cosines of each statement.
+    """
+
+    def __init__(self, statements: Sequence[Statement], loops: Sequence[Loop], addresses: Addresses) -> None:
+        self.statements = statements
+        self.loops = tuple(loops)
+        self.addresses = addresses
+        self.fixed: dict[int, tuple[int, ...]] = {}
+        self.operands: dict[int, list[list[_Place | None]]] = {}
+        self.size = 0
+        self.angles: dict[Angles, tuple[int, int]] = {}
+        self._sines = self._cosines = 0
+        self._starts = [loop.first for loop in loops]
+        self._rows = [_Rows(loop, last=loop.turns - 1) for loop in loops]
+        self._extra: dict[int, set[int]] = {}  # straight statement → places
+
+    def loop_at(self, place: int) -> int:
+        """Which loop the statement at a place belongs to; -1: none."""
+        i = bisect_right(self._starts, place) - 1
+        return i if i >= 0 and place < self.loops[i].end else -1
+
+    def arrange(self, outputs: Iterable[tuple[str, int]]) -> int | None:
+        """Gives every value its place; or returns the loop that has an operand with no regular place."""
+        requests = []
+        for index, loop in enumerate(self.loops):
+            found = self._requests(loop)
+            if found is None:
+                return index
+            requests.append(found)
+        self._keep_for_straight_parts(outputs)
+        for rows in self._rows:
+            rows.base = self.size
+            self.size += rows.size
+        self._place_angles()
+        for index, loop in enumerate(self.loops):
+            self._resolve(index, loop, requests[index])
+        self._fix()
+        return None
+
+    def _requests(self, loop: Loop) -> dict[tuple[int, int], int] | None:
+        """For each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own."""
+        found: dict[tuple[int, int], int] = {}
+        for j, steps in enumerate(loop.steps):
+            for node, step in zip(self.statements[loop.first + j].reads, steps, strict=True):
+                address = self.addresses.of(node)
+                if address is None or address[0] != VALUE:
+                    continue
+                place = address[1]
+                if step == 0:
+                    self._keep(place)
+                elif not (step == loop.period and place >= loop.first) and (place, step) not in found:
+                    owner = self._owner(place, step, loop.turns)
+                    if owner is None:
+                        return None
+                    found[place, step] = owner
+        return found
+
+    def _owner(self, place: int, step: int, turns: int) -> int | None:
+        """Which loop's array holds the values at places that grow by a step; -1: they are all straight."""
+        owners = {self.loop_at(place + step * turn) for turn in range(turns)} - {-1}
+        if not owners:
+            return -1
+        owner = owners.pop()
+        if owners or step % self.loops[owner].period:
+            return None
+        self._rows[owner].take(place, turns, step // self.loops[owner].period)
+        return owner
+
+    def _keep(self, place: int) -> None:
+        owner = self.loop_at(place)
+        if owner >= 0:
+            self._rows[owner].take(place, 1, 0)
+
+    def _keep_for_straight_parts(self, outputs: Iterable[tuple[str, int]]) -> None:
+        read = {node for _, node in outputs}
+        for place, statement in enumerate(self.statements):
+            if self.loop_at(place) < 0:
+                read.update(statement.reads)
+        for node in read:
+            address = self.addresses.of(node)
+            if address is not None and address[0] == VALUE:
+                self._keep(address[1])
+
+    def _place_angles(self) -> None:
+        count = sum(len(statement.reads) for statement in self.statements if isinstance(statement, Angles))
+        self._sines, self._cosines = self.size, self.size + count
+        self.size += 2 * count
+
+    def _resolve(self, index: int, loop: Loop, requests: dict[tuple[int, int], int]) -> None:
+        arrays: dict[tuple[int, int], int] = {}
+        for (place, step), owner in requests.items():
+            if owner < 0:
+                arrays[place, step] = self.size
+                self.size += loop.turns
+            for turn in range(loop.turns):
+                source = place + step * turn
+                if self.loop_at(source) < 0:
+                    at = arrays[place, step] + turn if owner < 0 else self._rows[owner].place(source)
+                    self._extra.setdefault(source, set()).add(at)
+        self.operands[index] = [
+            [self._operand(requests, arrays, node, step) for node, step in zip(reads, steps, strict=True)]
+            for reads, steps in zip(
+                (self.statements[loop.first + j].reads for j in range(loop.period)), loop.steps, strict=True
+            )
+        ]
+
+    def _operand(
+        self,
+        requests: dict[tuple[int, int], int],
+        arrays: dict[tuple[int, int], int],
+        node: int,
+        step: int,
+    ) -> _Place | None:
+        if step == 0:
+            return None
+        address = self.addresses.of(node)
+        assert address is not None, "what moves has an address"
+        kind, place = address
+        if kind != VALUE:
+            arrays_of = {SINE: ("work", self._sines), COSINE: ("work", self._cosines), PREPARED: ("w", 0)}
+            array, first = arrays_of.get(kind, (kind, 0))
+            return _Place(array, first + place, step)
+        owner = requests.get((place, step))
+        if owner is None:
+            return None
+        if owner < 0:
+            return _Place("work", arrays[place, step], 1)
+        rows = self._rows[owner]
+        return _Place("work", rows.place(place), step // rows.loop.period * len(rows.columns))
+
+    def _fix(self) -> None:
+        angle = 0
+        for place, statement in enumerate(self.statements):
+            owner = self.loop_at(place)
+            if owner >= 0:
+                rows = self._rows[owner]
+                if (place - rows.loop.first) % rows.loop.period in rows.columns:
+                    self.fixed[statement.defines[0]] = (rows.place(place),)
+            elif isinstance(statement, Angles):
+                self.angles[statement] = (self._sines + angle, self._cosines + angle)
+                for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
+                    self.fixed[sine] = (self._sines + angle,)
+                    self.fixed[cosine] = (self._cosines + angle,)
+                    angle += 1
+            elif place in self._extra:
+                self.fixed[statement.defines[0]] = tuple(sorted(self._extra[place]))
+        self.fixed.pop(-1, None)
+
+    def kept(self, index: int) -> list[tuple[int, _Place]]:
+        """What a turn of a loop stores: (statement of the turn, place)."""
+        rows = self._rows[index]
+        width = len(rows.columns)
+        return [(j, _Place("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
+
+
+def _arranged(
+    statements: Sequence[Statement], loops: Sequence[Loop], addresses: Addresses, outputs: Sequence[tuple[str, int]]
+) -> _Memory:
+    """Memory for as many of the loops as can have one."""
+    left = list(loops)
+    while True:
+        memory = _Memory(statements, left, addresses)
+        refused = memory.arrange(outputs)
+        if refused is None:
+            return memory
+        del left[refused]
+
+
+class _Rolled(Parts):
+    """Straight parts and loops, one after the other."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        memory: _Memory,
+        outputs: Sequence[tuple[str, int]],
+        names: Names,
+        part: int,
+    ) -> None:
+        parts: list[Sequence[Statement]] = []
+        self._loops: dict[int, int] = {}
+        place = 0
+        for index, loop in enumerate(memory.loops):
+            if place < loop.first:
+                parts += cut(memory.statements[place : loop.first], part)
+            self._loops[len(parts)] = index
+            parts.append(memory.statements[loop.first : loop.end])
+            place = loop.end
+        parts += cut(memory.statements[place:], part)
+        super().__init__(graph, signature, parts, outputs, names)
+        self._memory = memory
+        self._fixed = memory.fixed
+        self._size = memory.size
+        self._angles = memory.angles
+
+    def _body(self, i: int, places: dict[int, int]) -> Body:
+        if i in self._loops:
+            loop = self._loops[i]
+            return LoopBody(self._graph, self._signature, self._names, places, self._memory, loop)
+        return super()._body(i, places)
+
+    def _weight(self, i: int) -> int:
+        return self._memory.loops[self._loops[i]].period if i in self._loops else super()._weight(i)
+
+    def _output_part(self, node: int) -> int:
+        part = super()._output_part(node)
+        return len(self._parts) - 1 if part in self._loops else part
+
+
+class LoopBody(Body):
+    """The lines of a part that is a loop.
+
+    Args:
+        graph: Of the program.
+        signature: What leaves are called.
+        names: Of the unit.
+        places: Values that are read from ``work``: place by node.
+        memory: Where the values of the loop live.
+        index: Which loop.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        names: Names,
+        places: dict[int, int],
+        memory: _Memory,
+        index: int,
+    ) -> None:
+        super().__init__(graph, signature, names, places)
+        self._loop = memory.loops[index]
+        self._statements = memory.statements
+        self._loaded: dict[_Place, str] = {}
+        self._turn: list[str] = []
+        for j in range(self._loop.period):
+            self._add_turn(j, memory.operands[index][j])
+        for j, place in memory.kept(index):
+            self._turn.append(f"{self._at(place)} = {self._local[self._node(j)]};")
+        self.lines += [f"    for (int k = 0; k < {self._loop.turns}; k++) {{"]
+        self.lines += [f"        {line}" for line in self._turn]
+        self.lines += ["    }"]
+
+    def _node(self, j: int, turn: int = 0) -> int:
+        return self._statements[self._loop.first + turn * self._loop.period + j].defines[0]
+
+    def _add_turn(self, j: int, places: Sequence[_Place | None]) -> None:
+        statement = self._statements[self._loop.first + j]
+        assert isinstance(statement, Operation), "loops have operations only"
+        operands = [
+            self._operand(node) if place is None else self._moving(place)
+            for node, place in zip(statement.reads, places, strict=True)
+        ]
+        text = self._expression(statement.node, operands)
+        self._turn.append(f"const double {self._new(statement.node)} = {text};")
+        self._require_each(j)
+
+    def _moving(self, place: _Place) -> str:
+        name = self._loaded.get(place)
+        if name is None:
+            name = self._loaded[place] = f"m{len(self._loaded)}"
+            self._turn.append(f"const double {name} = {self._at(place)};")
+        return name
+
+    def _at(self, place: _Place) -> str:
+        leaves = {op.name: array for op, array in self._signature.leaves.items()}
+        array = leaves.get(place.array, place.array)
+        self._used.add(array)
+        step = f"{abs(place.step)} * k" if abs(place.step) != 1 else "k"
+        return f"{array}[{place.first} {'+' if place.step > 0 else '-'} {step}]"
+
+    def _require_each(self, j: int) -> None:
+        """Gives up where a linear system that is written out in nodes is singular, whichever turn it is."""
+        node, name = self._node(j), self._local[self._node(j)]
+        turns = range(self._loop.turns)
+        for required, condition in (
+            (self._names.pivots, f"!({name} > 0.0 && {name} < MB2FMU_INFINITY)"),
+            (self._names.divisors, f"!(fabs({name}) > 0.0 && fabs({name}) < MB2FMU_INFINITY)"),
+        ):
+            if node in required:
+                numbers = [self._names.failure(required[self._node(j, turn)]) for turn in turns]
+                listed = ", ".join(map(str, numbers))
+                self.lines.append(f"    static const int failures{j}[{len(numbers)}] = {{{listed}}};")
+                self._turn += [f"if ({condition}) {{", f"    return failures{j}[k];", "}"]
+                return

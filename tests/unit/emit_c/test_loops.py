@@ -1,0 +1,91 @@
+"""Statements that repeat themselves are printed as loops: same bits, little code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_c import SingularError, bare_interface
+
+from mb2fmu.emit.c import emit, rolling
+from mb2fmu.lowering import evaluator
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.native import RESULTS
+from mb2fmu.lowering.program import Layout, Op, Program
+
+
+def row(n: int, *, checked: bool = False) -> Program:
+    """Pendulums in a row, each on a mass that springs connect: u' by Thomas' algorithm, out and back."""
+    b = ProgramBuilder(
+        Layout(
+            states=tuple(f"{name}{i}" for name in "qu" for i in range(n)),
+            inputs=tuple(f"f{i}" for i in range(n)),
+            parameters=("k", *(f"m{i}" for i in range(n))),
+        )
+    )
+    q, u = [b.state(i) for i in range(n)], [b.state(n + i) for i in range(n)]
+    k = b.parameter(0)
+    m = [b.mul(b.parameter(1 + i), b.constant(1.5)) for i in range(n)]
+    sine, cosine = [b.unary(Op.SIN, a) for a in q], [b.unary(Op.COS, a) for a in q]
+    diagonal = [b.add(m[i], b.add(k, b.mul(sine[i], sine[i]))) for i in range(n)]
+    right = [b.sub(b.input(i), b.mul(b.mul(u[i], u[i]), cosine[i])) for i in range(n)]
+    pivots, reduced = [diagonal[0]], [right[0]]
+    for i in range(1, n):
+        factor = b.div(b.mul(k, cosine[i]), pivots[-1])
+        pivots.append(b.sub(diagonal[i], b.mul(factor, b.mul(k, cosine[i]))))
+        reduced.append(b.sub(right[i], b.mul(factor, reduced[-1])))
+        if checked:
+            b.require(pivots[i], f"mass {i}", positive=True)
+    u_dot = [b.div(reduced[-1], pivots[-1])]
+    for i in range(n - 2, -1, -1):
+        u_dot.append(b.div(b.sub(reduced[i], b.mul(b.mul(k, cosine[i + 1]), u_dot[-1])), pivots[i]))
+    for name in RESULTS:
+        b.entry(name, [], [])
+    b.entry("rhs", b.layout.states, [*u, *reversed(u_dot)])
+    b.entry("accelerations", b.layout.states[n:], list(reversed(u_dot)))
+    b.entry("position", ["end"], [b.mul(sine[-1], cosine[3])])
+    return b.build()
+
+
+def point(n: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    return 0.0, rng.normal(size=2 * n), rng.normal(size=n), np.concatenate([[0.7], rng.uniform(2.0, 3.0, n)])
+
+
+def printed(n: int) -> str:
+    return emit(row(n), bare_interface())["sources/equations.c"].decode()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 60
+    program, (t, x, r, p) = row(n), point(n)
+    assert "for (int k = 0;" in printed(n)
+    seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
+    units = [compile_model(program, compiler)]
+    monkeypatch.setattr(rolling, "_LEAST_SAVED", 10**9)
+    units.append(compile_model(program, compiler))
+    assert "for (int k = 0;" not in printed(n)
+    for entry, more in (("rhs", ()), ("accelerations", ()), ("tangent", (seeds,)), ("adjoint", (weights,))):
+        rolled, straight = (unit.call(entry, t, x, r, p, *more) for unit in units)
+        assert rolled.tobytes() == straight.tobytes(), entry
+    np.testing.assert_allclose(units[0].call("rhs", t, x, r, p), evaluator(program, "rhs")(t, x, r, p), rtol=1e-12)
+    (rolled, _), (straight, _) = (unit.jacobian(t, x, r, p) for unit in units)
+    assert rolled.tobytes() == straight.tobytes()
+
+
+def test_twice_as_long_a_row_is_no_more_code_to_compile() -> None:
+    """Of x': what grows is a list of stores."""
+    lengths = []
+    for n in (60, 120):
+        text = printed(n)
+        function = text[text.index("rhs_0)(") : text.index("MB2FMU_VARIANT(tangent_0)(", text.index("static int"))]
+        lengths.append(sum(any(sign in line for sign in "*/-") for line in function.splitlines()))
+    assert lengths[1] < lengths[0] * 1.2
+
+
+def test_the_turn_that_fails_is_named(compile_model) -> None:
+    n, which = 60, 37
+    t, x, r, p = point(n)
+    p[1 + which] = -5.0
+    with pytest.raises(SingularError, match=f"^mass {which}$"):
+        compile_model(row(n, checked=True)).call("rhs", t, x, r, p)
