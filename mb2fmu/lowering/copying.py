@@ -28,14 +28,17 @@ class ProgramCopy:
         entries: Names of the entry points that are declared too; None: all.
 
     Attributes:
+        program: As given.
+        builder: As given.
         node: Node of the program → node of the builder.
         factor: Factor block of the program → factor block of the builder.
         solution: Solve or Newton block of the program → its results in the builder.
     """
 
     def __init__(self, program: Program, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
-        self._program = program
-        self._builder = builder
+        self.program = program
+        self.builder = builder
+        self._operands = program.all_operands()
         self.node: list[int] = []
         self.factor: dict[int, int] = {}
         self.solution: dict[int, list[int]] = {}
@@ -46,7 +49,7 @@ class ProgramCopy:
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def _copied(self, node: int) -> int:
-        program, b = self._program, self._builder
+        program, b = self.program, self.builder
         op = Op(int(program.op[node]))
         index = int(program.a[node])
         if op is Op.CONSTANT:
@@ -57,13 +60,13 @@ class ProgramCopy:
             return self._solved(index)[int(program.b[node])]
         if op is Op.TABLE:
             return b.table(program.tables[index], int(program.b[node]), self.node[int(program.c[node])])
-        nodes = [self.node[operand] for operand in program.operands(node)]
+        nodes = [self.node[operand] for operand in self._operands[node]]
         if op is Op.SELECT:
             return b.select(*nodes)
         return b.unary(op, nodes[0]) if len(nodes) == 1 else b.binary(op, nodes[0], nodes[1])
 
     def _leaf(self, op: Op, index: int) -> int:
-        b = self._builder
+        b = self.builder
         if op is Op.TIME:
             return b.time()
         make = {Op.STATE: b.state, Op.INPUT: b.input, Op.PARAMETER: b.parameter, Op.MEMORY: b.memory, Op.SEED: b.seed}
@@ -72,13 +75,13 @@ class ProgramCopy:
     def _solved(self, index: int) -> list[int]:
         if index in self.solution:
             return self.solution[index]
-        b = self._builder
-        block = self._program.blocks[index]
+        b = self.builder
+        block = self.program.blocks[index]
         if block.kind == "newton":
             self.solution[index] = self._newton(block)
             return self.solution[index]
         if block.factor not in self.factor:
-            old = self._program.blocks[block.factor]
+            old = self.program.blocks[block.factor]
             operands = tuple(self.node[node] for node in old.operands)
             self.factor[block.factor] = b.block(Block(old.kind, old.size, operands, name=old.name))
         right = [self.node[node] for node in block.operands]
@@ -88,7 +91,7 @@ class ProgramCopy:
     def _newton(self, block: Block) -> list[int]:
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
-        return self._builder.newton(self._program.bodies[block.body], theta, guess, block.name)
+        return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name)
 
 
 def place(factor: Block, position: int) -> tuple[int, int]:

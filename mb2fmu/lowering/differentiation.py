@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
+from mb2fmu.lowering.needed import needed
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Op, Program
@@ -26,6 +27,8 @@ from mb2fmu.lowering.smoothing import smoothed
 ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
 
 Tangent = dict[int, int]  # direction → node
+Variable = tuple[str, tuple[Group, int]]  # name and place
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +67,27 @@ def differentiate_forward(program: Program, entry: str, with_respect_to: Sequenc
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    tangents = {leaf: {0: builder.seed(first + i)} for i, (_, leaf) in enumerate(variables)}
-    copy = _Differentiation(program, builder, tangents)
-    old = program.entries[source]
-    zero = builder.constant(0.0)
-    builder.entry(f"jvp_{entry}", old.labels, [copy.tangent(node).get(0, zero) for node in old.results])
+    add_tangent(ProgramCopy(program, builder), source, variables, first, f"jvp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune(builder.build())
+
+
+def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], first_seed: int, name: str) -> None:
+    """Adds an entry point: derivatives of the results of another one in a direction.
+
+    Args:
+        copy: Of the program that has the other one.
+        entry: The other one.
+        variables: That the direction has components for.
+        first_seed: Seed of the first component.
+        name: Of the new entry point.
+    """
+    b, old = copy.builder, copy.program.entries[entry]
+    tangents = {leaf: {0: b.seed(first_seed + i)} for i, (_, leaf) in enumerate(variables)}
+    found = _Differentiation(copy, tangents, old.results)
+    zero = b.constant(0.0)
+    b.entry(name, old.labels, [found.tangent(node).get(0, zero) for node in old.results])
 
 
 def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> Jacobian:
@@ -85,25 +101,46 @@ def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> 
     program, source = smoothed(program, entry)
     variables = variables_of(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
-    one = builder.constant(1.0)
-    copy = _Differentiation(program, builder, {leaf: {i: one} for i, (_, leaf) in enumerate(variables)})
-    old = program.entries[source]
-    found = [(i, j, node) for i, result in enumerate(old.results) for j, node in sorted(copy.tangent(result).items())]
-    labels = [f"d {old.labels[i]} / d {variables[j][0]}" for i, j, _ in found]
     name = f"jacobian_{entry}"
-    builder.entry(name, labels, [node for _, _, node in found])
+    rows, columns = add_jacobian(ProgramCopy(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
     return Jacobian(
         program=prune(builder.build()),
         entry=name,
-        shape=(len(old.results), len(variables)),
-        rows=np.array([i for i, _, _ in found], dtype=np.intp),
-        columns=np.array([j for _, j, _ in found], dtype=np.intp),
+        shape=(len(program.entries[source].results), len(variables)),
+        rows=rows,
+        columns=columns,
     )
 
 
-def variables_of(program: Program, groups: Iterable[Group]) -> list[tuple[str, tuple[Group, int]]]:
+def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> tuple[Places, Places]:
+    """Adds an entry point: the entries of a Jacobian that are not zero, row by row.
+
+    Args:
+        copy: Of the program that has the results.
+        entry: Whose results.
+        variables: By which they are differentiated.
+        name: Of the new entry point.
+
+    Returns:
+        Row and column of each.
+    """
+    b, old = copy.builder, copy.program.entries[entry]
+    one = b.constant(1.0)
+    tangents = _Differentiation(copy, {leaf: {i: one} for i, (_, leaf) in enumerate(variables)}, old.results)
+    found = [
+        (i, j, node) for i, result in enumerate(old.results) for j, node in sorted(tangents.tangent(result).items())
+    ]
+    labels = [f"d {old.labels[i]} / d {variables[j][0]}" for i, j, _ in found]
+    b.entry(name, labels, [node for _, _, node in found])
+    return (
+        np.array([i for i, _, _ in found], dtype=np.intp),
+        np.array([j for _, j, _ in found], dtype=np.intp),
+    )
+
+
+def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
     """Names and places of the variables of some groups."""
     layout = program.layout
     names: dict[Group, tuple[str, ...]] = {
@@ -118,18 +155,20 @@ def variables_of(program: Program, groups: Iterable[Group]) -> list[tuple[str, t
 
 
 class _Differentiation:
-    """A copy of a program whose nodes carry tangents."""
+    """A copy of a program, of which the nodes that some results need carry tangents."""
 
-    def __init__(self, program: Program, builder: ProgramBuilder, tangents: dict[tuple[Group, int], Tangent]) -> None:
-        self._program = program
-        self._builder = builder
+    def __init__(self, copy: ProgramCopy, tangents: dict[tuple[Group, int], Tangent], results: Iterable[int]) -> None:
+        self._program = copy.program
+        self._builder = copy.builder
         self._leaf_tangents = tangents
-        self._copy = ProgramCopy(program, builder)
-        self._tangent: list[Tangent] = []
+        self._copy = copy
+        self._tangent: dict[int, Tangent] = {}
         self._solution_tangents: dict[int, list[Tangent]] = {}
-        for node in range(len(program)):
+        self._operands = copy.program.all_operands()
+        is_zero = copy.builder.is_zero
+        for node in np.flatnonzero(needed(copy.program, results)[0]).tolist():
             tangent = self._tangent_of(node)
-            self._tangent.append({i: d for i, d in tangent.items() if not builder.is_zero(d)})
+            self._tangent[node] = {i: d for i, d in tangent.items() if not is_zero(d)}
 
     def tangent(self, node: int) -> Tangent:
         """Derivatives of a node of the program that are not zero."""
@@ -151,7 +190,7 @@ class _Differentiation:
             return self._solution_tangents[index][int(program.b[node])]
         if op is Op.TABLE:
             return self._of_table(node)
-        operands = program.operands(node)
+        operands = self._operands[node]
         tangents = [self._tangent[operand] for operand in operands]
         if not any(tangents):
             return {}

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.copying import ProgramCopy
 from mb2fmu.lowering.dependencies import Group
-from mb2fmu.lowering.differentiation import differentiate_forward, jacobian
+from mb2fmu.lowering.differentiation import add_jacobian, add_tangent, variables_of
+from mb2fmu.lowering.needed import needed
 from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Entry, Program
-from mb2fmu.lowering.reverse import differentiate_reverse
+from mb2fmu.lowering.program import Entry, Op, Program
+from mb2fmu.lowering.reverse import add_adjoint
+from mb2fmu.lowering.smoothing import smoothed
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results are differentiated, in this order."""
 
 GROUPS: tuple[Group, ...] = ("time", "states", "inputs", "parameters")
 """Variables that they are differentiated by, in this order."""
+
+
+LARGEST_JACOBIAN = 20_000
+"""Operations above which a Jacobian is not written out: compilers would take minutes, and caches would not hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +37,20 @@ class NativeProgram:
     Attributes:
         program: With the entry points ``tangent`` (seeds: one per variable of :data:`GROUPS`; results: one per result
             of :data:`RESULTS`), ``adjoint`` (seeds: weights of the results; results: one per variable), ``jacobian``
-            (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t).
-        rows: Of each entry of ``jacobian``, shape (n_nonzero,).
-        columns: Of each entry of ``jacobian``, shape (n_nonzero,).
-        time_rows: Of each entry of ``jacobian_time``.
+            (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t). These two
+            are empty where the Jacobian is too large to be written out.
+        rows: Of each entry of the Jacobian that is not zero, row by row, shape (n_nonzero,).
+        columns: Of each of these entries, shape (n_nonzero,).
+        time_rows: Of each entry of ∂x'/∂t that is not zero.
+        colours: Of each column, shape (n_states,): columns of one colour have no row in common, so that one tangent
+            gives them all. None where the Jacobian is written out.
     """
 
     program: Program
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
     time_rows: npt.NDArray[np.intp]
+    colours: npt.NDArray[np.intp] | None = None
 
 
 def with_derivatives(program: Program) -> NativeProgram:
@@ -50,27 +63,85 @@ def with_derivatives(program: Program) -> NativeProgram:
     labels = tuple(f"{name} {label}" for name in RESULTS for label in entries[name].labels)
     results = tuple(node for name in RESULTS for node in entries[name].results)
     entries["results"] = Entry("results", labels, results)
-    whole = dataclasses.replace(program, entries=entries)
-    tangent = differentiate_forward(whole, "results", GROUPS)
-    both = differentiate_reverse(tangent, "results", GROUPS)
-    slopes = jacobian(both, "rhs", ("states", "time"))
-    n = len(program.layout.states)
-    return _finished(slopes.program, slopes.entry, slopes.rows, slopes.columns, n)
+    whole, source = smoothed(dataclasses.replace(program, entries=entries), "results")
+    whole, motion = smoothed(whole, "rhs")
+    variables = variables_of(program, GROUPS)
+    seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in range(len(variables), len(results))))
+    copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    add_tangent(copy, source, variables, 0, "tangent")
+    add_adjoint(copy, source, variables, "adjoint")
+    for name in {source, motion} - {"results", "rhs"}:
+        copy.builder.forget(name)
+    reads = _reads(program)
+    if sum(each.bit_count() for each in reads) > LARGEST_JACOBIAN:
+        return _by_columns(copy, [reads[node] for node in program.entries["rhs"].results])
+    rows, columns = add_jacobian(copy, motion, variables_of(program, ("states", "time")), "jacobian")
+    return _finished(copy.builder.build(), rows, columns)
 
 
-def _finished(
-    program: Program, name: str, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], n: int
-) -> NativeProgram:
-    """Entry points by their final names; the Jacobian's last column, that of time, apart."""
+def _reads(program: Program) -> list[int]:
+    """On which states, and on time, every node that x' needs depends: sets as bits, time the first."""
+    wanted, _ = needed(program, program.entries["rhs"].results)
+    reads = [0] * len(program)
+    operands = program.all_operands()
+    for node in np.flatnonzero(wanted).tolist():
+        op = program.op[node]
+        if op == Op.STATE:
+            reads[node] = 2 << int(program.a[node])
+        elif op == Op.TIME:
+            reads[node] = 1
+        else:
+            for operand in operands[node]:
+                reads[node] |= reads[operand]
+    return reads
+
+
+def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
+    """The Jacobian by one tangent per colour."""
+    for name in ("jacobian", "jacobian_time"):
+        copy.builder.entry(name, (), ())
+    n = len(copy.program.layout.states)
+    holders = [np.array([each >> (j + 1) & 1 for each in reads], dtype=bool) for j in range(n)]
+    columns, rows = np.nonzero(holders)
+    order = np.lexsort((columns, rows))
+    return NativeProgram(
+        program=_without_results(copy.builder.build()),
+        rows=rows[order],
+        columns=columns[order],
+        time_rows=np.flatnonzero([each & 1 for each in reads]),
+        colours=_coloured(holders),
+    )
+
+
+def _coloured(holders: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.intp]:
+    """A colour per column, so that columns of one colour have no row in common; the first that will do.
+
+    Curtis, Powell and Reid: On the estimation of sparse Jacobian matrices, J. Inst. Math. Appl. 13 (1974) 117.
+    """
+    taken: list[npt.NDArray[np.bool_]] = []
+    colours = []
+    for column in holders:
+        colour = next((i for i, rows in enumerate(taken) if not np.any(rows & column)), len(taken))
+        if colour == len(taken):
+            taken.append(np.zeros_like(column))
+        taken[colour] |= column
+        colours.append(colour)
+    return np.array(colours, dtype=np.intp)
+
+
+def _without_results(program: Program) -> Program:
+    entries = {name: entry for name, entry in program.entries.items() if name != "results"}
+    return prune(dataclasses.replace(program, entries=entries))
+
+
+def _finished(program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> NativeProgram:
+    """The Jacobian's last column, that of time, apart."""
     entries = dict(program.entries)
-    del entries["results"]
-    entries["tangent"] = dataclasses.replace(entries.pop("jvp_results"), name="tangent")
-    entries["adjoint"] = dataclasses.replace(entries.pop("vjp_results"), name="adjoint")
-    everything = entries.pop(name)
-    by_state = columns < n
+    everything = entries.pop("jacobian")
+    by_state = columns < len(program.layout.states)
     for part, mask in (("jacobian", by_state), ("jacobian_time", ~by_state)):
         picked = np.flatnonzero(mask)
         labels = tuple(everything.labels[i] for i in picked)
         entries[part] = Entry(part, labels, tuple(everything.results[i] for i in picked))
-    finished = prune(dataclasses.replace(program, entries=entries))
+    finished = _without_results(dataclasses.replace(program, entries=entries))
     return NativeProgram(finished, rows[by_state], columns[by_state], rows[~by_state])

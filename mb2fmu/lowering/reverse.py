@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
-from mb2fmu.lowering.differentiation import ALL, variables_of
+from mb2fmu.lowering.differentiation import ALL, Variable, variables_of
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Block, Op, Program
@@ -42,23 +42,36 @@ def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequenc
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    adjoints = _Adjoints(program, builder)
-    weights = [builder.seed(i) for i in range(len(old.results))]
-    gradient = adjoints.gradient(old.results, weights)
-    zero = builder.constant(0.0)
-    builder.entry(f"vjp_{entry}", [name for name, _ in variables], [gradient.get(leaf, zero) for _, leaf in variables])
+    add_adjoint(ProgramCopy(program, builder), source, variables, f"vjp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune(builder.build())
 
 
+def add_adjoint(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> None:
+    """Adds an entry point: the gradient of a sum of the results of another one, weighted by seeds 0, 1, ….
+
+    Args:
+        copy: Of the program that has the other one.
+        entry: The other one.
+        variables: By which it is differentiated.
+        name: Of the new entry point.
+    """
+    b, old = copy.builder, copy.program.entries[entry]
+    gradient = _Adjoints(copy).gradient(old.results, [b.seed(i) for i in range(len(old.results))])
+    zero = b.constant(0.0)
+    b.entry(name, [label for label, _ in variables], [gradient.get(leaf, zero) for _, leaf in variables])
+
+
 class _Adjoints:
     """A copy of a program and the adjoints of its nodes."""
 
-    def __init__(self, program: Program, builder: ProgramBuilder) -> None:
+    def __init__(self, copy: ProgramCopy) -> None:
+        program = copy.program
         self._program = program
-        self._builder = builder
-        self._copy = ProgramCopy(program, builder)
+        self._builder = copy.builder
+        self._copy = copy
+        self._operands = program.all_operands()
         self._shares: dict[int, list[int]] = {}
         self._solution_adjoints: dict[int, dict[int, int]] = {}
         self._first_result: dict[int, int] = {}
@@ -91,7 +104,7 @@ class _Adjoints:
     def _spread(self, op: Op, node: int, adjoint: int) -> None:
         """Gives each operand its share."""
         program, b = self._program, self._builder
-        operands = program.operands(node)
+        operands = self._operands[node]
         nodes = [self._copy.node[operand] for operand in operands]
         value, zero = self._copy.node[node], b.constant(0.0)
         if op is Op.TABLE:

@@ -47,9 +47,9 @@ class _SmoothCopy(ProgramCopy):
     """A copy with the last steps."""
 
     def _newton(self, block: Block) -> list[int]:
-        b, n = self._builder, block.size
+        b, n = self.builder, block.size
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
-        body = self._program.bodies[block.body]
+        body = self.program.bodies[block.body]
         theta = [self.node[node] for node in block.operands[:-n]]
         inside = _Inlined(body, b, y, theta)
         residual = [inside.node[node] for node in body.entries["residual"].results]

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.emit.c.functions import PART, Body, Parts, cut
+from mb2fmu.emit.c.functions import Body
+from mb2fmu.emit.c.parts import PART, Parts, cut
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature
 from mb2fmu.emit.c.rolling import COSINE, PREPARED, SINE, VALUE, Addresses, Loop, find_loops
 from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement
@@ -32,7 +33,7 @@ def print_rolled(
 ) -> PrintedFunction:
     """A function that stores nodes, with loops where statements repeat themselves.
 
-    The arguments are those of ``functions.print_function``, and so are the bits of the results.
+    The arguments are those of ``parts.print_function``, and so are the bits of the results.
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule([node for _, node in outputs], known)

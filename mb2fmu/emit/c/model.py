@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.emit.c.functions import PART, print_forwarding
+from mb2fmu.emit.c.columns import jacobian_by_columns
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.loops import print_rolled
+from mb2fmu.emit.c.parts import PART, print_forwarding, print_function
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
@@ -125,6 +126,8 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
         whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
+        if native.colours is not None and function.signature.name == "equations_jacobian":
+            whole = _by_columns(native, function.signature, printed[-2])
         if whole.parts and function.signature.name == "equations_accelerations":
             whole = _accelerations(program, function, printed[1]) or whole
         printed.append(whole)
@@ -159,6 +162,31 @@ def _accelerations(program: Program, function: _Function, rhs: PrintedFunction) 
     arguments = function.signature.arguments[:-1]
     outputs = [(target, where[node]) for target, node in function.outputs]
     return print_forwarding(function.signature, rhs, arguments, outputs, len(results))
+
+
+def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFunction) -> PrintedFunction:
+    """The Jacobian by one tangent per colour, and one for the time."""
+    assert native.colours is not None, "otherwise it is written out"
+    layout = native.program.layout
+    seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
+    results = len(native.program.entries["tangent"].results)
+    colour = native.colours[native.columns]
+    order = np.argsort(colour, kind="stable")
+    return PrintedFunction(
+        name=signature.name,
+        text=jacobian_by_columns(
+            signature=signature,
+            tangent=tangent.name,
+            memory=tangent.work,
+            seeds=seeds,
+            colours=native.colours.tolist(),
+            places=order.tolist(),
+            rows=native.rows[order].tolist(),
+            ends=np.cumsum(np.bincount(colour, minlength=1)).tolist(),
+        ),
+        weight=1,
+        work=tangent.work + seeds + results,
+    )
 
 
 def _units(

@@ -122,7 +122,8 @@ class _Search:
         self._statements = statements
         self._addresses = addresses
         self._kinds = [_kind(graph, statement, addresses.marks) for statement in statements]
-        self._next = _next_windows(self._kinds)
+        self._windows = _windows(self._kinds)
+        self._next = _next_windows(self._windows)
         self._broken: dict[int, int] = {}  # period → place up to which runs of it are too short
 
     def loops(self) -> list[Loop]:
@@ -151,7 +152,7 @@ class _Search:
 
     def _run(self, first: int, period: int) -> Loop | None:
         """The longest loop of that period that begins there."""
-        if first <= self._broken.get(period, -1):
+        if first <= self._broken.get(period, -1) or not self._repeats(first, period):
             return None
         steps: list[tuple[int, ...]] = []
         place = broken = first
@@ -172,6 +173,11 @@ class _Search:
             self._broken[period] = broken
             return None
         return Loop(first, period, turns, tuple(steps))
+
+    def _repeats(self, first: int, period: int) -> bool:
+        """Whether turns could begin there, as far as the kinds of the first statements tell."""
+        windows = self._windows[first : first + _LEAST_TURNS * period : period]
+        return len(windows) == _LEAST_TURNS and len(set(windows)) == 1
 
     def _steps(self, place: int, later: int) -> tuple[int, ...] | None:
         kind = self._kinds[place]
@@ -198,14 +204,19 @@ def _kind(graph: Graph, statement: Statement, marks: Mapping[int, int]) -> tuple
     return op, marks.get(statement.node, 0)
 
 
-def _next_windows(kinds: Sequence[tuple[int, ...] | None]) -> list[int]:
-    """For each place the next one where the same kinds of statements begin; -1 if there is none."""
-    following = [-1] * len(kinds)
+def _windows(kinds: Sequence[tuple[int, ...] | None]) -> list[int]:
+    """A number for each place, the same where the same kinds of statements begin."""
     numbers: dict[tuple[int, ...] | None, int] = {}
     numbered = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
-    last: dict[tuple[int, ...], int] = {}
-    for place in range(len(kinds) - _WINDOW, -1, -1):
-        window = tuple(numbered[place : place + _WINDOW])
-        following[place] = last.get(window, -1)
-        last[window] = place
+    found: dict[tuple[int, ...], int] = {}
+    return [found.setdefault(tuple(numbered[i : i + _WINDOW]), len(found)) for i in range(len(kinds))]
+
+
+def _next_windows(windows: Sequence[int]) -> list[int]:
+    """For each place the next one with the same number; -1 if there is none."""
+    following = [-1] * len(windows)
+    last: dict[int, int] = {}
+    for place in range(len(windows) - 1, -1, -1):
+        following[place] = last.get(windows[place], -1)
+        last[windows[place]] = place
     return following

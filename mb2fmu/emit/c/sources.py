@@ -7,9 +7,9 @@ from importlib import resources
 
 import jinja2
 
-from mb2fmu.emit.c.functions import PART
 from mb2fmu.emit.c.literals import comment, number, string
 from mb2fmu.emit.c.model import PrintedModel, print_model
+from mb2fmu.emit.c.parts import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable

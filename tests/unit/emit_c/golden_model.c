@@ -187,11 +187,11 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v9 = mb2fmu_lookup(&model_table_0_1, v2);
     const double v10 = s[2];
     const double v11 = v10 * v9;
-    const double v12 = s[4];
-    const double v13 = p[1]; /* k */
+    const double v12 = p[1]; /* k */
+    const double v13 = s[4];
     const double v14 = v12 * v13;
-    const double v15 = s[5];
-    const double v16 = p[0]; /* m */
+    const double v15 = p[0]; /* m */
+    const double v16 = s[5];
     const double v17 = v15 * v16;
     const double v18 = v14 + v17;
     const double v19 = (v5 < v4) ? 1.0 : 0.0;
@@ -199,10 +199,10 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v21 = (v19 != 0.0) ? v20 : v18;
     const double v22 = (v1 != 0.0) ? v11 : v21;
     const double v23 = w[3];
-    const double v24 = v15 * v23;
+    const double v24 = v16 * v23;
     const double v25 = w[2];
-    const double v26 = v12 * v25;
-    const double v27 = v16 * v24;
+    const double v26 = v25 * v13;
+    const double v27 = v15 * v24;
     const double v28 = v26 + v27;
     const double v29 = s[1];
     const double v30 = v29 + v10;
@@ -213,22 +213,22 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v32 = cos0[0];
     const double v33 = cos0[1];
     double f0[20];
-    f0[0] = v16;
+    f0[0] = v15;
     f0[1] = v31;
-    f0[2] = v13;
+    f0[2] = v12;
     f0[3] = v2;
     f0[4] = v0;
-    f0[5] = v16;
+    f0[5] = v15;
     f0[6] = v4;
-    f0[7] = v13;
-    f0[8] = v13;
+    f0[7] = v12;
+    f0[8] = v12;
     f0[9] = v32;
-    f0[10] = v16;
+    f0[10] = v15;
     f0[11] = v2;
     f0[12] = v2;
     f0[13] = v4;
-    f0[14] = v13;
-    f0[15] = v16;
+    f0[14] = v12;
+    f0[15] = v15;
     if (mb2fmu_lu_factor(4, f0) != 0) {
         return 1; /* a "matrix" */
     }
@@ -239,22 +239,22 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v36 = s0[1];
     const double v37 = s0[2];
     const double v38 = s0[3];
-    const double v39 = v29 * v32;
-    const double v40 = v29 * v31;
-    const double v41 = v12 * v35;
+    const double v39 = v32 * v29;
+    const double v40 = v31 * v29;
+    const double v41 = v35 * v13;
     const double v42 = v36 * v39;
-    const double v43 = v15 * v37;
-    const double v44 = v10 * v38;
-    const double v45 = v29 * v35;
-    const double v46 = v12 * v36;
-    const double v47 = v20 * v37;
-    const double v48 = v15 * v38;
-    const double v49 = v15 * v35;
+    const double v43 = v37 * v16;
+    const double v44 = v38 * v10;
+    const double v45 = v35 * v29;
+    const double v46 = v36 * v13;
+    const double v47 = v37 * v20;
+    const double v48 = v38 * v16;
+    const double v49 = v35 * v16;
     const double v50 = v36 * v40;
-    const double v51 = v12 * v37;
-    const double v52 = v10 * v35;
-    const double v53 = v20 * v36;
-    const double v54 = v12 * v38;
+    const double v51 = v37 * v13;
+    const double v52 = v35 * v10;
+    const double v53 = v36 * v20;
+    const double v54 = v38 * v13;
     const double v55 = v22 - v41;
     const double v56 = v55 - v42;
     const double v57 = v56 - v43;
@@ -304,11 +304,11 @@ static int equations_adjoint(double t, const double x[], const double r[], const
     const double v8 = v0 + v2;
     const double v9 = mb2fmu_lookup(&model_table_0_1, v2);
     const double v10 = (v5 < v4) ? 1.0 : 0.0;
-    const double v11 = bar[3];
-    const double v12 = w[2];
+    const double v11 = w[2];
+    const double v12 = bar[3];
     const double v13 = v11 * v12;
     const double v14 = w[3];
-    const double v15 = v11 * v14;
+    const double v15 = v12 * v14;
     const double a0[2] = {v0, v8};
     double sin0[2], cos0[2];
     mb2fmu_sincos_each(2, a0, sin0, cos0);
@@ -430,7 +430,6 @@ static int equations_adjoint(double t, const double x[], const double r[], const
 static int equations_jacobian(double t, const double x[], const double r[], const double p[], const double w[],
                               double work[], double values[], double dfdt[])
 {
-    dfdt[0] = 0.0;
     const double v0 = x[0]; /* q */
     const double v1 = (v0 < (-0.1)) ? 1.0 : 0.0;
     const double v2 = x[1]; /* * / u */
@@ -504,6 +503,7 @@ static int equations_jacobian(double t, const double x[], const double r[], cons
     const double v42 = v25 + v39;
     const double v43 = v31 + v40;
     const double v44 = v35 + v41;
+    dfdt[0] = 0.0;
     values[0] = 1.0;
     values[1] = v42;
     values[2] = v43;

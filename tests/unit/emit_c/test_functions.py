@@ -8,7 +8,7 @@ from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.emit.c.functions import print_function
+from mb2fmu.emit.c.parts import print_function
 from mb2fmu.emit.c.records import Names, Signature
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.builder import ProgramBuilder

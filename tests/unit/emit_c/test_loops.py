@@ -7,9 +7,9 @@ import pytest
 from compiled_c import SingularError, bare_interface
 
 from mb2fmu.emit.c import emit, rolling
-from mb2fmu.lowering import evaluator
+from mb2fmu.lowering import evaluator, jacobian, native
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.native import RESULTS
+from mb2fmu.lowering.native import RESULTS, with_derivatives
 from mb2fmu.lowering.program import Layout, Op, Program
 
 
@@ -52,12 +52,13 @@ def point(n: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def printed(n: int) -> str:
-    return emit(row(n), bare_interface())["sources/equations.c"].decode()
+    return emit(with_derivatives(row(n)), bare_interface())["sources/equations.c"].decode()
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "zig"])
 def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 60
+    n = 40
+    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)  # by columns
     program, (t, x, r, p) = row(n), point(n)
     assert "for (int k = 0;" in printed(n)
     seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
@@ -71,10 +72,15 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     np.testing.assert_allclose(units[0].call("rhs", t, x, r, p), evaluator(program, "rhs")(t, x, r, p), rtol=1e-12)
     (rolled, _), (straight, _) = (unit.jacobian(t, x, r, p) for unit in units)
     assert rolled.tobytes() == straight.tobytes()
+    exact = jacobian(program, "rhs", ("states",))
+    expected = np.zeros((2 * n, 2 * n))
+    expected[exact.rows, exact.columns] = evaluator(exact.program, exact.entry)(t, x, r, p)
+    np.testing.assert_allclose(rolled, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_twice_as_long_a_row_is_no_more_code_to_compile() -> None:
+def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of x': what grows is a list of stores."""
+    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     lengths = []
     for n in (60, 120):
         text = printed(n)
@@ -83,7 +89,8 @@ def test_twice_as_long_a_row_is_no_more_code_to_compile() -> None:
     assert lengths[1] < lengths[0] * 1.2
 
 
-def test_the_turn_that_fails_is_named(compile_model) -> None:
+def test_the_turn_that_fails_is_named(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     n, which = 60, 37
     t, x, r, p = point(n)
     p[1 + which] = -5.0
