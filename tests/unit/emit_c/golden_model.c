@@ -6,7 +6,7 @@ static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
 };
 
 static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {
-    "a \042matrix\042",
+    "the matrix of a \042matrix\042 is singular",
 };
 
 static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
