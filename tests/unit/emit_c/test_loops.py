@@ -94,5 +94,5 @@ def test_the_turn_that_fails_is_named(compile_model, monkeypatch: pytest.MonkeyP
     n, which = 60, 37
     t, x, r, p = point(n)
     p[1 + which] = -5.0
-    with pytest.raises(SingularError, match=f"^mass {which}$"):
+    with pytest.raises(SingularError, match=f"the matrix of mass {which} is singular"):
         compile_model(row(n, checked=True)).call("rhs", t, x, r, p)
