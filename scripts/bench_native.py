@@ -157,23 +157,21 @@ def fastest(program: Path, names: Sequence[str]) -> dict[str, float]:
 
 def instructions(program: Path, call: str) -> float | None:
     """Of one call; None where there is no valgrind."""
+    return counted([str(program), call], COUNTED)
+
+
+def counted(command: Sequence[str], numbers: tuple[int, int]) -> float | None:
+    """Instructions of one call of a program whose last argument is the number of calls; None without valgrind."""
     if not shutil.which("valgrind"):
         return None
     totals = []
-    for number in COUNTED:
-        command: list[str | Path] = [
-            "valgrind",
-            "--tool=callgrind",
-            "--callgrind-out-file=/dev/null",
-            program,
-            call,
-            str(number),
-        ]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stderr
+    for number in numbers:
+        watched = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command, str(number)]
+        said = subprocess.run(watched, check=True, capture_output=True, text=True, timeout=600).stderr
         found = re.search(r"Collected : (\d+)", said)
         assert found, said
         totals.append(int(found[1]))
-    return (totals[1] - totals[0]) / (COUNTED[1] - COUNTED[0])
+    return (totals[1] - totals[0]) / (numbers[1] - numbers[0])
 
 
 def sizes() -> dict[str, tuple[int, int]]:
