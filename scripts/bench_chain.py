@@ -298,8 +298,8 @@ articulated-body algorithm in CasADi's generated C code (`cse`, compiled by the 
 - *operations*: of x', and CasADi's instructions.
 - *any*, *avx2*: ns of one x' (instructions by callgrind) **ratio to CasADi's** of the build that has the same bits
   everywhere, on any processor and on one with AVX2; *fast*: by `--fast`, with fused multiply-adds.
-- *tangent*, *adjoint*: operations of one directional derivative and one adjoint of x' by states, inputs, parameters and time,
-  as multiples of x'.
+- *tangent*, *adjoint*: operations of one directional derivative and of one adjoint of x' by states, inputs, parameters
+  and time, as multiples of x'.
 
 | joints | derive | operations | CasADi | CasADi ns | any | avx2 | fast | tangent | adjoint |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
