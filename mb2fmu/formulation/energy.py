@@ -6,7 +6,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.loads import power
-from mb2fmu.mechanism.kinematics import NamedKinematics, dot
+from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Mechanism, PathwayLoad
 from mb2fmu.model import mechanics as door
 
@@ -52,19 +52,17 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     if m.lagrangian is not None:
         return -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
     constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
-    found, total = False, sm.S.Zero
+    terms: list[sm.Expr] = []  # added at once: SymPy sorts a sum each time that it grows
     for load in m.loads:
         if isinstance(load, ForceLoad) and all(frame == 0 for frame, _ in load.force) and m.points[load.point].located:
             for _, force in load.force:
                 if all(c.free_symbols <= constants for c in force) and any(force):
-                    total -= dot(force, kinematics.position(load.point))
-                    found = True
+                    terms += (-c * r for c, r in zip(force, kinematics.position(load.point), strict=True))
         elif isinstance(load, PathwayLoad) and load.potential is not None:
             kinematics.pathway(load)
-            total += load.potential
-            found = True
-    if found:
-        return total
+            terms.append(load.potential)
+    if terms:
+        return sm.Add(*terms)
     declared = [body.potential_energy for body in door.bodies(m.definition.mechanics)]
     declared = [m.plain(v) for v in declared if v != 0]
     return sm.Add(*declared) if declared else None
