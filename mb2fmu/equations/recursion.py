@@ -233,9 +233,12 @@ class RecursiveDynamics:
 
     Attributes:
         joints: Per link the speeds that move it; no speed moves two of them.
+        geared: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels): inertia and
+            force along that joint, and nothing else.
     """
 
     joints: tuple[tuple[int, ...], ...]
+    geared: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         listed = [j for joint in self.joints for j in joint]

@@ -53,16 +53,17 @@ def applies_composite(mechanism: Mechanism) -> Applies:
 
 
 def applies_articulated(mechanism: Mechanism) -> Applies:
-    """Trees without constraints whose speeds belong to one link each."""
+    """Trees without constraints whose speeds belong to one link each, motors on the ground apart."""
     answer = applies_composite(mechanism)
     if not answer.yes:
         return answer
     if mechanism.velocity_constraints is not None:
         return not_because("velocity constraints need the mass matrix: recursive-composite gives it")
     recursion = _start(mechanism)[1]
+    geared = _geared(recursion)
     owners: dict[int, str] = {}
     for number, link in enumerate(recursion.links):
-        for j in recursion.speeds(number) if link.heavy else ():
+        for j in recursion.speeds(number) if link.heavy and number not in geared else ():
             if j in owners:
                 u = mechanism.u[j]
                 return not_because(f"{u} moves both {owners[j]} and {link.name} against what comes before them")
@@ -80,8 +81,9 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
 def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     """Equations without a mass matrix."""
     kinematics, recursion = _start(mechanism)
-    heavy = (number for number, link in enumerate(recursion.links) if link.heavy)
-    dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in heavy))
+    geared = _geared(recursion)
+    moved = (number for number, link in enumerate(recursion.links) if link.heavy and number not in geared)
+    dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in moved), tuple(geared))
     return assemble("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
 
@@ -105,6 +107,28 @@ def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
             kinematics.pathway(load)
     tree = grow(mechanism, Rates(mechanism, kinematics.q_dot_names()))
     return kinematics, _recursion(mechanism, tree)
+
+
+def _geared(recursion: Recursion) -> list[int]:
+    """Links from the ground on that are moved by one speed, which moves the joint of another link, too."""
+    heavy = [number for number, link in enumerate(recursion.links) if link.heavy and number > 0]
+    own = {number: recursion.speeds(number) for number in heavy}
+    root: dict[int, int] = {}
+    moved_by: dict[int, set[int]] = {}
+    for number in heavy:
+        parent = recursion.links[number].parent
+        root[number] = root.get(parent, number)
+        moved_by.setdefault(root[number], set()).update(own[number])
+    alone = {number: speeds for number, speeds in moved_by.items() if len(speeds) == 1}
+    geared: set[int] = set()
+    for j in sorted(set().union(*alone.values())) if alone else ():
+        trees = [number for number, speeds in alone.items() if speeds == {j}]
+        joints = [number for number in heavy if j in own[number] and root[number] not in trees]
+        if len(joints) == 1 and own[joints[0]] == {j}:
+            geared.update(trees)
+        elif not joints:
+            geared.update(trees[1:])
+    return [number for number in heavy if root[number] in geared]
 
 
 def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:

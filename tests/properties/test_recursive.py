@@ -16,12 +16,14 @@ from mechanisms import (
     model_of,
     moving_pivot,
     random_states,
+    sympy_rolling_disc,
 )
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu.formulation import formulate
+from mb2fmu.formulation import applicable, formulate
 from mb2fmu.lowering import evaluator, lower
+from mb2fmu.model.definition import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
 TREES = st.lists(
@@ -98,27 +100,48 @@ def test_power_is_the_change_of_energy(build_model):
             assert np.allclose(one("energy", state), tmt("energy", state), rtol=1e-11, atol=1e-11)
 
 
-def test_a_shared_speed_is_said_and_composite_bodies_take_it():
-    """Two wheels turned by one speed: articulated bodies would need a joint each."""
-    q, u = me.dynamicsymbols("q u")
-    m, J, r = sm.symbols("m J r")
-    N = me.ReferenceFrame("N")
+def test_motors_add_inertia_along_their_joints():
+    """A geared wheel on the ground beside a pendulum that its speed moves, too; torques on both."""
+    q, u, x, v = me.dynamicsymbols("q u x v")
+    m, J, r, g = sm.symbols("m J r g")
+    N, A, B, W = (me.ReferenceFrame(name) for name in "NABW")
     O = me.Point("O")
-    bodies = []
-    for i, ratio in enumerate((1, -2)):
-        A = me.ReferenceFrame(f"A{i}")
-        A.orient_axis(N, N.z, ratio * q)
-        A.set_ang_vel(N, ratio * u * N.z)
-        centre = O.locatenew(f"C{i}", r * A.x)
-        bodies.append(me.RigidBody(f"wheel{i}", centre, A, m, (me.inertia(A, J, J, J), centre)))
-    from mb2fmu.formulation import applicable
-    from mb2fmu.model.definition import Parts
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    B.orient_axis(A, A.x, x)
+    B.set_ang_vel(A, v * A.x)
+    W.orient_axis(N, N.y, -3 * q)
+    W.set_ang_vel(N, -3 * u * N.y)
+    elbow = O.locatenew("elbow", r * A.x)
+    points = (O.locatenew("first", r / 2 * A.x), elbow.locatenew("second", r * B.y), O.locatenew("third", r / 9 * W.x))
+    bodies = [
+        me.RigidBody(f"body{i}", point, frame, m, (me.inertia(frame, J, 2 * J, 1.5 * J), point))
+        for i, (point, frame) in enumerate(zip(points, (A, B, W), strict=True))
+    ]
+    loads = [(body.masscenter, -m * g * N.y) for body in bodies] + [(W, 0.7 * N.y), (A, -0.1 * u * N.z)]
+    equations = [u - q.diff(), v - x.diff()]
+    parts = Parts(frame=N, origin=O, q=[q, x], u=[u, v], kinematic_equations=equations, bodies=bodies, loads=loads)
+    mechanism = mechanism_of(model_of("Geared", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
+    numeric, evaluated = Numeric(mechanism), [Evaluated(mechanism, method) for method in VARIANTS]
+    assert len(evaluated[0].equations.dynamics.geared) == 1
+    program = lower(evaluated[0].equations, ["forward", "inverse"])
+    forward, inverse = evaluator(program, "forward"), evaluator(program, "inverse")
+    for state in random_states(mechanism, 3):
+        expected, condition = numeric.accelerations(state), numeric.condition()
+        for one in evaluated:
+            assert close(one("accelerations", state), expected, condition)
+        added = np.array([0.3, -0.2])
+        u_dot = forward(state.t, state.x, state.r, state.p, (), added)
+        M = numeric.numeric.dynamics()[0]
+        assert np.allclose(M @ (u_dot - expected), added, rtol=1e-10, atol=1e-10)
+        assert np.allclose(inverse(state.t, state.x, state.r, state.p, (), u_dot), added, rtol=1e-10, atol=1e-10)
 
-    parts = Parts(frame=N, origin=O, q=[q], u=[u], kinematic_equations=[u - q.diff()], bodies=bodies)
-    mechanism = mechanism_of(model_of("Gears", parts, [q], [u], m=1.0, J=0.2, r=0.5))
+
+def test_a_shared_speed_is_said_and_composite_bodies_take_it():
+    mechanism = mechanism_of(sympy_rolling_disc())  # the contact's velocity and the disc's spin have the same speeds
     answer = applicable(mechanism)["recursive-articulated"]
     assert not answer.yes
-    assert "u moves both" in answer.because
+    assert "u1 moves both" in answer.because
     one, numeric = Evaluated(mechanism, "recursive"), Numeric(mechanism)
     assert one.equations.method == "recursive-composite"
     for state in random_states(mechanism, 3):

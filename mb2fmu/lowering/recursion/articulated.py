@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mb2fmu.lowering.recursion.composite import CompositeBodies
 from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
 from mb2fmu.lowering.recursion.inertia import regrouped
 from mb2fmu.lowering.recursion.joints import Direction, JointSpace
@@ -48,19 +49,26 @@ class ArticulatedBodies:
     Args:
         kinematics: Of the links.
         loads: What is applied.
+        n: Number of speeds.
+        geared: Links that only add inertia and force along a joint.
     """
 
-    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces) -> None:
+    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int] = ()) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
         self._loads = loads
         links = kinematics.recursion.links
-        self._links = [i for i, link in enumerate(links) if link.heavy and i > 0]
-        self._spaces = {i: JointSpace(self._g, kinematics.joint(i), links[i].name) for i in self._links}
+        self._links = [i for i, link in enumerate(links) if link.heavy and i > 0 and i not in geared]
+        self._inertia, self._force = _along_speeds(kinematics, loads, n, geared)
+        self._spaces = {i: self._space(i, links[i].name) for i in self._links}
         self._rigid = regrouped(kinematics, self._links)
         self._bias: dict[int, Spatial] = {}
         self._eliminated: dict[int, list[Eliminated]] = {}
         self._motions: dict[int, Spatial] = {}
+
+    def _space(self, link: int, name: str) -> JointSpace:
+        joint = self._k.joint(link)
+        return JointSpace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
 
     def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
         """Speed → u', for generalized forces that are added in the rows of some speeds."""
@@ -104,7 +112,8 @@ class ArticulatedBodies:
             force = [*bias[0], *bias[1]]
             force = [b.add(x, y) for x, y in zip(force, felt.pop(link, [g.zero] * 6), strict=True)]
             space, eliminated = self._spaces[link], self._eliminated[link]
-            tau = space.forces_along([forces.get(j, g.zero) for j in space.speeds])
+            own = [b.add(forces.get(j, g.zero), self._force.get(j, g.zero)) for j in space.speeds]
+            tau = space.forces_along(own)
             left = [g.zero] * len(tau)
             for i in reversed(range(len(tau))):
                 one = eliminated[i]
@@ -156,6 +165,9 @@ class ArticulatedBodies:
         unit = direction.unit
         column = list(rows[unit]) if unit is not None else [g.dot(row, direction.components) for row in rows]
         pivot = column[unit] if unit is not None else g.dot(direction.components, column)
+        speeds = self._spaces[link].speeds
+        if len(speeds) == 1 and speeds[0] in self._inertia:
+            pivot = b.add(pivot, self._inertia[speeds[0]])
         b.require(pivot, f"the inertia felt by the joint of {self._k.recursion.links[link].name}", positive=True)
         inverse = b.div(g.one, pivot)
         ratios = [g.one if i == unit else b.mul(entry, inverse) for i, entry in enumerate(column)]
@@ -182,6 +194,8 @@ class ArticulatedBodies:
             turn = g.add(g.apply(rigid.rotational(g), angular), g.cross(rigid.first, linear))
             forces[link] = (g.add(bias[0], turn), g.add(bias[1], push))
         result = [g.zero] * len(u_dot)
+        for j, inertia in self._inertia.items():
+            result[j] = b.sub(b.mul(inertia, u_dot[j]), self._force[j])
         for link in reversed(self._links):
             joint, force = k.joint(link), forces[link]
             for j, column in joint.columns.items():
@@ -191,3 +205,17 @@ class ArticulatedBodies:
                 carried = force_to_parent(g, joint, force)
                 forces[parent] = (g.add(forces[parent][0], carried[0]), g.add(forces[parent][1], carried[1]))
         return result
+
+
+def _along_speeds(
+    kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Inertia and force of geared links in the rows of their speeds."""
+    if not geared:
+        return {}, {}
+    bodies = CompositeBodies(kinematics, loads, n, geared)
+    speeds = sorted({j for link in geared for j in kinematics.joint(link).columns})
+    M, f = bodies.mass_matrix(), bodies.forcing()
+    given = kinematics.walker.lower(kinematics.recursion.generalized_forces)  # counted where they are asked for
+    f = [kinematics.b.sub(x, y) for x, y in zip(f, given, strict=True)] if given else f
+    return {j: M[j * (j + 1) // 2 + j] for j in speeds}, {j: f[j] for j in speeds}

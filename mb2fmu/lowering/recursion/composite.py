@@ -9,6 +9,8 @@ symbolic generation of multi-body system dynamic equations, in: Advanced Multibo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
 from mb2fmu.lowering.recursion.inertia import RigidInertia, outer, regrouped
 from mb2fmu.lowering.recursion.kinematics import Joint, LinkKinematics
@@ -23,14 +25,18 @@ class CompositeBodies:
         kinematics: Of the links.
         loads: What is applied.
         n: Number of speeds.
+        only: The links that count; all heavy ones if nothing is said.
     """
 
-    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces, n: int) -> None:
+    def __init__(
+        self, kinematics: LinkKinematics, loads: AppliedForces, n: int, only: Sequence[int] | None = None
+    ) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
         self._loads = loads
         self._n = n
-        self._links = [i for i, link in enumerate(kinematics.recursion.links) if link.heavy and i > 0]
+        heavy = [i for i, link in enumerate(kinematics.recursion.links) if link.heavy and i > 0]
+        self._links = heavy if only is None else sorted(only)
         self._rigid = regrouped(kinematics, self._links)
 
     def mass_matrix(self) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.recursion import Attachment, Quantity, Recursion
+from mb2fmu.equations.recursion import Attachment, Quantity, Recursion, RecursiveDynamics
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.recursion.articulated import ArticulatedBodies
 from mb2fmu.lowering.recursion.composite import CompositeBodies
@@ -32,6 +32,7 @@ class RecursiveMotion:
         self._recursion: Recursion = equations.recursion
         self._u_dot: tuple[sm.Symbol, ...] = equations.u_dot
         self._n = len(equations.u)
+        self._geared = equations.dynamics.geared if isinstance(equations.dynamics, RecursiveDynamics) else ()
         self._walker = walker
         self._k = LinkKinematics(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra
@@ -69,7 +70,7 @@ class RecursiveMotion:
 
     def _articulated(self) -> ArticulatedBodies:
         if self._bodies is None:
-            self._bodies = ArticulatedBodies(self._k, self._loads)
+            self._bodies = ArticulatedBodies(self._k, self._loads, self._n, self._geared)
         return self._bodies
 
     def _mass(self) -> CompositeBodies:

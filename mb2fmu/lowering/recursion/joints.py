@@ -32,16 +32,17 @@ class JointSpace:
         g: Takes the nodes.
         joint: The joint.
         name: For messages.
+        geared: Inertia acts along the speed itself: directions are the columns as they stand.
     """
 
-    def __init__(self, g: Algebra, joint: Joint, name: str) -> None:
+    def __init__(self, g: Algebra, joint: Joint, name: str, *, geared: bool = False) -> None:
         self._g = g
         self._name = name
         self.speeds = sorted(joint.columns)
         columns = [(*joint.columns[j][0], *joint.columns[j][1]) for j in self.speeds]
         rows = [i for i in range(6) if any(column[i] != g.zero for column in columns)]
         self._B: list[list[int]] | None = None
-        if len(rows) == len(columns):
+        if len(rows) == len(columns) and not geared:
             self._B = [[column[i] for column in columns] for i in rows]
             units = (tuple(g.one if i == k else g.zero for i in range(6)) for k in rows)
             self.directions = [Direction(unit, k) for unit, k in zip(units, rows, strict=True)]
