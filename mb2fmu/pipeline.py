@@ -458,8 +458,8 @@ def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
     with stage("check"):
         definition = mb2fmu.model.check(loaded)
     with stage("read"):
-        read = mechanism.read(definition)
-    return definition, read
+        read = mechanism.close_loops(mechanism.read(definition))
+    return read.definition, read
 
 
 def _validate(

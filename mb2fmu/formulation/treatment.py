@@ -1,4 +1,4 @@
-"""``treat``: what becomes of holonomic constraints (closed loops) in the equations of a unit, and whether they close.
+"""``treat``: what becomes of holonomic constraints (closed loops) in the equations of a unit.
 
 - **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
@@ -14,7 +14,6 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import sympy as sm
 
@@ -25,12 +24,6 @@ from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 
 Constraints = Literal["auto", "attractor", "multipliers"]
-Floats = npt.NDArray[np.float64]
-
-_STEPS = 50
-_CLOSED = 1e-10
-_RANK = 1e-9
-
 _BECAUSE = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
     "constraints",
@@ -53,7 +46,7 @@ def treat(
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
-            belong to the treatment; if the loops do not close near the start values.
+            belong to the treatment.
     """
     if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
         what = f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"
@@ -63,7 +56,7 @@ def treat(
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
             raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
         return equations, ""
-    shared = _shared_rows(mechanism, _closed(mechanism))
+    shared = _shared_rows(mechanism)
     because = _BECAUSE[asked] + (f"; redundant, so that they share their forces: {', '.join(shared)}" if shared else "")
     if asked == "multipliers":
         rate = None if baumgarte is None else sm.Float(baumgarte, 17)
@@ -72,54 +65,14 @@ def treat(
     return equations, because
 
 
-def _closed(m: Mechanism) -> Floats:
-    """Coordinates near the start values that close the loops, fixed ones kept as they are.
-
-    Raises:
-        FormulationError: If Gauss-Newton steps from the start values find none.
-    """
-    definition = m.definition
-    numeric = NumericMechanism(m)
-    parameters = numeric.parameters(parameter_values(m))
-    phi = sm.Matrix([row for _, row in m.holonomic])
-    arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
-    values = sm.lambdify(arguments, list(phi), modules=["scipy", "numpy"])
-    slopes = sm.lambdify(arguments, [row.diff(q) for row in phi for q in m.q], modules=["scipy", "numpy"])
-    q = np.array([c.start for c in definition.coordinates])
-    free = [i for i, c in enumerate(definition.coordinates) if c.kind == "guess"]
-    residual = np.full(len(phi), np.inf)
-    for _ in range(_STEPS):
-        residual = np.array(values(0.0, *q, *parameters), dtype=float)
-        if not np.isfinite(residual).all() or not free:
-            break
-        G = np.array(slopes(0.0, *q, *parameters), dtype=float).reshape(len(phi), len(q))
-        step = np.linalg.lstsq(G[:, free], residual, rcond=_RANK)[0]
-        q[free] -= step
-        if np.max(np.abs(step)) <= _CLOSED:
-            break
-    limit = 1e-6 * (1.0 + np.max(np.abs(q)))
-    open_rows = [
-        f"{name} by {value:.3g}"
-        for (name, _), value in zip(m.holonomic, residual, strict=True)
-        if not abs(value) <= limit
-    ]
-    if open_rows:
-        kept = ", ".join(c.name for c in definition.coordinates if c.kind == "fixed")
-        what = f"no coordinates near the start values close the loops: {', '.join(open_rows)} from closed"
-        what += f", with {kept} kept as they are" if kept else ""
-        remedy = 'mend lengths and start values, or say kind="guess" for coordinates that may move'
-        raise FormulationError("the mechanism cannot be assembled:", [Fault(what, remedy=remedy)])
-    return q
-
-
-def _shared_rows(m: Mechanism, q: Floats) -> list[str]:
+def _shared_rows(m: Mechanism) -> list[str]:
     """Names of rows of A that follow from others at the start."""
     c, d = m.velocity_constraints, m.definition
     assert c is not None
     numeric = NumericMechanism(m)
     numeric.set(
         0.0,
-        q,
+        np.array([c.start for c in d.coordinates]),
         np.zeros(len(m.u_all)),
         np.array([s.start for s in d.auxiliary_states]),
         np.array([i.start for i in d.inputs]),

@@ -5,7 +5,8 @@ kept as written; the kinematics have been checked numerically. Must not: compose
 about formulations or FMI.
 """
 
+from mb2fmu.mechanism.closing import close_loops
 from mb2fmu.mechanism.reading import read
 from mb2fmu.mechanism.records import Mechanism
 
-__all__ = ["Mechanism", "read"]
+__all__ = ["Mechanism", "close_loops", "read"]

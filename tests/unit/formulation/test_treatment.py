@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from mb2fmu import formulation, mechanism, model, pipeline
-from mb2fmu.errors import FormulationError
+from mb2fmu.errors import FormulationError, MechanismError
 
 FOUR_BAR = "models/four_bar.py"
 
@@ -36,12 +36,30 @@ def test_auto_says_what_it_takes():
 
 @pytest.mark.parametrize("values", [{"lb": 9.0}, {"q2_kind": "fixed", "q3_kind": "fixed", "q1": 0.5}])
 def test_a_loop_that_cannot_close_is_refused(values):
-    with pytest.raises(FormulationError, match=r"no coordinates near the start values close the loops: holonomic.* by"):
-        treated(four_bar(**values))
+    with pytest.raises(MechanismError, match=r"no coordinates near the start values close the loops: holonomic.* by"):
+        mechanism.close_loops(mechanism.read(four_bar(**values)))
 
 
-def test_rough_guesses_are_enough():
-    assert treated(four_bar(q2=0.3, q3=-2.3))[0].treatment == "attractor"
+def test_rough_guesses_are_solved_for_and_fixed_start_values_kept():
+    rough = mechanism.close_loops(mechanism.read(four_bar(q2=0.3, q3=-2.3))).definition
+    q = [c.start for c in rough.coordinates]
+    # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
+    assert np.rad2deg(q) == pytest.approx([10.0, 6.57526576, -151.3836336], abs=1e-7)
+
+
+def test_the_other_branch_is_where_its_guess_is():
+    other = mechanism.close_loops(mechanism.read(four_bar(q2=-0.6, q3=2.6))).definition
+    angles = np.cumsum([c.start for c in other.coordinates])
+    assert angles[2] > angles[1]  # the rocker turns the other way from the coupler
+    lengths = np.array([0.8, 2.0, 1.0])
+    assert lengths @ np.exp(1j * angles) == pytest.approx(2.0, abs=1e-12)
+
+
+def test_fixed_speeds_that_contradict_the_loop_are_refused():
+    definition = four_bar()
+    speeds = tuple(replace(s, kind="fixed", start=1.0) for s in definition.speeds)
+    with pytest.raises(MechanismError, match="contradict"):
+        mechanism.close_loops(mechanism.read(replace(definition, speeds=speeds)))
 
 
 def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
