@@ -89,6 +89,10 @@ class Derivation:
     why: str = ""
     treated: str = ""
 
+    def _repr_latex_(self) -> str:
+        """The equations, for notebooks."""
+        return self.equations._repr_latex_()
+
     @property
     def operations(self) -> int:
         """How many operations x' costs, linear solves included."""
@@ -125,6 +129,12 @@ class Exported:
     build: Build
     path: Path
     timings: tuple[Timing, ...]
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.notebook import exported_html
+
+        return exported_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +198,12 @@ class Simulated:
     motion: Motion
     signals: Signals
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.notebook import simulated_html
+
+        return simulated_html(self)
+
     @property
     def time(self) -> npt.NDArray[np.float64]:
         """Times in s, shape (n_t,)."""
@@ -227,6 +243,12 @@ class Validated:
     result: ValidationResult
     timings: tuple[Timing, ...]
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.notebook import validated_html
+
+        return validated_html(self)
+
     @property
     def passed(self) -> bool:
         """True if the unit met all bounds."""
@@ -248,6 +270,12 @@ class Finished:
     validated: Validated
     page: Path
     timings: tuple[Timing, ...]
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.notebook import finished_html
+
+        return finished_html(self)
 
     @property
     def passed(self) -> bool:

@@ -57,6 +57,12 @@ class Model(mb2fmu.model.Model):
 
     __doc__ = mb2fmu.model.Model.__doc__
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.notebook import model_html
+
+        return model_html(self)
+
     def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
         """The equations of motion as a NumPy callable, without any FMU."""
         return rhs(self, method=method)
@@ -320,7 +326,7 @@ def _packed(built: Build, unit: FileTree, folder: Path | str, stage: Stopwatch) 
 
 
 def validate(
-    fmu: Path | str,
+    fmu: Path | str | Exported,
     model: AnyModel,
     *,
     arguments: Mapping[str, Any] | None = None,
@@ -329,7 +335,7 @@ def validate(
     """Runs any FMU through the model's experiment and judges it by the model's own equations.
 
     Args:
-        fmu: The archive, from whatever tool; its variables are found by name.
+        fmu: The archive, from whatever tool (its variables are found by name), or what :func:`export` gave.
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
         observer: Is told of each stage.
@@ -339,7 +345,8 @@ def validate(
     """
     stage = Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
-    return _validate(Path(fmu), definition, read, None, stage)
+    path = fmu.path if isinstance(fmu, Exported) else Path(fmu)
+    return _validate(path, definition, read, None, stage)
 
 
 def run(

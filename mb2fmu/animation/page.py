@@ -25,6 +25,7 @@ MOST_FRAMES = 4000
 PLOTTED = 24
 """Variables that a page offers for its plot."""
 
+_STROBE = 6  # instants in the picture for print
 _ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of one time
 
 
@@ -75,7 +76,7 @@ def element(
     environment = _environment()
     script = _script()
     library = three.library()
-    picture = still(drawing)
+    picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if len(drawing.poses.time) > 1 else 0)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
     data = _data(drawing, signals, shown, ghost or Ghost(), room)
     body = environment.get_template("animation.html.jinja").render(

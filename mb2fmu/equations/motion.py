@@ -264,6 +264,12 @@ class EquationsOfMotion:
             raise TypeError(f"{self.method} has no mass matrix")
         return self.dynamics
 
+    def _repr_latex_(self) -> str:
+        """For notebooks."""
+        from mb2fmu.equations.display import latex
+
+        return latex(self)
+
     @property
     def u_dependent(self) -> tuple[int, ...]:
         """Indices of the speeds that follow from the velocity constraints."""

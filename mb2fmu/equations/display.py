@@ -1,0 +1,76 @@
+"""Equations of motion as one LaTeX formula, for notebooks: short enough to be read, the rest by its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import sympy as sm
+from sympy.printing.latex import LatexPrinter
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import EquationsOfMotion
+
+DIMENSION, LONG, ROWS = 6, 400, 12
+"""Largest matrix that is written out, longest entry (characters), most rows of a part."""
+
+
+def latex(equations: EquationsOfMotion) -> str:
+    r"""``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, named intermediates.
+
+    Args:
+        equations: By any formulation.
+    """
+    e = equations
+    dots = {dot: rf"\dot{{{sm.latex(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
+    printer = LatexPrinter({"symbol_names": dots, "order": "none"})
+
+    def shown(expression: Any) -> str:
+        text = str(printer.doprint(expression))
+        return text if len(text) <= LONG else r"\cdots"
+
+    rows = [rf"\dot{{{sm.latex(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _rates(e), strict=True)]
+    lines = [*_cut(rows)]
+    lines += _cut([rf"0 &= {shown(phi)} && \text{{({_text(name)})}}" for name, phi in e.holonomic])
+    constraints = e.velocity_constraints
+    if constraints:
+        residuals = constraints.jacobian * sm.Matrix(e.u) + constraints.offset
+        names = constraints.names
+        lines += _cut([rf"0 &= {shown(row)} && \text{{({_text(n)})}}" for n, row in zip(names, residuals, strict=True)])
+    lines += _cut([rf"\dot{{{sm.latex(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
+    lines += [_dynamics(e, shown)]
+    assignments: list[Any] = [item for item in e.intermediates if hasattr(item, "symbol")]
+    lines += _cut([rf"{printer.doprint(a.symbol)} &= {shown(a.expression)}" for a in assignments])
+    return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"
+
+
+def _rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
+    yield from e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else ()
+
+
+def _dynamics(e: EquationsOfMotion, shown: Any) -> str:
+    """M u' = f with its entries, or with its size."""
+    d: Any = e.dynamics
+    matrix = getattr(d, "mass_matrix", None)
+    if matrix is None:
+        return rf"\dot{{u}} &= \text{{link after link, by {_text(e.method)}: {len(e.u)} speeds}}"
+    if max(matrix.shape) > DIMENSION:
+        return rf"M \dot{{u}} &= f && \text{{({matrix.rows} × {matrix.cols})}}"
+    body = r" \\ ".join(" & ".join(shown(entry) for entry in matrix.row(i)) for i in range(matrix.rows))
+    speeds = r" \\ ".join(shown(dot) for dot in e.u_dot)
+    forces = r" \\ ".join(shown(entry) for entry in d.forcing)
+    sides = [rf"\begin{{bmatrix}} {part} \end{{bmatrix}}" for part in (body, speeds, forces)]
+    return f"{sides[0]} {sides[1]} &= {sides[2]}"
+
+
+def _cut(rows: list[str]) -> list[str]:
+    """The first rows, and how many there are more."""
+    if len(rows) <= ROWS:
+        return rows
+    return [*rows[:ROWS], rf"& \text{{… and {len(rows) - ROWS} more}}"]
+
+
+def _text(name: str) -> str:
+    for character in "_&%#$":
+        name = name.replace(character, rf"\{character}")
+    return name
