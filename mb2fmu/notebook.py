@@ -13,23 +13,26 @@ if TYPE_CHECKING:
     from mb2fmu.variables import Quantity
 
 _TALL, _HIGH = 760, 640
+_KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
 def model_html(model: Model) -> str:
     """Name, drawing, and everything declared."""
     from mb2fmu.report.picture import picture
-    from mb2fmu.variables import Output
 
     drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{type(item).__name__}</td>"
+    rows = "".join(map(_row, model.declared))
+    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}<table>{rows}</table>"
+
+
+def _row(item: Quantity) -> str:
+    kind = _KINDS.get(type(item).__name__, type(item).__name__.lower())
+    return (
+        f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{kind}</td>"
         f"<td style='text-align:right'>{escape(_value(item))}</td><td>{escape(item.unit)}</td>"
         f"<td style='text-align:left'>{escape(item.description)}</td></tr>"
-        for item in model.declared
-        if not isinstance(item, Output) or item.name
     )
-    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}<table>{rows}</table>"
 
 
 def simulated_html(simulated: Simulated) -> str:

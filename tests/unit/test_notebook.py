@@ -1,0 +1,61 @@
+"""What records look like in a notebook; the tutorial is run in tests/end_to_end."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
+
+import mb2fmu
+from mb2fmu.formulation import formulate
+
+
+def alone() -> mb2fmu.Model:
+    """A Lagrangian alone: nothing to be drawn."""
+    q = me.dynamicsymbols("q")
+    lagrangian = me.LagrangesMethod(q.diff() ** 2 / 2 + sm.cos(q), [q])
+    model = mb2fmu.Model("Alone", lagrangian, description="<b>bare</b>")
+    model.coordinate(q, 0.5, "rad", description="an <angle>")
+    model.speed(q.diff(), 0.0, "rad/s")
+    model.output("twice", 2 * q, "rad")
+    model.experiment(stop=1.0, step=0.1)
+    return model
+
+
+def test_a_model_shows_what_it_declares() -> None:
+    shown = alone()._repr_html_()
+    assert "<b>" not in shown
+    assert "an &lt;angle&gt;" in shown
+    assert [html.unescape(name) for name in re.findall(r"<th[^>]*>([^<]*)</th>", shown)] == ["q", "q_dot", "twice"]
+
+
+def test_a_simulation_is_a_table_where_nothing_can_be_drawn_and_a_closed_frame_where_it_can() -> None:
+    simulated = mb2fmu.simulate(alone(), step=0.25)
+    assert "twice" in simulated._repr_html_()
+    assert simulated.time.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert simulated["twice"] == pytest.approx(2 * simulated["q"])
+    with pytest.raises(KeyError, match="is none of q, q_dot, twice"):
+        simulated["thrice"]
+    model = cart_with_pathways()
+    model.experiment(stop=0.1, step=0.05)
+    framed = mb2fmu.simulate(model)._repr_html_()
+    assert framed.startswith("<iframe srcdoc=")
+    assert 'sandbox="allow-scripts"' in framed
+    assert "<script" not in framed  # all of it is the frame's, escaped
+    assert "animation-data" in html.unescape(framed)
+
+
+@pytest.mark.parametrize("build", [cart_with_pathways, sympy_rolling_disc])
+def test_equations_are_one_formula_with_its_parts(build) -> None:
+    mechanism = mechanism_of(build())
+    shown = formulate(mechanism, "kane")._repr_latex_()
+    assert shown.startswith("$\\displaystyle \\begin{aligned}")
+    assert shown.endswith("\\end{aligned}$")
+    assert shown.count("{") == shown.count("}")
+    assert shown.count("\\begin{bmatrix}") == shown.count("\\end{bmatrix}") == 3
+    for q in mechanism.q:
+        assert f"\\dot{{{sm.latex(q)}}} &=" in shown
