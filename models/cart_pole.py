@@ -17,7 +17,7 @@ theta).
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Box, Cylinder, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 230" font-family="serif" font-size="15">
 <rect width="320" height="230" fill="white"/>
@@ -92,5 +92,9 @@ def cart_pole() -> Model:
     model.output("cart_acceleration", v.diff(t), "m/s2", description="acceleration of the cart")
     model.output_power("force_power", push)
     model.output_total_energy()
+    model.visual(cart, Box(0.4, 0.16, 0.2))
+    model.visual(pole, Cylinder(length, 0.02))
+    model.trace(tip)
+    model.arrow(push)
     model.experiment(stop=6.0, step=0.01, tolerance=1e-8, signals={force: 2 * sm.sin(3 * t)})
     return model

@@ -14,7 +14,7 @@ Regular and Chaotic Dynamics 13 (2008) 369-376; A. M. Bloch, Nonholonomic Mechan
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 290 220" font-family="serif" font-size="15">
 <rect width="290" height="220" fill="white"/>
@@ -80,6 +80,9 @@ def chaplygin_sleigh() -> Model:
     model.speed(v, -1.0, "m/s", description="speed along the blade, forwards")
     model.speed(omega, 0.1, "rad/s", display_unit="rpm", description="rate of turn")
     model.speed(w, 0.0, "m/s", kind="guess", description="speed across the blade, held at zero")
+    model.visual(sleigh, Box(0.6, 0.3, 0.08))
+    model.visual(sleigh, Box(0.24, 0.02, 0.1), at=P, color="#333333")
+    model.trace(P)
     model.output_position("mass_centre", G)
     model.output_kinetic_energy()
     blade_force = m * G.acc(N).dot(B.y).subs({theta.diff(t): omega})

@@ -11,7 +11,7 @@ pinned rods); any textbook on chaos.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Cylinder, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 250" font-family="serif" font-size="15">
 <rect width="260" height="250" fill="white"/>
@@ -89,6 +89,9 @@ def double_pendulum() -> Model:
     model.output_kinetic_energy()
     model.output_potential_energy()
     model.output_total_energy()
+    model.visual(upper, Cylinder(l1, 0.03))
+    model.visual(lower, Cylinder(l2, 0.03))
+    model.trace(tip)
     # Chaotic: 4 s is as long as an error of 1e-8 stays below 1e-5.
     model.experiment(stop=4.0, step=0.01, tolerance=1e-8, signals={tau: 0.5 * sm.sin(2 * t)})
     return model

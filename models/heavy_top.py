@@ -15,7 +15,7 @@ Source: H. Goldstein, C. Poole, J. Safko, Classical Mechanics, 3rd ed., §5.7.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Cylinder, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 240" font-family="serif" font-size="15">
 <rect width="260" height="240" fill="white"/>
@@ -74,5 +74,23 @@ def heavy_top() -> Model:
     model.output("kinetic_energy", kinetic, "J", description="kinetic energy")
     model.output("total_energy", kinetic + potential, "J", description="sum of kinetic and potential energy")
     model.potential_energy(potential)
+    _looks(model, (psi, theta, phi), length)
     model.experiment(stop=2.0, step=0.002, tolerance=1e-8)
     return model
+
+
+def _looks(model: Model, angles: tuple[sm.Expr, sm.Expr, sm.Expr], length: sm.Symbol) -> None:
+    """A disc on a stick: frames and points that only the pictures use."""
+    psi, theta, phi = angles
+    N, A, B, C = (me.ReferenceFrame(name) for name in "NABC")
+    A.orient_axis(N, N.z, psi)
+    B.orient_axis(A, A.x, theta)
+    C.orient_axis(B, B.z, phi)
+    tip = me.Point("tip")
+    centre = tip.locatenew("centre", length * C.z)
+    head = tip.locatenew("head", 1.7 * length * C.z)
+    model.place_in(N, tip)
+    model.visual(C, Cylinder(1.7 * length, 0.002), at=tip.locatenew("middle", 0.85 * length * C.z), along=C.z)
+    model.visual(C, Cylinder(0.008, 0.03), at=centre, along=C.z)
+    model.visual(C, Cylinder(0.0084, 0.004), at=centre.locatenew("mark", 0.02 * C.x), along=C.z, color="#f58518")
+    model.trace(head)

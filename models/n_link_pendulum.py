@@ -13,7 +13,7 @@ Source: T. R. Kane, D. A. Levinson, Dynamics: Theory and Applications, McGraw-Hi
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 280 250" font-family="serif" font-size="15">
 <rect width="280" height="250" fill="white"/>
@@ -94,6 +94,9 @@ def n_link_pendulum(n: int = 3) -> Model:
             description=f"angle of rod {i + 1} from the downward vertical",
         )
         model.speed(u[i], 0.0, "rad/s", description=f"angular speed of rod {i + 1}")
+    for rod in bodies:
+        model.visual(rod, Cylinder(length, 0.012))
+    model.trace(pin)
     model.output_position("tip", pin)
     model.output_kinetic_energy()
     model.output_potential_energy()

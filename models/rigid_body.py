@@ -15,7 +15,7 @@ angles: T. R. Kane, P. W. Likins, D. A. Levinson, Spacecraft Dynamics, McGraw-Hi
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Box, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 230" font-family="serif" font-size="15">
 <rect width="300" height="230" fill="white"/>
@@ -71,6 +71,7 @@ def rigid_body() -> Model:
         model.speed(
             speed, start, "rad/s", display_unit="rpm", description=f"angular velocity along the box's {axis} axis"
         )
+    model.visual(box, Box(a, b, c))
     model.output_orientation("attitude", B)
     momentum = sum((inertia * speed * axis for inertia, speed, axis in zip(inertias, u, B, strict=True)), me.Vector(0))
     for name, axis in zip("xyz", N, strict=True):

@@ -26,7 +26,7 @@ common example since T. R. Kane, D. A. Levinson, Dynamics: Theory and Applicatio
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Box, Cylinder, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 240" font-family="serif" font-size="15">
 <rect width="320" height="240" fill="white"/>
@@ -98,6 +98,9 @@ def rolling_disc() -> Model:
 
     model = Model("RollingDisc", mechanics, description="A disc that rolls without slipping", diagram=DIAGRAM)
     _declare_quantities(model, (m, r, g, across, axial), q, (u1, u2, u3, u4, u5))
+    model.visual(disc, Cylinder(r / 15, r))
+    model.visual(disc, Box(1.9 * r, r / 12, r / 12), color="#f58518")  # a spoke, so that its roll is seen
+    model.trace(contact)
     model.output_position("centre", centre)
     model.output("yaw_rate", yaw_rate, "rad/s", display_unit="rpm", description="rate of the heading")
     model.output("roll_rate", roll_rate, "rad/s", display_unit="rpm", description="rate of the roll about the axle")

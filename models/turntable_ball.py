@@ -19,7 +19,7 @@ Methuen 1948; J. A. Burns, "Ball rolling on a turntable: analog for charged part
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 250" font-family="serif" font-size="15">
 <rect width="300" height="250" fill="white"/>
@@ -92,6 +92,12 @@ def turntable_ball() -> Model:
         )
     model.speed(vx, 0.06, "m/s", kind="guess", description="velocity of the centre along N.x")
     model.speed(vy, 0.0, "m/s", kind="guess", description="velocity of the centre along N.y")
+    model.visual(ball, Sphere(r))
+    model.visual(ball, Cylinder(2.04 * r, r / 3), color="#f58518")  # a pole through it, so that its turning is seen
+    below = O.locatenew("below", -1.1 * r * N.z)
+    model.visual(T, Cylinder(r / 5, 8 * r), at=below, along=T.z, color="#c9ced6")
+    model.visual(T, Box(15 * r, r / 10, r / 4.6), at=below, color="#8a94a3")
+    model.trace(centre)
     model.output_kinetic_energy()
     model.output_orientation("attitude", B)
     place = centre.pos_from(O)

@@ -180,8 +180,10 @@ class _Describer:
         """Where a point is located from another, a rod; along a pathway, its line."""
         m = self.mechanism
         moving = {m.t, *m.q}
+        only_looks = {shape.point for shape in self.scenery.shapes} - {body.masscenter for body in m.bodies}
+        only_looks -= {place.parent for place in m.points}
         for i, place in enumerate(m.points):
-            if i not in self.points or place.parent < 0 or not place.position:
+            if i not in self.points or place.parent < 0 or not place.position or i in only_looks:
                 continue
             frame, components = place.position[-1]
             rigid = len(place.position) == 1 and not any(c.free_symbols & moving for c in components)

@@ -197,6 +197,7 @@ class _Artist:
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []
         dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
+        dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.frame}
         for link in self.scene.links:
             if link.kind == "rod" and link.frame in dressed_frames:
                 continue

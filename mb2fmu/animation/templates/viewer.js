@@ -527,6 +527,12 @@
       this.last = data.time[data.time.length - 1];
       this.t = this.first;
       this.playing = false;
+      const lasts = this.last - this.first;
+      this.digits = Math.min(Math.max(Math.ceil(2.5 - Math.log10(lasts || 1)), 2), 7);
+      if (part("speed")) {
+        const slow = [1, 0.5, 0.25, 0.1, 0.01, 0.001].find((speed) => lasts / speed >= 1.5);
+        part("speed").value = String(slow || 0.001);
+      }
       this.plot = new Plot(moving.signals, (t) => this.seek(t));
       this.labels = data.bodies.map((body) => {
         const label = document.createElement("span");
@@ -610,9 +616,9 @@
       this.t = Math.min(Math.max(t, this.first), this.last);
       this.scene.set(this.t);
       this.plot.set(this.t);
-      root.dataset.time = this.t.toFixed(3);
+      root.dataset.time = this.t.toFixed(this.digits + 1);
       if (part("scrub")) part("scrub").value = ((this.t - this.first) / (this.last - this.first || 1)) * 10000;
-      if (part("time")) part("time").textContent = `${this.t.toFixed(2)} s`;
+      if (part("time")) part("time").textContent = `${this.t.toFixed(this.digits)} s`;
       this.wake();
     }
 
