@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import sympy as sm
 from markupsafe import Markup, escape
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
-from mb2fmu.equations.recursion import RecursiveDynamics
+from mb2fmu.equations.recursion import LinearVector, Recursion, RecursiveDynamics
 from mb2fmu.report.mathml import MathML, identifier
 
 # A row of a matrix holds entries of INLINE operations on the average, longer ones stand below it; what has more than
@@ -71,6 +71,7 @@ def equation_blocks(equations: EquationsOfMotion) -> tuple[EquationBlock, ...]:
         writer.kinematics(),
         writer.constraints(),
         writer.dynamics(),
+        writer.links(),
         writer.auxiliary(),
         writer.energies(),
         writer.calculated_parameters(),
@@ -133,9 +134,50 @@ class _Writer:
     def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
         """Who has no mass matrix says how the links follow one another."""
         recursion = self.equations.recursion
-        links = [link for link in recursion.links if link.heavy] if recursion else []
+        links = [link for link in recursion.links[1:] if link.heavy] if recursion else []
         note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
         return EquationBlock("Dynamics", (), note if dynamics.joints else "")
+
+    def links(self) -> EquationBlock:
+        """Angular velocity and velocity of each link's origin, in its own axes, where a recursion evaluates them."""
+        recursion = self.equations.recursion
+        if recursion is None:
+            return EquationBlock("Links", ())
+        numbers = [number for number, link in enumerate(recursion.links) if link.heavy and number > 0]
+        lines = tuple(self._link(recursion, number) for number in numbers[:LENGTH])
+        hidden = len(numbers) - len(lines)
+        note = "Index p: of the link before it. Components of vectors are in the frame named below them."
+        title = "Links: angular velocity ω and velocity v of the origin, r from the origin before"
+        return EquationBlock(title, lines, f"{note} {hidden} further links are not shown." if hidden else note)
+
+    def _link(self, recursion: Recursion, number: int) -> Markup:
+        link = recursion.links[number]
+        chain, spins = recursion.chain(number)
+        slips = link.velocity or tuple(d.rate for d in link.offset if d.rate is not None)
+        omega = [*(["<msub><mi>ω</mi><mi>p</mi></msub>"] if spins else []), *self._products(recursion, chain)]
+        moved = "<msub><mi>v</mi><mi>p</mi></msub><mo>+</mo><msub><mi>ω</mi><mi>p</mi></msub><mo>×</mo><mi>r</mi>"
+        v = [*([] if link.velocity else [moved]), *self._products(recursion, slips)]
+        r = [self._column(recursion, d.frame, d.components) for d in link.offset if any(c != 0 for c in d.components)]
+        pieces = [f"<mtext>{escape(link.name)} on {escape(recursion.links[link.parent].name)}:</mtext>"]
+        for name, terms in (("ω", omega), ("v", v), ("r", r)):
+            pieces.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
+        return _pieces(pieces)
+
+    def _products(self, recursion: Recursion, vectors: Iterable[LinearVector]) -> list[str]:
+        """Speeds times their columns, and what is there without them."""
+        terms = []
+        for vector in vectors:
+            for j, column in vector.columns:
+                speed = self.print.expression(self.equations.u[j])
+                terms.append(f"{speed}<mspace width='0.2em'/>{self._column(recursion, vector.frame, column)}")
+            if any(c != 0 for c in vector.offset):
+                terms.append(self._column(recursion, vector.frame, vector.offset))
+        return terms
+
+    def _column(self, recursion: Recursion, frame: int, components: Sequence[Any]) -> str:
+        long = self.count.of(*components) > INLINE
+        entries = [["<mo>⋯</mo>" if long else self.print.expression(c)] for c in components]
+        return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
 
     def constraints(self) -> EquationBlock:
         zero = "<mn>0</mn>"
@@ -151,8 +193,11 @@ class _Writer:
 
     def energies(self) -> EquationBlock:
         energy = self.equations.energy
-        rows = [("<mi>T</mi>", energy.kinetic), ("<mi>V</mi>", energy.potential)]
-        return EquationBlock("Kinetic and potential energy", *self._rows((n, e) for n, e in rows if e is not None))
+        by_links = self.equations.recursion is not None
+        rows = [("<mi>T</mi>", None if by_links else energy.kinetic), ("<mi>V</mi>", energy.potential)]
+        lines, note = self._rows((n, e) for n, e in rows if e is not None)
+        note = f"T is summed up over the links. {note}".strip() if by_links else note
+        return EquationBlock("Kinetic and potential energy", lines, note)
 
     def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
         if isinstance(item, Assignment):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sympy as sm
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from mb2fmu import pipeline
 from mb2fmu.equations.motion import Assignment, KinematicEquations, LinearSolve, MassMatrixDynamics
 from mb2fmu.report.equations import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
 
@@ -106,3 +108,12 @@ def test_operations_are_counted_as_written_out_but_looked_at_once(depth):
 @pytest.mark.parametrize(("expression", "count"), [(a, 0), (a + b, 1), (a + b + 1, 2), (a**2, 1), (sm.sin(a * b), 2)])
 def test_operation_counts(expression, count):
     assert Operations().of(expression) == count
+
+
+def test_a_recursion_shows_its_links():
+    path = Path(__file__).parents[3] / "models" / "three_body_pendulum.py"
+    blocks = equation_blocks(pipeline.derive(path, method="recursive-articulated").equations)
+    links = next(block for block in blocks if block.title.startswith("Links"))
+    assert len(links.lines) == 3
+    assert "A on ground" in links.lines[0]
+    assert "3 links" in next(block for block in blocks if block.title == "Dynamics").note
