@@ -366,6 +366,26 @@ def test_an_input_that_is_given_no_more_keeps_its_last_value(fresh):
     assert unit.get("x", "v")[1] == pytest.approx(motion, abs=1e-4)
 
 
+def test_an_importer_that_adds_up_its_own_time_makes_no_jumps(fresh):
+    """It sets its signal between the steps too, at times that round-off has made others than the unit's."""
+    if fresh.fmi == 2:
+        return
+    errors = []
+    for pieces in (40, 80, 160):
+        unit = waving(fresh, 2)
+        unit.start(force=wave(0.0))
+        time, size = 0.0, 2.0 / pieces
+        others = 0
+        for _ in range(pieces):
+            others += unit.value("force") != wave(time)
+            assert unit.set("force", wave(time)) == OK
+            assert unit.step3(time, size)[0] == OK
+            time += size
+        assert others > 5
+        errors.append(np.abs(np.array(unit.get("x", "v")[1]) - solution([2.0], wave)[0]).max())
+    assert np.log2(np.array(errors[:-1]) / errors[1:]).min() > 1.9, errors
+
+
 def test_an_input_that_jumps_at_a_communication_point_starts_no_line(fresh):
     """What is set between steps is no sample of the line that intermediate updates gave."""
     if fresh.fmi == 2:

@@ -352,7 +352,6 @@ static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h)
     clock->steps++;
 }
 
-/* What two sums of the same steps may differ by. */
 static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double h)
 {
     return ((double)clock->steps + 16.0) * DBL_EPSILON * fabs(clock->time) + 1e-6 * fabs(h);

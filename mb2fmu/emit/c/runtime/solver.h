@@ -169,6 +169,9 @@ typedef struct {
 MB2FMU_UNUSED static void mb2fmu_clock_start(mb2fmu_clock *clock, double start);
 MB2FMU_UNUSED static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h);
 
+/* What two sums of the same steps may differ by. */
+MB2FMU_UNUSED static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double h);
+
 /* Whether the host's idea of the present time is ours: it may err by what adding up the steps one by one can cost, and
  * by 1e-6 of the step h. */
 MB2FMU_UNUSED static int mb2fmu_clock_agrees(const mb2fmu_clock *clock, double point, double h);

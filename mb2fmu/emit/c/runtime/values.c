@@ -5,6 +5,8 @@
  *
  * A call that is refused changes nothing: all values are checked before the first is set.
  */
+#include <float.h>
+
 #include "instance.h"
 
 static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance)
@@ -281,6 +283,15 @@ static void mb2fmu_watch_bounds(mb2fmu_instance *instance, const mb2fmu_variable
     }
 }
 
+/* Whether an input that is set between steps leaves the line that it was on. An importer that computes its signals at
+ * the communication point has added up the steps itself: what its time and round-off can make is no jump. */
+static int mb2fmu_is_jump(const mb2fmu_snapshot *now, int input, double value)
+{
+    const double round_off = 16.0 * DBL_EPSILON * (fabs(value) + fabs(now->r[input]));
+    const double late = mb2fmu_clock_slack(&now->clock, 0.0) * fabs(now->slope[input]);
+    return fabs(value - now->r[input]) > round_off + late;
+}
+
 static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
                                            const double values[])
 {
@@ -291,12 +302,13 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
         double *const place = mb2fmu_place(&instance->now, variable);
         const int input = variable->source == MB2FMU_SOURCE_INPUT && instance->kind == MB2FMU_CO_SIMULATION;
         if (memcmp(place, &values[i], sizeof values[i]) != 0) {
+            if (input && MB2FMU_FMI == 3 && instance->now.mode != MB2FMU_INTERMEDIATE &&
+                mb2fmu_is_jump(&instance->now, variable->index, values[i])) {
+                instance->now.slope[variable->index] = 0.0; /* no line leads on from a jump */
+            }
             *place = values[i];
             mb2fmu_watch_bounds(instance, variable, values[i]);
             mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
-            if (input && MB2FMU_FMI == 3 && instance->now.mode != MB2FMU_INTERMEDIATE) {
-                instance->now.slope[variable->index] = 0.0; /* a jump, from which no line leads on */
-            }
         }
         if (input) {
             instance->now.given[variable->index] = 1;
