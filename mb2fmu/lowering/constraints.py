@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import sympy as sm
 
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.linear_solve import LinearSystem
+from mb2fmu.lowering.linear_solve import OrderedSystem
 from mb2fmu.lowering.program import Layout, Op, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
@@ -58,7 +58,7 @@ class RegularizedSystem:
         regular = [list(row) for row in matrix]
         for i, added in enumerate(self._added):
             regular[i][i] = b.add(matrix[i][i], added)
-        self._system = LinearSystem(b, regular, name, symmetric=True)
+        self._system = OrderedSystem(b, regular, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """The solution. With z = (S + ε)⁻¹ r what T r leaves over is ε (z + T r), which loses no digits."""
@@ -206,7 +206,7 @@ class MultiplierSystem:
         for i in range(n):
             for j in range(i + 1):
                 augmented[i][j] = b.sum([M[i][j], *(b.mul(weighted[k][i], A[k][j]) for k in range(m))])
-        self._mass = LinearSystem(b, augmented, "the mass matrix with the constraints", symmetric=True)
+        self._mass = OrderedSystem(b, augmented, "the mass matrix with the constraints")
         self._columns = self._mass.solve_all(A)  # M̂⁻¹ Aᵀ
         compliance = gram(b, A, self._columns)
         roots = [b.unary(Op.SQRT, weight) for weight in self._weights]

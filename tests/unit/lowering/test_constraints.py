@@ -10,6 +10,9 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import lowering, pipeline
 from mb2fmu.lowering import python_runtime
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.linear_solve import OrderedSystem
+from mb2fmu.lowering.program import Layout
 
 # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
 ANGLES = np.deg2rad([10.0, 6.57526576, -151.3836336])
@@ -137,3 +140,30 @@ def test_operations_grow_with_the_treatment(derivation):
     ]
     assert all(a < b for a, b in itertools.pairwise(counts))
     assert counts[-1] < 700
+
+
+def test_loops_that_share_nothing_cost_their_number():
+    """Operations of a Gram matrix of pairs, in an order that mixes them, grow as the pairs do."""
+    counts = []
+    for pairs in (2, 4, 8):
+        n = 2 * pairs
+        names = tuple(f"x{i}" for i in range(n))
+        builder = ProgramBuilder(Layout(states=names))
+        x = [builder.state(i) for i in range(n)]
+        zero = builder.constant(0.0)
+        matrix = [[zero] * n for _ in range(n)]
+        for k in range(pairs):
+            for i, j in ((k, k), (k + pairs, k), (k, k + pairs), (k + pairs, k + pairs)):
+                matrix[i][j] = builder.add(builder.constant(10.0 if i == j else 1.0), builder.mul(x[i], x[j]))
+        solution = OrderedSystem(builder, matrix, "pairs").solve(x)
+        builder.entry("solution", names, solution)
+        program = builder.build()
+        values = np.linspace(0.1, 0.9, n)
+        A = np.zeros((n, n))
+        for k in range(pairs):
+            for i, j in ((k, k), (k + pairs, k), (k, k + pairs), (k + pairs, k + pairs)):
+                A[i, j] = (10.0 if i == j else 1.0) + values[i] * values[j]
+        assert lowering.evaluator(program, "solution")(0.0, values) == pytest.approx(np.linalg.solve(A, values))
+        counts.append(lowering.operation_count(program, "solution").total())
+    assert counts[1] == pytest.approx(2 * counts[0], rel=0.1)
+    assert counts[2] == pytest.approx(2 * counts[1], rel=0.1)
