@@ -8,6 +8,7 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
+from mb2fmu.toolchain.batch import CompiledProgram, compile_program
 from mb2fmu.toolchain.building import CompileObserver, compile_unit
 from mb2fmu.toolchain.compilers import Compiler
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
@@ -16,8 +17,10 @@ from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 __all__ = [
     "PLATFORMS",
     "CompileObserver",
+    "CompiledProgram",
     "Compiler",
     "Platform",
+    "compile_program",
     "compile_unit",
     "host",
     "licence",

@@ -19,7 +19,7 @@ from mb2fmu.emit.c import translation_units
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import universal
-from mb2fmu.toolchain.compilers import Compiler, Tool, compiling, environment, find, linking, variants
+from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, find, linking, variants
 from mb2fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
 from mb2fmu.toolchain.storage import Storage, folder
 
@@ -50,6 +50,7 @@ def compile_unit(
     fmi: Literal[2, 3],
     compiler: Compiler = "zig",
     fast: bool = False,
+    variant: Variant = "any",
     observer: CompileObserver | None = None,
 ) -> FileTree:
     """Compiles a unit.
@@ -61,6 +62,7 @@ def compile_unit(
         fmi: Names the folders.
         compiler: ``zig``, or ``cc``: the system's, for the running platform only.
         fast: Allows fused multiply-adds: faster, but no longer the same bits everywhere.
+        variant: Processors that ``unit.c`` may be for: with more than ``any`` the library runs on those only.
         observer: Is told how it goes on.
 
     Returns:
@@ -76,7 +78,7 @@ def compile_unit(
     tool = find(compiler)
     cache = folder()
     build = _Build(sources, identifier, tool, fast, Storage(cache / "binaries"), cache / "zig", observer)
-    jobs = [_job(sources, compiler, each, identifier, fast=fast) for each in wanted]
+    jobs = [_job(sources, compiler, each, identifier, fast=fast, own=variant) for each in wanted]
     built = _side_by_side(build, jobs)
     return FileTree(
         {f"binaries/{each.folder(fmi)}/{identifier}{each.extension}": _content(each, built, fmi) for each in wanted}
@@ -113,10 +115,12 @@ class _Job:
     linking: tuple[str, ...]
 
 
-def _job(sources: FileTree, compiler: Compiler, platform: Platform, identifier: str, *, fast: bool) -> _Job:
+def _job(
+    sources: FileTree, compiler: Compiler, platform: Platform, identifier: str, *, fast: bool, own: Variant
+) -> _Job:
     names = translation_units(sources)
     several = len(names) > 1
-    objects = [_Object(UNIT, "unit.o", compiling(compiler, platform, fast=fast, dispatching=several))]
+    objects = [_Object(UNIT, "unit.o", compiling(compiler, platform, fast=fast, variant=own, dispatching=several))]
     for variant in variants(platform):
         arguments = compiling(compiler, platform, fast=fast, variant=variant)
         objects += [_Object(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in names[1:]]

@@ -9,6 +9,7 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
+from mb2fmu.emit.c.batch import PROBE, emit_batch, emit_probe
 from mb2fmu.emit.c.sources import emit, translation_units
 
-__all__ = ["emit", "translation_units"]
+__all__ = ["PROBE", "emit", "emit_batch", "emit_probe", "translation_units"]

@@ -119,7 +119,15 @@ class Body:
         return name
 
     def _define(self, node: int, text: str, remark: str = "") -> None:
-        self.lines.append(f"    const double {self._new(node)} = {text};{remark}")
+        self.lines.append(f"    {self._declared(node, text)};{remark}")
+
+    def _declared(self, node: int, text: str) -> str:
+        """The declaration of a value; lanes that stand for a singular linear system become NaN there and then."""
+        if self._signature.batch and node in self._names.pivots:
+            text = f"mb2fmu_each_positive({text})"
+        elif self._signature.batch and node in self._names.divisors:
+            text = f"mb2fmu_each_divisor({text})"
+        return f"const {self._signature.real} {self._new(node)} = {text}"
 
     def _operand(self, node: int) -> str:
         name = self._local.get(node)
@@ -127,7 +135,8 @@ class Body:
             return name
         program = self._program
         if self._graph.op[node] == Op.CONSTANT:
-            return number(float(program.constants[program.a[node]]))
+            value = number(float(program.constants[program.a[node]]))
+            return f"mb2fmu_all({value})" if self._signature.batch else value
         if node in self._places:
             self._used.add("work")
             self._define(node, f"work[{self._places[node]}]")
@@ -152,6 +161,8 @@ class Body:
         op = Op(self._graph.op[node])
         if op in _INFIX:
             return f"{operands[0]} {_INFIX[op]} {operands[1]}"
+        if self._signature.batch and op not in {Op.NEG, Op.FROZEN}:
+            return self._lanes(node, op, operands)
         if op in _CALL:
             return f"{_CALL[op]}({', '.join(operands)})"
         if op in _COMPARISON:
@@ -168,11 +179,22 @@ class Body:
         }
         return special[op].format(*operands)
 
+    def _lanes(self, node: int, op: Op, operands: Sequence[str]) -> str:
+        """Lane by lane, by functions of runtime/batch.h."""
+        if op is Op.TABLE:
+            stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
+            return f"mb2fmu_each_lookup(&{stem}, {operands[0]})"
+        return f"mb2fmu_each_{op.name.lower()}({', '.join(operands)})"
+
     def _add_angles(self, statement: Angles) -> None:
         if statement in self._angle_places:
             self._keep_angles(statement)
             return
         angles = [self._operand(angle) for angle in statement.reads]
+        if self._signature.batch:
+            for angle, sine, cosine in zip(angles, statement.sines, statement.cosines, strict=True):
+                self._add_lanes_of_angle(angle, sine, cosine)
+            return
         if len(angles) == 1:
             self._add_angle(angles[0], statement.sines[0], statement.cosines[0])
             return
@@ -198,10 +220,20 @@ class Body:
         else:
             angles = f"a{self._angles}"
             operands = ", ".join(self._operand(angle) for angle in statement.reads)
-            self.lines.append(f"    const double {angles}[{n}] = {{{operands}}};")
+            self.lines.append(f"    const {self._signature.real} {angles}[{n}] = {{{operands}}};")
             self._angles += 1
         self._used.add("work")
-        self.lines.append(f"    mb2fmu_sincos_each({n}, {angles}, work + {sines}, work + {cosines});")
+        name = "mb2fmu_each_sincos_of" if self._signature.batch else "mb2fmu_sincos_each"
+        self.lines.append(f"    {name}({n}, {angles}, work + {sines}, work + {cosines});")
+
+    def _add_lanes_of_angle(self, angle: str, sine: int, cosine: int) -> None:
+        k = self._angles
+        self._angles += 1
+        self.lines.append(f"    mb2fmu_reals sin{k}, cos{k};")
+        self.lines.append(f"    mb2fmu_each_sincos({angle}, &sin{k}, &cos{k});")
+        for name, node in ((f"sin{k}", sine), (f"cos{k}", cosine)):
+            if node >= 0:
+                self._define(node, name)
 
     def _add_angle(self, angle: str, sine: int, cosine: int) -> None:
         if cosine < 0:
@@ -217,6 +249,8 @@ class Body:
 
     def _require(self, node: int) -> None:
         """Gives up where a linear system that is written out in nodes is singular."""
+        if self._signature.batch:
+            return
         names, value = self._names, self._local[node]
         if node in names.pivots:
             self._refuse(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", names.pivots[node])

@@ -358,14 +358,14 @@ class LoopBody(Body):
             for node, place in zip(statement.reads, places, strict=True)
         ]
         text = self._expression(statement.node, operands)
-        self._turn.append(f"const double {self._new(statement.node)} = {text};")
+        self._turn.append(f"{self._declared(statement.node, text)};")
         self._require_each(j)
 
     def _moving(self, place: _Place) -> str:
         name = self._loaded.get(place)
         if name is None:
             name = self._loaded[place] = f"m{len(self._loaded)}"
-            self._turn.append(f"const double {name} = {self._at(place)};")
+            self._turn.append(f"const {self._signature.real} {name} = {self._at(place)};")
         return name
 
     def _at(self, place: _Place) -> str:
@@ -377,6 +377,8 @@ class LoopBody(Body):
 
     def _require_each(self, j: int) -> None:
         """Gives up where a linear system that is written out in nodes is singular, whichever turn it is."""
+        if self._signature.batch:
+            return
         node, name = self._node(j), self._local[self._node(j)]
         turns = range(self._loop.turns)
         for required, condition in (

@@ -118,8 +118,8 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     calculated = program.entries["prepare"].results
     names = Names(
         prepared=_places(graph, functions, hoisted, calculated),
-        pivots=_required(program, "pivots"),
-        divisors=_required(program, "divisors"),
+        pivots=required_nodes(program, "pivots"),
+        divisors=required_nodes(program, "divisors"),
     )
     prepare = _prepare(calculated, names)
     bodies, inner = _bodies(program, names)
@@ -147,7 +147,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     )
 
 
-def _required(program: Program, entry: str) -> dict[int, str]:
+def required_nodes(program: Program, entry: str) -> dict[int, str]:
     """Nodes without whose being positive, or not zero, a linear system is singular; and what that is called."""
     required = program.entries.get(entry)
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
@@ -279,6 +279,16 @@ def _places(
     return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=len(calculated))}
 
 
+def hoisted_places(graph: Graph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
+    """Places in w of hoisted nodes that some results need."""
+    return {node: i for i, node in enumerate(sorted(graph.boundary(results, hoisted)))}
+
+
+def printed_tables(program: Program, names: Names) -> tuple[PrintedTable, ...]:
+    """Lookup tables that printed functions read."""
+    return tuple(_table(program, key, name) for key, name in names.tables.items())
+
+
 def _prepare(calculated: Sequence[int], names: Names) -> _Function:
     outputs = [(f"w[{i}]", node) for i, node in enumerate(calculated)]
     outputs += [(f"w[{place}]", node) for node, place in names.prepared.items() if place >= len(calculated)]
@@ -292,8 +302,8 @@ def _bodies(program: Program, names: Names) -> tuple[list[PrintedFunction], list
     printed, inner = [], []
     for i, body in enumerate(program.bodies):
         own = Names(failures=names.failures, stem=body_name(i))
-        own.pivots.update(_required(body, "pivots"))
-        own.divisors.update(_required(body, "divisors"))
+        own.pivots.update(required_nodes(body, "pivots"))
+        own.divisors.update(required_nodes(body, "divisors"))
         parameters = ("const double y[]", "const double theta[]", "double values[]", "double work[]")
         signature = Signature(own.stem, parameters, {Op.STATE: "y", Op.PARAMETER: "theta"})
         nodes = (*body.entries["residual"].results, *body.entries["step"].results)

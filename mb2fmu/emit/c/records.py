@@ -16,12 +16,19 @@ class Signature:
         parameters: Of each the C declaration, ``const double x[]``; ``double work[]`` is one of them.
         leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
         zeros: Lvalues that are set to zero.
+        batch: Values are vectors, one lane per instance (runtime/batch.h); there are no linear solves then.
     """
 
     name: str
     parameters: tuple[str, ...]
     leaves: dict[Op, str]
     zeros: tuple[str, ...] = ()
+    batch: bool = False
+
+    @property
+    def real(self) -> str:
+        """Type of a value."""
+        return "mb2fmu_reals" if self.batch else "double"
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -56,6 +56,9 @@ _PREFIX = b"""#if defined(FMI2_FUNCTION_PREFIX)
 """
 """fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1)."""
 
+BATCH = "batch.h"
+"""Of the runtime's files the one that units do not need."""
+
 _CAUSALITY = {
     "independent": "INDEPENDENT",
     "parameter": "PARAMETER",
@@ -106,12 +109,12 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
         "prefix": f"{interface.model_identifier}_",
     }
     return {
-        "model_config.h": _render("model_config.h.jinja", **facts),
-        "model.c": _render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
-        "unit.c": _render("unit.c.jinja", **facts),
-        "CMakeLists.txt": _render("CMakeLists.txt.jinja", **facts),
+        "model_config.h": render("model_config.h.jinja", **facts),
+        "model.c": render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
+        "unit.c": render("unit.c.jinja", **facts),
+        "CMakeLists.txt": render("CMakeLists.txt.jinja", **facts),
         **{
-            name: _render(
+            name: render(
                 "equations.c.jinja",
                 name=name,
                 tables=unit.tables,
@@ -177,21 +180,22 @@ def _runtime(version: Fmi) -> dict[str, bytes]:
     """The fixed files, without the shell of the other version."""
     names = [file.name for file in resources.files("mb2fmu.emit.c").joinpath("runtime").iterdir()]
     other = f"fmi{_OTHER[version]}"
-    kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name)
-    return {name: _packaged("mb2fmu.emit.c", f"runtime/{name}") for name in kept}
+    kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name and name != BATCH)
+    return {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in kept}
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
-    files = {name: _packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
+    files = {name: packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
     return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
 
 
-def _packaged(package: str, path: str) -> bytes:
+def packaged(package: str, path: str) -> bytes:
     """A file that an installed package carries, with Unix line ends."""
     return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")
 
 
-def _render(template: str, **facts: object) -> bytes:
+def render(template: str, **facts: object) -> bytes:
+    """A filled-in template."""
     return _environment().get_template(template).render(**facts).encode()
 
 
