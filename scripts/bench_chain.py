@@ -31,6 +31,7 @@ from mb2fmu.lowering.native import RESULTS
 from mb2fmu.lowering.passes import prune
 from mb2fmu.lowering.program import Entry, Program
 from mb2fmu.outcomes import Derivation
+from mb2fmu.toolchain import compile_program
 from mb2fmu.toolchain.compilers import Variant, compiling, find
 from mb2fmu.toolchain.platforms import host
 
@@ -104,7 +105,7 @@ def row(n: int, folder: Path, rounds: int) -> Row:
         joints=n,
         derive=derive,
         operations={name: side.operations for name, side in sides.items()},
-        nanoseconds=fastest(sides, n, rounds),
+        nanoseconds=fastest(sides, n, rounds) | {"batch": many(derivation, n, rounds)},
         instructions={name: counted([str(sides[name].file)], COUNTED) for name in BUILDS},
         tangent=total(tangent, "jvp_rhs"),
         adjoint=total(adjoint, "vjp_rhs"),
@@ -266,6 +267,20 @@ def fastest(sides: dict[str, Side], n: int, rounds: int) -> dict[str, float]:
     return {name: min(each) for name, each in times.items()}
 
 
+def many(derivation: Derivation, n: int, rounds: int) -> float:
+    """ns per instance of x' of 1,000 instances at once, from Python."""
+    function = compile_program(derivation.program)
+    x0, r0, p0 = pipeline.start_values(derivation)
+    batch = x0 * np.linspace(0.5, 1.5, 1_000)[:, None]
+    arrays = (np.zeros(1_000), batch, np.tile(r0, (1_000, 1)), p0)
+    times = []
+    for _ in range(max(3, min(rounds, 3_000 // n))):
+        begin = time.perf_counter()
+        function(*arrays)
+        times.append(time.perf_counter() - begin)
+    return 1e9 * min(times) / 1_000
+
+
 def line(row: Row) -> str:
     """A row of the table."""
     cells = [f"{row.joints}", f"{row.derive:.2f}", f"{row.operations['any']:,}"]
@@ -278,6 +293,8 @@ def line(row: Row) -> str:
         count = row.instructions.get(name)  # valgrind does not know all that -march=native may give
         ratio = f" **{row.nanoseconds[name] / reference:.2f}**" if reference and name != "casadi" else ""
         cells.append(f"{row.nanoseconds[name]:,.0f}{'' if count is None else f' ({count:,.0f})'}{ratio}")
+    batch, one = row.nanoseconds["batch"], row.nanoseconds["avx2"]
+    cells.append(f"{batch:,.0f} ({one / batch:.1f})")
     cells += [f"{value / row.operations['any']:.2f}" for value in (row.tangent, row.adjoint)]
     return f"| {' | '.join(cells)} |"
 
@@ -298,11 +315,13 @@ articulated-body algorithm in CasADi's generated C code (`cse`, compiled by the 
 - *operations*: of x', and CasADi's instructions.
 - *any*, *avx2*: ns of one x' (instructions by callgrind) **ratio to CasADi's** of the build that has the same bits
   everywhere, on any processor and on one with AVX2; *fast*: by `--fast`, with fused multiply-adds.
+- *batch*: ns per instance of 1,000 at once from Python (`toolchain.compile_program`), same bits as *any*, and how many
+  times the throughput of *avx2* that is.
 - *tangent*, *adjoint*: operations of one directional derivative and of one adjoint of x' by states, inputs, parameters
   and time, as multiples of x'.
 
-| joints | derive | operations | CasADi | CasADi ns | any | avx2 | fast | tangent | adjoint |
-|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| joints | derive | operations | CasADi | CasADi ns | any | avx2 | fast | batch | tangent | adjoint |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 {chr(10).join(map(line, rows))}
 """
 

@@ -60,14 +60,15 @@ class CompiledProgram:
         if len(batches) > 1:
             raise ValueError(f"batches of different sizes: {sorted(batches)}")
         n = next(iter(batches), 1)
+        many = (n, n, n, len(given[3]) if given[3].ndim == 2 else 1)
         rows = [
-            np.ascontiguousarray(np.broadcast_to(array.reshape((-1, width) if array.size else (1, 0)), (n, width)))
-            for array, width in zip(given, self._widths, strict=True)
+            np.ascontiguousarray(np.broadcast_to(array.reshape((-1, width) if array.size else (1, 0)), (count, width)))
+            for array, width, count in zip(given, self._widths, many, strict=True)
         ]
         result = np.empty((n, len(self.labels)))
         memory = np.empty(self._memory)
         arrays = [array.ctypes.data_as(ctypes.c_void_p) for array in (*rows, result, memory)]
-        self._function(ctypes.c_long(n), *arrays)
+        self._function(ctypes.c_long(n), ctypes.c_long(many[3]), *arrays)
         return result if batches else result[0]
 
 

@@ -11,6 +11,7 @@ from mb2fmu.lowering import evaluator, jacobian, native
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.native import RESULTS, with_derivatives
 from mb2fmu.lowering.program import Layout, Op, Program
+from mb2fmu.toolchain import compile_program
 
 
 def row(n: int, *, checked: bool = False) -> Program:
@@ -76,6 +77,17 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     expected = np.zeros((2 * n, 2 * n))
     expected[exact.rows, exact.columns] = evaluator(exact.program, exact.entry)(t, x, r, p)
     np.testing.assert_allclose(rolled, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
+    n = 40
+    program, (t, x, r, p) = row(n), point(n)
+    batch = np.linspace(-1.0, 1.0, 9)[:, None] * x
+    values = compile_program(program)(t, batch, r, p)
+    unit = compile_model(program)
+    for one, value in zip(batch, values, strict=True):
+        assert unit.call("rhs", t, np.ascontiguousarray(one), r, p).tobytes() == value.tobytes()
 
 
 def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
