@@ -89,6 +89,9 @@ def _speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
         numeric.parameters(parameter_values(m)),
     )
     A, b, _ = numeric.constraints()
+    if int(np.linalg.matrix_rank(A, tol=_RANK * max(1.0, float(np.abs(A).max())))) == len(m.u):
+        what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move"
+        raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
     u = np.array([s.start for s in d.speeds])
     free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
     if free:

@@ -306,8 +306,8 @@ def _act_partials(numeric: NumericMechanism, act: Act) -> Array:
 def _start_faults(m: Mechanism) -> list[Fault]:
     """Fixed start values of dependent speeds must obey the velocity constraints."""
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
-    if not dependent or m.velocity_constraints is None:
-        return []
+    if not dependent or m.velocity_constraints is None or m.holonomic:
+        return []  # loops are closed first (close_loops)
     numeric = NumericMechanism(m)
     d = m.definition
     u = np.array([s.start for s in d.speeds])

@@ -93,7 +93,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
 
 
 def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
-    """As many dependent speeds as velocity constraints, as many dependent coordinates as holonomic ones."""
+    """As many dependent speeds as velocity constraints; where loops are closed there may be fewer, or none."""
     mechanics = model.mechanics
     velocity, holonomic = len(door.velocity_constraints(mechanics)), len(door.holonomic_constraints(mechanics))
     if isinstance(mechanics, LagrangesMethod):
@@ -102,13 +102,13 @@ def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
             yield Fault(what, model.where, "as many constraints as coordinates leave nothing to move")
         return
     dependent = len(door.dependent_coordinates(mechanics))
-    if len(speeds.dependent) != velocity:
-        what = f"there are {velocity} velocity constraints (holonomic ones included)"
-        what += f" and {len(speeds.dependent)} dependent speeds"
+    named = len(speeds.dependent)
+    if named > velocity or (named < velocity and not holonomic):
+        what = f"there are {velocity} velocity constraints (holonomic ones included) and {named} dependent speeds"
         yield Fault(what, model.where, "name one dependent speed (u_dep, u_dependent) per constraint")
-    if dependent != holonomic:
+    if dependent > holonomic:
         what = f"there are {holonomic} holonomic constraints and {dependent} dependent coordinates"
-        yield Fault(what, model.where, "name one dependent coordinate (q_dep, q_dependent) per constraint")
+        yield Fault(what, model.where, "name no more dependent coordinates (q_dep, q_dependent) than constraints")
 
 
 def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:

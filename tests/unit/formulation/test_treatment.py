@@ -82,3 +82,27 @@ def test_baumgarte_draws_the_loop_together():
         x, y = lengths @ np.cos(angles) - 2.0, lengths @ np.sin(angles)
         distances.append(np.hypot(x, y)[-1])
     assert distances[1] < 0.1 * distances[0]
+
+
+def four_bar_with(*more):
+    """The four-bar with further closing conditions, expressions of its coordinates."""
+    loaded = model.load(FOUR_BAR)
+    parts = loaded.mechanics
+    rows = tuple(row(*parts.q) for row in more)
+    loaded.mechanics = replace(parts, holonomic_constraints=(*parts.holonomic_constraints, *rows))
+    return loaded
+
+
+def test_redundant_rows_are_named_and_change_no_motion():
+    once = pipeline.derive(FOUR_BAR, method="tmt")
+    first = once.definition.mechanics.holonomic_constraints[0]
+    twice = pipeline.derive(four_bar_with(lambda *_: 3 * first), method="tmt")
+    assert "redundant, so that they share their forces: holonomic[1]" in twice.treated
+    f, g = pipeline.right_hand_side(once), pipeline.right_hand_side(twice)
+    x = f.x0 + np.array([0, 0, 0, 0.3, 0.1, -0.2])
+    assert g(0, x) == pytest.approx(f(0, x), rel=1e-9, abs=1e-9)
+
+
+def test_more_constraints_than_coordinates_are_refused():
+    with pytest.raises(MechanismError, match="the 3 constraints leave the 3 speeds nothing to move"):
+        pipeline.derive(four_bar_with(lambda q1, *_: q1 - 0.17453292519943295))
