@@ -65,6 +65,9 @@ def animate(
         page = Path(f"{drawing.name}.html")
     if page is not None:
         shown = tuple(plot.split(",")) if plot else ()
+        unknown = [name for name in shown if name not in signals.names]
+        if unknown:
+            raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
         pipeline.write(page, animation.page(drawing, signals, shown=shown))
         click.echo(f"page: {page}")
     for path, form in ((svg, "svg"), (png, "png")):

@@ -64,7 +64,8 @@ def element(
 
     Args:
         drawing: What moves.
-        signals: For the plot, over the drawing's times; the first ``PLOTTED`` can be chosen.
+        signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
+            ``PLOTTED``.
         shown: Which of them are shown at first; none named: the first three.
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; frames are left out until it fits.
@@ -76,6 +77,7 @@ def element(
     environment = _environment()
     script = _script()
     library = three.library()
+    signals = _plotted(signals, shown) if signals else None
     picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if len(drawing.poses.time) > 1 else 0)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
     data = _data(drawing, signals, shown, ghost or Ghost(), room)
@@ -137,7 +139,7 @@ def _data(
     while limit is not None and (size := _size(moving) + _TIME * len(rows)) > limit and len(rows) > 2:
         rows = frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
         moving = _moving(drawing, signals, rows)
-    names = list(signals.names[:PLOTTED]) if signals else []
+    names = list(signals.names) if signals else []
     return {
         "name": drawing.name,
         "time": _times(drawing.poses.time[rows]),
@@ -148,12 +150,20 @@ def _data(
         "vectors": moving["vectors"],
         "signals": {
             "names": names,
-            "units": list(signals.units[:PLOTTED]) if signals else [],
+            "units": list(signals.units) if signals else [],
             "shown": [names.index(name) for name in shown if name in names] or list(range(min(3, len(names)))),
             "values": moving["signals"],
         },
         **parts,
     }
+
+
+def _plotted(signals: Signals, shown: tuple[str, ...]) -> Signals:
+    """At most ``PLOTTED`` signals, in their order: those that are to be shown, and the first others."""
+    wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:PLOTTED]
+    chosen = sorted(wanted)
+    names, units = (tuple(group[k] for k in chosen) for group in (signals.names, signals.units))
+    return Signals(names, units, signals.values[:, chosen])
 
 
 def _size(moving: dict[str, Any]) -> int:
@@ -162,7 +172,7 @@ def _size(moving: dict[str, Any]) -> int:
 
 def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp]) -> dict[str, Any]:
     poses = drawing.poses
-    plotted = signals.values[rows][:, :PLOTTED] if signals else np.zeros((len(rows), 0))
+    plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
         "poses": encoded(_pose_channels(poses, rows)),
         "ghost": encoded(_pose_channels(drawing.ghost, rows)) if drawing.ghost is not None else None,

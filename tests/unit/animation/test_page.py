@@ -91,6 +91,15 @@ def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
     assert data_of(small)["time"][-1] == data_of(whole)["time"][-1]
 
 
+def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing):
+    names = tuple(f"y{k}" for k in range(100))
+    signals = animation.Signals(names, ("m",) * 100, np.outer(motion.time, np.arange(100)))
+    data = data_of(animation.page(drawing, signals, shown=("y90", "y7")))["signals"]
+    assert data["names"] == [*names[:23], "y90"]
+    assert [data["names"][k] for k in data["shown"]] == ["y90", "y7"]
+    assert data["values"]["ranges"][-1] == [0, 180]
+
+
 @pytest.fixture
 def browser(tmp_path):
     name = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -1,0 +1,116 @@
+"""``mb2fmu animate``: of a model, of a unit that carries its scene, of one that does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from lxml import etree
+from mechanisms import lagrangian_with_bodies, moving_pivot
+
+import mb2fmu
+from mb2fmu import animation, package, pipeline
+from mb2fmu.animation.page import frames
+from mb2fmu.cli import commands
+from mb2fmu.errors import ModelError, PackageError
+from mb2fmu.filetree import FileTree
+
+MODEL = '''
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu import Model, Parts
+
+
+def swing() -> Model:
+    """A mass on a rod."""
+    q, u = me.dynamicsymbols("q u")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.z, q)
+    bob = O.locatenew("bob", -A.y)
+    parts = Parts(frame=N, origin=O, q=[q], u=[u], kinematic_equations=[u - q.diff()],
+                  bodies=[me.Particle("bob", bob, sm.S(2))], loads=[(bob, -2 * sm.Float(9.81) * N.y)])
+    model = Model("Swing", parts)
+    model.coordinate(q, 1.0, "rad")
+    model.speed(u, 0.0, "rad/s")
+    model.output_position("bob", bob)
+    model.experiment(stop=1.0, step=0.02, tolerance=1e-9)
+    return model
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model file, and its unit of Python code."""
+    made = tmp_path_factory.mktemp("swing")
+    (made / "swing.py").write_text(MODEL)
+    pipeline.export(made / "swing.py", made, backend="python")
+    return made
+
+
+def test_a_unit_moves_as_its_model_does(folder):
+    """Poses from the unit's own states, by the program that it carries."""
+    unit, signals = pipeline.animate(folder / "Swing.fmu")
+    model, _ = pipeline.animate(folder / "swing.py")
+    np.testing.assert_allclose(unit.poses.positions, model.poses.positions, atol=1e-6)
+    assert np.ptp(unit.poses.positions[:, 0, 0]) > 1.5
+    assert signals.names == ("q", "u", "bob.x", "bob.y", "bob.z")
+    np.testing.assert_allclose(signals.values[:, 2:], unit.poses.positions[:, 0], atol=1e-9)
+
+
+def test_a_unit_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
+    tree = package.unpack(folder / "Swing.fmu")
+    bare = tmp_path / "bare.fmu"
+    package.pack(FileTree({path: tree[path] for path in tree if path != animation.FILE}), bare)
+    with pytest.raises(PackageError, match=r"does not say what it looks like[\s\S]*--model MODEL.py"):
+        pipeline.animate(bare)
+    drawing, _ = pipeline.animate(bare, model=folder / "swing.py")
+    np.testing.assert_allclose(drawing.poses.positions, drawing.ghost.positions, atol=1e-6)
+
+
+def test_the_command_writes_a_page_and_pictures(folder, tmp_path):
+    page, svg, png = (tmp_path / f"swing.{kind}" for kind in ("html", "svg", "png"))
+    words = [
+        "animate",
+        str(folder / "swing.py"),
+        "-o",
+        page,
+        "--svg",
+        svg,
+        "--png",
+        png,
+        "--at",
+        "0.5",
+        "--strobe",
+        "3",
+    ]
+    done = CliRunner().invoke(commands, [*map(str, words), "--plot", "bob.y"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [f"page: {page}", f"picture: {svg}", f"picture: {png}"]
+    assert b'"shown":[3]' in page.read_bytes()
+    assert len(etree.parse(str(svg)).getroot().findall("{http://www.w3.org/2000/svg}g")) == 4
+    assert png.read_bytes().startswith(b"\x89PNG")
+    unknown = CliRunner().invoke(commands, ["animate", str(folder / "swing.py"), "--plot", "nothing", "-o", str(page)])
+    assert unknown.exit_code == 2
+    assert "no variable nothing" in unknown.output
+
+
+def test_what_has_nothing_to_draw_is_refused_in_plain_words():
+    import sympy.physics.mechanics as me
+
+    q = me.dynamicsymbols("q")
+    model = mb2fmu.Model("Alone", me.LagrangesMethod(q.diff() ** 2 / 2, [q]))
+    model.coordinate(q, 0.0)
+    model.speed(q.diff(), 1.0)
+    model.experiment(stop=0.1)
+    with pytest.raises(ModelError, match=r"nothing to be drawn[\s\S]*model.place_in"):
+        pipeline.animate(model)
+
+
+@pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
+def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
+    cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
+    assert cores[0][animation.FILE] == cores[1][animation.FILE]
+    scene = animation.Scene.from_json(cores[0][animation.FILE], "unit")
+    assert scene.bodies
+    assert len(frames(np.linspace(0, scene.stop, 2000))) > 2
