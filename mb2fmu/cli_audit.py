@@ -51,7 +51,7 @@ _file = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=1.0),
-    default=30.0,
+    default=120.0,
     show_default=True,
     metavar="S",
     help="For each thing tried with the unit.",

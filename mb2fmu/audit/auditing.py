@@ -18,7 +18,7 @@ from mb2fmu.audit.description.records import DESCRIPTION, Description
 from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, Severity, finding, rules
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 
-TIME_LIMIT = 30.0
+TIME_LIMIT = 120.0
 MEMORY_LIMIT = 8 * 1024**3
 OTHERS = "checker"
 """Rule that findings of other checkers are listed under."""

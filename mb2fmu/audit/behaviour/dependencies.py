@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
@@ -153,10 +153,13 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalars and independent else [])]
     done = 0
     parameters = stage.role("parameter")
+    patient = stage.patient()
     for phase in range(4):
+        if not patient():
+            break
         with stage.instance() as instance:
             try:
-                done += _phase(stage, instance, phase, parameters, unknowns, effects)
+                done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
             except (RefusedError, SkippedError):
                 continue
     if done < 2:
@@ -176,6 +179,7 @@ def _phase(
     parameters: Sequence[Variable],
     unknowns: Sequence[Variable],
     effects: Effects,
+    patient: Callable[[], bool],
 ) -> int:
     """One initialization: its own parameters from the second on, then tunable ones moved by an event."""
     within: dict[Variable, Value] = {}
@@ -198,7 +202,7 @@ def _phase(
             stage.settle(instance)
             instance.go_on()
         for _ in range(2):
-            _round(stage, instance, somewhere(stage, instance), unknowns, effects, (phase, part))
+            _round(stage, instance, somewhere(stage, instance), unknowns, effects, (phase, part), patient)
             done += 1
     return done
 
@@ -220,12 +224,15 @@ def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]
 
 
 def _round(
-    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group
-) -> None:
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group,
+    patient: Callable[[], bool],
+) -> None:  # fmt: skip
     """Every known changed at one point."""
     place(stage, instance, point)
     base = instance.get(unknowns)
     for known, moved, change in _moves(stage, point):
+        if not patient():
+            return
         try:
             place(stage, instance, moved)
             other = instance.get(unknowns)
@@ -299,8 +306,10 @@ def initial(stage: Stage) -> Iterator[Observation]:
         if (each.causality == "input" and each.variability in {"continuous", "discrete"})
         or (each.initial == "exact" and each.variability != "constant" and each.causality != "independent")
     ]  # fmt: skip
-    effects, done = Effects(), 0
+    effects, done, patient = Effects(), 0, stage.patient()
     for phase in range(4):
+        if phase > 1 and not patient():
+            break
         with stage.instance() as instance:
             try:
                 _initial_phase(stage, instance, phase, knowns, unknowns, effects)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Integration
+from mb2fmu.audit.behaviour.simulation import Integration, begin
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
@@ -182,23 +183,26 @@ def completed(stage: Stage) -> Iterator[Observation]:
             return
         instance.event()
         events = stage.settle(instance)
-        after = instance.states(size)
-        moved = [k for k in range(size) if after[k] != before[k]]
-        if moved and not events.values_changed:
-            yield Observation(
-                "exchange.values_changed",
-                "an event changes the states without valuesOfContinuousStatesChanged",
-                stage.kind,
-            )
-        silent = [
-            stage.states[k]
-            for k in moved
-            if len(stage.states) == size and stage.states[k].written.get("reinit") == "false"
-        ]
-        for state in silent:
-            yield Observation(
-                "exchange.reinit", "an event changes it, but it says reinit=false", f'{stage.kind}, "{state.name}"'
-            )
+        jumps = [(before, instance.states(size), events.values_changed)]
+    with stage.instance() as instance:
+        integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+        with suppress(SkippedError):
+            integration.advance(stage.start + stage.step * stage.steps)
+    yield from _jumped(stage, [*jumps, *integration.jumps])
+
+
+def _jumped(stage: Stage, jumps: Sequence[tuple[list[float], list[float], bool]]) -> Iterator[Observation]:
+    """What events did to the states, against what they and ``reinit`` say."""
+    moved = [[k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b] for before, after, _ in jumps]
+    if any(which and not said for which, (_, _, said) in zip(moved, jumps, strict=True)):
+        text = "an event changes the states without valuesOfContinuousStatesChanged"
+        yield Observation("exchange.values_changed", text, stage.kind)
+    if len(stage.states) != stage.n_states:
+        return
+    for k in sorted({k for which in moved for k in which}):
+        if stage.states[k].written.get("reinit") == "false":
+            text = "an event changes it, but it says reinit=false"
+            yield Observation("exchange.reinit", text, f'{stage.kind}, "{stage.states[k].name}"')
 
 
 @probe("differentiating along a motion", "derivative.slope")
@@ -209,7 +213,7 @@ def slopes(stage: Stage) -> Iterator[Observation]:
         if (target := stage.description.target(each.written.get("derivative"))) in stage.scalars and target is not None
         and "input" not in {each.causality, target.causality}
     ]  # fmt: skip
-    if not pairs or (stage.kind == "CoSimulation" and not stage.flag("canHandleVariableCommunicationStepSize")):
+    if not pairs or (stage.kind == "CoSimulation" and stage.steps < 3):
         return
     with stage.instance() as instance:
         rows = _motion(stage, instance, [each for pair in pairs for each in pair])
@@ -217,7 +221,7 @@ def slopes(stage: Stage) -> Iterator[Observation]:
         return
     for k, (variable, target) in enumerate(pairs):
         slope, moved = [row[2 * k] for row in rows], [row[2 * k + 1] for row in rows]
-        h = stage.step * 0.1 if stage.kind == "CoSimulation" else stage.step * 0.02
+        h = stage.step if stage.kind == "CoSimulation" else stage.step * 0.02
         wrong, judged = 0, 0
         for j in range(1, len(rows) - 1):
             measured = (moved[j + 1] - moved[j - 1]) / (2 * h)
@@ -243,17 +247,11 @@ def _motion(stage: Stage, instance: Instance, variables: list[Variable]) -> list
     rows: list[list[Value]] = []
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=within)
-        h = stage.step * 0.1
-        for k in range(9):
-            instance.must_step(stage.start + k * h, h)
+        for k in range(min(9, stage.steps)):  # whole steps: units of fixed internal steps rest within them
+            instance.must_step(stage.start + k * stage.step, stage.step)
             rows.append(instance.get(variables))
     else:
-        instance.enter(stage.start, None, stage.tolerance)
-        instance.set(within)
-        instance.exit()
-        events = stage.settle(instance)
-        instance.go_on()
-        integration = Integration(stage, instance, stage.start, 1e-10, events.next_time)
+        integration = Integration(stage, instance, stage.start, 1e-10, begin(stage, instance, within))
         for k in range(9):
             integration.advance(stage.start + stage.step * 0.02 * (k + 1))
             instance.slopes(stage.n_states)

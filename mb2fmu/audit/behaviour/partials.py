@@ -107,7 +107,10 @@ def continuous(stage: Stage) -> Iterator[Observation]:
         except (RefusedError, SkippedError):
             instance.reset()
             stage.initialize(instance)
+        patient = stage.patient()
         for _ in range(2):
+            if not patient():
+                break
             point = somewhere(stage, instance)
             matrix: Matrix = []
             for k, known in enumerate(knowns):
@@ -146,7 +149,10 @@ def initial(stage: Stage) -> Iterator[Observation]:
             instance.enter(stage.start, None, stage.tolerance)
         matrix: Matrix = []
         for known in knowns:
-            now = instance.get([known])[0]
+            try:
+                now = instance.get([known])[0]
+            except RefusedError:  # FMI 2 lets a unit show only outputs, states and derivatives there
+                return
             if not isinstance(now, float):
                 return
             matrix.append(

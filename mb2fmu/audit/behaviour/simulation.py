@@ -111,6 +111,7 @@ class Integration:
         self._done = 0
         self._needs_completed = not stage.flag("completedIntegratorStepNotNeeded")
         self.events = 0
+        self.jumps: list[tuple[list[float], list[float], bool]] = []
 
     def _indicators(self) -> list[float]:
         count = self._stage.n_indicators
@@ -215,14 +216,26 @@ class Integration:
 
     def _event(self) -> None:
         self.events += 1
+        before = self.states
         self._instance.event()
         events = self._stage.settle(self._instance)
         self._instance.go_on()
         self._next = math.inf if events.next_time is None else events.next_time
         if self._size:
             self.states = self._instance.states(self._size)
+            self.jumps.append((before, self.states, events.values_changed))
         self._signs = self._indicators()
         self._attempt = self._stage.step / 10.0
+
+
+def begin(stage: Stage, instance: Instance, within: Mapping[Variable, Value] | None = None) -> float | None:
+    """Model Exchange from Instantiated to Continuous-Time Mode; the first time event, if there is one."""
+    instance.enter(stage.start, None, stage.tolerance)
+    instance.set(within or {})
+    instance.exit()
+    events = stage.settle(instance)
+    instance.go_on()
+    return events.next_time
 
 
 def integrate(
@@ -230,12 +243,7 @@ def integrate(
     tolerance: float = 1e-9, steps: int | None = None,
 ) -> Run:  # fmt: skip
     """A Model Exchange run from Instantiated on."""
-    instance.enter(stage.start, None, stage.tolerance)
-    instance.set(within or {})
-    instance.exit()
-    events = stage.settle(instance)
-    instance.go_on()
-    integration = Integration(stage, instance, stage.start, tolerance, events.next_time)
+    integration = Integration(stage, instance, stage.start, tolerance, begin(stage, instance, within))
     run = Run([stage.start], [instance.get(variables)], [0])
     for k in range(stage.steps if steps is None else steps):
         integration.advance(stage.start + (k + 1) * stage.step)

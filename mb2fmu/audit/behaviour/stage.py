@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.description.records import FLOATS, Description, Variable, number
 
 MOST_ITERATIONS = 100
+PATIENCE = 8.0
+"""For evaluating at many points, in s."""
 
 
 class SkippedError(Exception):
@@ -71,6 +74,11 @@ class Stage:
         span = stop - self.start if stop is not None and stop > self.start else 1.0
         preferred = self._experiment("stepSize") or fixed
         return preferred if preferred and preferred > 0.0 else span / 100.0
+
+    def patient(self) -> Callable[[], bool]:
+        """Tells whether there is still time for more points; large units are tried at fewer."""
+        end = time.monotonic() + PATIENCE
+        return lambda: time.monotonic() < end
 
     @cached_property
     def steps(self) -> int:
@@ -225,9 +233,9 @@ class Stage:
                 return replace(events, nominals_changed=nominals, values_changed=changed)
         raise SkippedError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
 
-    def at(self, instance: Instance, time: float, states: Sequence[float]) -> None:
+    def at(self, instance: Instance, moment: float, states: Sequence[float]) -> None:
         """Model Exchange: to a point."""
-        instance.set_time(time)
+        instance.set_time(moment)
         if states:
             instance.set_states(states)
 

@@ -37,9 +37,15 @@ def start_values(stage: Stage) -> Iterator[Observation]:
         each for each in stage.variables
         if (each.initial == "exact" or each.causality == "input") and stage.start_value(each) is not None
     ]  # fmt: skip
-    with stage.instance() as instance:
-        instance.enter(stage.start, None, stage.tolerance)
-        found = instance.get(wanted)
+    try:
+        with stage.instance() as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+            found = instance.get(wanted)
+    except RefusedError:  # FMI 2 lets a unit show only outputs, states and derivatives there
+        wanted = [each for each in wanted if each.causality in {"parameter", "input"} or each.variability == "constant"]
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            found = instance.get(wanted)
     wrong = [
         (each, declared, value)
         for each, value in zip(wanted, found, strict=True)

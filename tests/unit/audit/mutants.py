@@ -330,6 +330,7 @@ RUNNING = [
     Mutant("slopes of outputs", "steps.output_derivatives", put("//CoSimulation", maxOutputDerivativeOrder="1"), ("ball3",), run=True),
     Mutant("null memory", "flags.memory_null", put("//ModelExchange", canNotUseMemoryManagementFunctions="true"), ("ball2",), run=True),
     Mutant("importer's memory", "flags.memory", put("//CoSimulation", canNotUseMemoryManagementFunctions="false"), ("cart2",), run=True),
+    Mutant("bounces unannounced", "exchange.reinit", put(typed("v"), reinit="false"), BOTH, run=True),
     Mutant("category not listed", "log.undeclared", put("//Category", name="other"), ("ball2", "ball3"), run=True),
     Mutant("too many indicators", "exchange.count", drop("//EventIndicator"), ("ball3",), run=True),
     Mutant("python: no dependencies", "structure.explicit", edited(lambda root: [each.attrib.pop("dependencies") for each in root.iter("Unknown")][:0] and None), ("python",)),
@@ -413,6 +414,8 @@ SOURCES = [
     CMutant("talks unasked", "log.disabled", 3, "    s->mode = INITIALIZING;\n", '    s->mode = INITIALIZING;\n    ((fmi3LogMessageCallback)b->ball.logger)(b->ball.environment, fmi3OK, "logStatusError", "hello");\n'),
     CMutant("output not finite", "value.finite", 2, "case ENERGY: *value = s->m * (s->g * s->h + 0.5 * s->v * s->v); break;", "case ENERGY: *value = s->time > 0.2 ? 0.0 / (s->h - s->h) : 1.0; return 0;"),
     CMutant("rounding of the host", "host.rounding", 3, "    *dh = s->resting ? 0.0 : v;\n", "    *dh = s->resting ? 0.0 : v;\n    if (fegetround() != FE_TONEAREST) *dh *= 1.01;\n"),
+    CMutant("reads numbers in the host's way", "host.locale", 2, "s->e = 0.7;", 's->e = atof("0.7");'),
+    CMutant("bounces in silence", "exchange.values_changed", 3, "*values = ball_event(&b->ball.s) != 0;", "ball_event(&b->ball.s);\n    *values = fmi3False;"),
     CMutant("one in a thread", "life.threads", 2, "    State before = b->s;\n    (void)no;\n", '    static volatile int busy;\n    State before = b->s;\n    int waiting;\n    (void)no;\n    if (busy) return fail(b, "busy");\n    busy = 1;\n    for (waiting = 0; waiting < 3000000; ++waiting) (void)busy;\n    busy = 0;\n'),
 ]  # fmt: skip
 

@@ -112,6 +112,4 @@ UNTRIED = {
     "binary.search",
     "binary.glibc",
     "life.load",
-    "exchange.reinit",
-    "host.locale",
 }
