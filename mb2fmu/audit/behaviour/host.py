@@ -106,7 +106,7 @@ def _comma(folder: Path) -> str | None:
     home = folder / "locales" / "xx_XX"
     home.mkdir(parents=True, exist_ok=True)
     (home / "LC_NUMERIC").write_bytes(
-        struct.pack(f"=II{len(texts)}I", 0x20031114 ^ locale.LC_NUMERIC, len(texts), *places) + body
+        struct.pack(f"=II{len(texts)}I", 0x20031115 ^ locale.LC_NUMERIC, len(texts), *places) + body
     )
     os.environ["LOCPATH"] = str(home.parent)
     for name in ("xx_XX", *_LOCALES):
