@@ -11,6 +11,7 @@ from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import advance
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
 from mb2fmu.audit.description.records import Unknown, Variable
 from mb2fmu.audit.finding import Observation
@@ -378,9 +379,9 @@ def stepping(stage: Stage) -> Iterator[Observation]:
         for other in (value, *changes(stage, known, value)):
             with stage.instance() as instance:
                 stage.initialize(instance, within={known: value})
-                instance.must_step(stage.start, tiny)
+                advance(stage, instance, stage.start, tiny)
                 instance.set({known: other})
-                instance.must_step(stage.start + tiny, tiny)
+                advance(stage, instance, stage.start + tiny, tiny)
                 rows.append(instance.get(unknowns))
         for unknown, base, *moved in zip(outputs, *rows, strict=True):
             sizes = [abs(each - base) for each in moved if isinstance(each, float) and isinstance(base, float)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Integration, begin
+from mb2fmu.audit.behaviour.simulation import Integration, advance, begin
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
@@ -79,7 +79,6 @@ def states(stage: Stage) -> Iterator[Observation]:
     size = stage.n_states
     with stage.instance() as instance:
         if stage.description.version == 3:
-            instance.enter(stage.start, None, stage.tolerance)
             for function, declared in (
                 ("GetNumberOfContinuousStates", size),
                 ("GetNumberOfEventIndicators", stage.n_indicators),
@@ -90,7 +89,6 @@ def states(stage: Stage) -> Iterator[Observation]:
                         "exchange.count", f"fmi3{function} says {count}, the description {declared}", stage.kind
                     )
                     return
-            instance.reset()
         stage.initialize(instance)
         nominals = instance.vector("GetNominalsOfContinuousStates", size) if size else []
         wrong = [each for each in nominals if not (each > 0.0 and math.isfinite(each))]
@@ -248,7 +246,7 @@ def _motion(stage: Stage, instance: Instance, variables: list[Variable]) -> list
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=within)
         for k in range(min(9, stage.steps)):  # whole steps: units of fixed internal steps rest within them
-            instance.must_step(stage.start + k * stage.step, stage.step)
+            advance(stage, instance, stage.start + k * stage.step, stage.step)
             rows.append(instance.get(variables))
     else:
         integration = Integration(stage, instance, stage.start, 1e-10, begin(stage, instance, within))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.audit.behaviour.binding import Value
+from mb2fmu.audit.behaviour.binding import Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
 from mb2fmu.audit.description.records import Variable
@@ -69,8 +69,8 @@ def cosimulate(
     return run
 
 
-def advance(stage: Stage, instance: Instance, point: float, size: float) -> None:
-    """One communication step, with the events that an FMI 3 unit in event mode asks for.
+def advance(stage: Stage, instance: Instance, point: float, size: float) -> Step:
+    """One communication step, with the events that an FMI 3 unit in event mode asks for; what the step said.
 
     Raises:
         SkippedError: If the unit ends the simulation.
@@ -83,6 +83,7 @@ def advance(stage: Stage, instance: Instance, point: float, size: float) -> None
         instance.event()
         stage.settle(instance)
         instance.go_on()
+    return done
 
 
 class Integration:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Run, cosimulate, integrate
+from mb2fmu.audit.behaviour.simulation import Run, advance, cosimulate, integrate
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
@@ -139,7 +139,7 @@ def returned(stage: Stage) -> Iterator[Observation]:
     with stage.instance(early=False) as instance:
         stage.initialize(instance)
         for k in range(3):
-            done = instance.must_step(stage.start + k * stage.step, stage.step)
+            done = advance(stage, instance, stage.start + k * stage.step, stage.step)
             end = stage.start + (k + 1) * stage.step
             if done.early:
                 yield Observation("steps.early", "it returns early though the importer did not allow it", stage.kind)
@@ -171,9 +171,9 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
     required = [each for each in stage.scalars if each.flag("intermediateUpdate")]
     with stage.instance(update=update, required=required, early=True) as instance:
         stage.initialize(instance)
-        done = [instance.must_step(stage.start, stage.step)]
+        done = [advance(stage, instance, stage.start, stage.step)]
         if not done[0].early:
-            done.append(instance.must_step(stage.start + stage.step, stage.step))
+            done.append(advance(stage, instance, stage.start + stage.step, stage.step))
         if not times:
             yield Observation(
                 "steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind
@@ -191,7 +191,7 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
         wish[0] = True
         point = stage.start + 2 * stage.step
         seen = len(times)
-        last = instance.must_step(point, stage.step)
+        last = advance(stage, instance, point, stage.step)
         if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
             yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
         if last.early and not last.last < point + stage.step:
@@ -210,13 +210,13 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
     h = stage.step * 0.01
     with stage.instance() as instance:
         stage.initialize(instance, within=_excited(stage))
-        instance.must_step(stage.start, stage.step)
-        instance.must_step(stage.start + stage.step, h)
+        advance(stage, instance, stage.start, stage.step)
+        advance(stage, instance, stage.start + stage.step, h)
         before = instance.get(outputs)
-        instance.must_step(stage.start + stage.step + h, h)
+        advance(stage, instance, stage.start + stage.step + h, h)
         middle = instance.get(outputs)
         status, said = instance.derivatives_of(outputs, 1)
-        instance.must_step(stage.start + stage.step + 2 * h, h)
+        advance(stage, instance, stage.start + stage.step + 2 * h, h)
         after = instance.get(outputs)
     if status not in {OK, WARNING}:
         yield Observation(
@@ -260,7 +260,7 @@ def input_derivatives(stage: Stage) -> Iterator[Observation]:
                         text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
                         yield Observation("steps.input_derivatives", text, stage.kind)
                         return
-                    instance.must_step(stage.start + k * size, size)
+                    advance(stage, instance, stage.start + k * size, size)
                 ends.append(instance.get(stage.states or variables))
         for variable, held, ramp, small in zip(stage.states or variables, *ends, strict=True):
             assert isinstance(held, float)
@@ -279,7 +279,7 @@ def wrong_point(stage: Stage) -> Iterator[Observation]:
     """A communication point that is not where the unit stands."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        instance.must_step(stage.start, stage.step)
+        advance(stage, instance, stage.start, stage.step)
         if instance.step(stage.start + 5 * stage.step, stage.step).status in {OK, WARNING}:
             yield Observation(
                 "steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind

@@ -170,7 +170,7 @@ def _kinds(unknown: Unknown) -> Iterator[Observation]:
     factors = sorted({*unknown.kinds} - {"dependent"})
     if factors and unknown.variable and not unknown.variable.is_float:
         text = f"a factor in front of a known ({', '.join(factors)}) is for floating point unknowns"
-        yield Observation("structure.kinds", text, unknown.place)
+        yield Observation("structure.factors", text, unknown.place)
 
 
 def _others(description: Description) -> Iterator[Observation]:

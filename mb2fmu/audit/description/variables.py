@@ -99,7 +99,7 @@ def _aliases(group: list[Variable]) -> Iterator[Observation]:
         yield Observation(
             "variables.aliases", f"{names} share a value reference, and more than one of them has a start value", place
         )
-    if len({each.get("unit") for each in group}) > 1:
+    if len({each.get("unit") for each in group} - {None}) > 1:
         yield Observation("variables.aliases", f"{names} share a value reference, but not the unit", place)
     constants = [each.variability == "constant" for each in group]
     if any(constants) and not all(constants):

@@ -265,7 +265,7 @@ DESCRIPTIONS = [
     Mutant("fixed initially", "structure.kinds", all_kinds(listed("InitialUnknowns", "der(v)"), "fixed"), ALL),
     Mutant("kinds too few", "structure.kinds", put(listed("Derivatives", "der(v)"), dependenciesKind="dependent"), ALL),
     Mutant("nothing declared", "structure.explicit", edited(lambda root: [element(root, listed("Outputs", "energy")).attrib.pop(name) for name in ("dependencies", "dependenciesKind")] and None), BOTH),
-    Mutant("integer by a factor", "structure.kinds", add_known(listed("Outputs", "bounces"), "h", "constant"), BOTH),
+    Mutant("integer by a factor", "structure.factors", add_known(listed("Outputs", "bounces"), "h", "constant"), BOTH),
     Mutant("indicator of a parameter", "structure.indicators", put("//EventIndicator", valueReference="5"), ("ball3",)),
     Mutant("terminal of nothing", "terminals.members", lambda members: members.update({"terminalsAndIcons/terminalsAndIcons.xml": b'<fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="a"><TerminalMemberVariable variableName="none" variableKind="signal"/></Terminal></Terminals></fmiTerminalsAndIcons>'}), ALL),
 ]  # fmt: skip
