@@ -275,16 +275,18 @@ class _Grower:
     # --- merging -----------------------------------------------------------------------------------------------------
 
     def _merged(self, points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]) -> LinkTree:
-        """Massless links displaced in all directions give their displacement to the one link that turns on them."""
+        """Massless links that slide where another turns give their displacement to it: a free body, a screw."""
         needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
         needed |= {of_axes[axes] for axes in self.wanted}
         into: dict[int, int] = {}
         for number in range(len(self.links) - 1, 0, -1):
             children = [i for i, link in enumerate(self.links) if link.parent == number and i not in into]
             link = self.links[number]
-            if number in needed or len(children) != 1 or self.links[children[0]].offset or not self._slides(link):
+            if number in needed or len(children) != 1 or self.links[children[0]].offset:
                 continue
             child = children[0]
+            if not self._is_one_step(link, self.links[child]):
+                continue
             into[number] = child
             self.links[child] = replace(
                 self.links[child], parent=link.parent, offset=link.offset, velocity=link.velocity
@@ -301,12 +303,14 @@ class _Grower:
         links = [replace(link, heavy=i in heavy) for i, link in enumerate(links)]
         return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
-    def _slides(self, link: Link) -> bool:
-        """Whether a link moves in three directions without turning."""
+    def _is_one_step(self, link: Link, child: Link) -> bool:
+        """Whether a link slides in three directions, or by the speed that turns its child (a screw)."""
         if link.frame != self.links[link.parent].frame:
             return False
         vectors = link.velocity or [d.rate for d in link.offset if d.rate is not None]
-        return len({j for vector in vectors for j, _ in vector.columns}) == 3
+        sliding = {j for vector in vectors for j, _ in vector.columns}
+        turning = {j for vector in self.frames[child.frame].spin for j, _ in vector.columns}
+        return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
     def _heavy(
         self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
