@@ -49,19 +49,21 @@ def mechanism_of(model: Model) -> Mechanism:
     return read(check(model))
 
 
-def random_states(mechanism: Mechanism, count: int, seed: int = 0) -> list[State]:
-    """States near the start, parameters up to 20 % away from their values."""
+def random_states(mechanism: Mechanism, count: int, seed: int = 0, spread: float = 1.0) -> list[State]:
+    """States near the start, parameters up to 20 % away from their values; nearer with a smaller ``spread``."""
     generator = np.random.default_rng(seed)
     d = mechanism.definition
     q = np.array([c.start for c in d.coordinates])
     z = np.array([s.start for s in d.auxiliary_states])
     r = np.array([i.start for i in d.inputs])
     p = np.array(parameter_values(mechanism))
-    n = len(mechanism.u_independent)
+    independent = range(len(mechanism.u)) if mechanism.holonomic else mechanism.u_independent  # all speeds are states
+    n = len(independent)
+    u = np.zeros(n) if spread == 1.0 else np.array([d.speeds[i].start for i in independent])
     states = []
     for _ in range(count):
-        x = [q + generator.uniform(-0.6, 0.6, q.shape), generator.uniform(-1, 1, n), z]
-        shifted = p * (1 + 0.2 * generator.uniform(-1, 1, p.shape))
+        x = [q + spread * generator.uniform(-0.6, 0.6, q.shape), u + spread * generator.uniform(-1, 1, n), z]
+        shifted = p * (1 + 0.2 * spread * generator.uniform(-1, 1, p.shape))
         states.append(State(float(generator.uniform(0, 1)), np.concatenate(x), r, shifted))
     return states
 

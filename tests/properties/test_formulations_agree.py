@@ -41,9 +41,10 @@ def _agree(mechanism):
     if large:  # SymPy would expand for hours
         methods = [method for method in methods if method not in {"kane", "lagrange"}]
     evaluated = {method: Evaluated(mechanism, method) for method in methods}
-    numeric = None if mechanism.lagrangian else Numeric(mechanism)
+    closed = bool(mechanism.holonomic)  # projected onto the constraints by the program: only methods compare
+    numeric = None if mechanism.lagrangian or closed else Numeric(mechanism)
     assert len(methods) + (numeric is not None) >= 2 or mechanism.lagrangian
-    for state in random_states(mechanism, 10 if large else 50):
+    for state in random_states(mechanism, 10 if large or closed else 50, spread=1e-3 if closed else 1.0):
         results = {method: e("accelerations", state) for method, e in evaluated.items()}
         condition = 1.0
         if numeric:
@@ -95,7 +96,7 @@ def test_reaction_force_of_a_pendulum_in_closed_form():
 
 def test_power_of_all_loads_is_the_change_of_kinetic_energy():
     """dT/dt = sum of powers, by a central difference of T along the motion."""
-    for build in (cart_with_pathways, lambda: read(check(load(MODELS[0])))):
+    for build in (cart_with_pathways, lambda: read(check(load(MODELS[0].with_name("cart_pole.py"))))):
         built = build()
         mechanism = built if hasattr(built, "bodies") else mechanism_of(built)
         evaluated = Evaluated(mechanism, "tmt")
