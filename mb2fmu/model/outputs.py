@@ -92,7 +92,13 @@ class Outputs:
         self._request("momentum", name, unit, (speed,))
 
     def output_reaction(
-        self, name: str, of: Any, *, at: Point | None = None, expressed_in: ReferenceFrame | None = None
+        self,
+        name: str,
+        of: Any,
+        *,
+        at: Point | None = None,
+        expressed_in: ReferenceFrame | None = None,
+        torque: bool = True,
     ) -> None:
         """Outputs ``name.force.x``, … in N and ``name.torque.x``, … in N.m: what a joint transmits.
 
@@ -104,9 +110,12 @@ class Outputs:
             of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
             at: The point about which the torque is taken; of a joint its point on the child, unless given.
             expressed_in: The frame of the components; the inertial frame, unless given.
+            torque: False: the force only, as of a point contact, which carries no torque.
         """
         subject = tuple(of) if isinstance(of, list | tuple) else (of,)
         for kind, part, unit in (("reaction_force", "force", "N"), ("reaction_torque", "torque", "N.m")):
+            if part == "torque" and not torque:
+                continue
             self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
 
     def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
+    "bicycle",
+    "bowl",
     "andrews",
     "cart_pole",
     "chain",
@@ -120,6 +122,25 @@ def _snakeboard(unit: Simulation) -> None:
     assert unit["kinetic_energy"][0] == 0.0
 
 
+def _bicycle(unit: Simulation) -> None:
+    # Stable at this speed: what the push began dies out, and the speed is what it was.
+    late = unit.time > 4.0
+    assert np.abs(unit["lean"]).max() > 3 * np.abs(unit["lean"][late]).max()
+    assert _far(unit["total_energy"], unit["total_energy"][0]) < 1e-4
+    # The ground carries the weight; all of it but what accelerates.
+    weight = (2.0 + 85.0 + 4.0 + 3.0) * 9.81
+    carried = unit["lambda.front.height"] - unit["rear_contact.force.z"]
+    assert _far(carried[late], weight) < 0.02 * weight
+
+
+def _bowl(unit: Simulation) -> None:
+    x, y, z, force = (unit[name] for name in ("x", "y", "z", "wall_force"))
+    assert _far(np.sqrt(x**2 + y**2 + z**2), 1.0) < 1e-9
+    assert _far(unit["moment_of_momentum"], unit["moment_of_momentum"][0]) < 1e-7
+    # From energy: R lambda = m (v0² + 2 g (z0 - z) - g z).
+    assert _far(force, 0.1 * (2.5**2 + 2 * 9.81 * (-0.8 - z) - 9.81 * z)) < 1e-6
+
+
 def _msl_pendulum(unit: Simulation) -> None:
     _as_published(unit, "msl_Pendulum.csv", {"rev.phi": 1e-5})
     assert unit["rev.phi"][-1] == pytest.approx(-1.67963156508, abs=1e-7)
@@ -159,6 +180,8 @@ def _muscle_arm(unit: Simulation) -> None:
 
 
 KNOWN: dict[str, Callable[[Simulation], None]] = {
+    "bicycle": _bicycle,
+    "bowl": _bowl,
     "chaplygin_sleigh": _chaplygin_sleigh,
     "heavy_top": _heavy_top,
     "msl_double_pendulum": _msl_double_pendulum,

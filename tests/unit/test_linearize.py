@@ -13,7 +13,8 @@ from lxml import etree
 from sympy.physics import mechanics as me
 
 import mb2fmu
-from mb2fmu import Model, Parts
+from mb2fmu import Model, Parts, pipeline
+from mb2fmu.analysis import linearize, start_at
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError
 from mb2fmu.report.spectrum import spectrum, spectrum_text
@@ -165,3 +166,23 @@ def test_the_command(tmp_path):
     assert json.loads(call("--json", "-", "--at", "x=1").output)["point"]["x"] == 1.0
     assert call("--at", "theta=3.0").exit_code == 2  # held where nothing balances it
     assert "NAME=NUMBER" in call("--at", "x").output
+
+
+BENCHMARK = {  # Meijaard, Papadopoulos, Ruina, Schwab 2007, table 2
+    0.0: [-5.53094371765393, -3.13164324790656, 3.13164324790656, 5.53094371765393],
+    5.0: [-14.07838969279822, -0.32286642900409, -0.77534188219585 - 4.46486771378823j],
+}
+
+
+def test_the_benchmark_bicycle():
+    """Published eigenvalues at rest and at 5 m/s; finite at rest, upright, at zero steer."""
+    derivation = pipeline.derive(MODELS / "bicycle.py", method="tmt")
+    for speed, published in BENCHMARK.items():
+        at = {"rear_rate": -speed / 0.3, "front_rate": -speed / 0.35, "v": speed, "lean_rate": 0.0}
+        at = {name: value for name, value in at.items() if name in derivation.program.layout.states}
+        start = start_at(derivation.definition, derivation.equations, at)
+        found = linearize(derivation.equations, derivation.program, start)
+        assert found.point.motion == ("steady" if speed else "equilibrium")
+        for value in published:
+            assert np.min(np.abs(found.eigenvalues - value)) < 1e-9 * max(1, abs(value)), (speed, value)
+        assert np.isfinite(found.y).all()
