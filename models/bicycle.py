@@ -96,7 +96,7 @@ def bicycle(speed: float = 4.6) -> Model:
     inputs = me.dynamicsymbols("lean_torque steer_torque")
     machine = _mechanics(q, u, inputs)
 
-    model = Model("Bicycle", machine.parts, description="The benchmark bicycle with its front wheel on the ground")
+    model = Model("Bicycle", machine.parts, description="The benchmark bicycle, both wheels rolling", diagram=DIAGRAM)
     for name, value, unit, what in PARAMETERS:
         bounds = {"min": 1e-6} if name[0] in "mr" else {}
         model.parameter(P[name], value, unit, description=what, **bounds)
@@ -119,7 +119,7 @@ def bicycle(speed: float = 4.6) -> Model:
         kind = "fixed" if symbol in (u[3], u[5], u[6]) else "guess"
         model.speed(symbol, start.get(symbol, 0.0), "rad/s", kind=kind, description=f"rate of the {what}")
     _outputs(model, machine)
-    model.experiment(stop=5.0, step=0.01, tolerance=1e-8)
+    model.experiment(stop=5.0, step=0.01, tolerance=1e-8, signals=dict.fromkeys(inputs, 0.0))
     return model
 
 

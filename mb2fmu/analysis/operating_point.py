@@ -207,6 +207,13 @@ def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bo
     found = 0
     for _ in range(10 * _SAMPLES):
         x = start.x + 0.05 * generator.uniform(-1, 1, n) * (1 + np.abs(start.x))
+        x, _ = _gauss_newton(
+            lambda x: slopes.residual(x, start.r),
+            lambda x: slopes.residual_slopes(x, start.r)[:, :n],
+            x,
+            range(n),
+            TOLERANCE,
+        )
         with np.errstate(all="ignore"):
             J, G = slopes.rate_slopes(x, start.r)[:, :n], slopes.tangent_rows(x, start.r)
         if not (np.isfinite(J).all() and np.isfinite(G).all()):

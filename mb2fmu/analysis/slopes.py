@@ -11,6 +11,7 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.lowering import Evaluator, evaluator, jacobian
 from mb2fmu.lowering.manifold import lower_manifold
 from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.python_newton import SingularMatrixError
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats, Floats], Floats]
@@ -34,7 +35,7 @@ class Slopes:
         self.rates, self.rate_slopes = self._pair(program, "rhs")
         self.outputs, self.output_slopes = self._pair(program, "outputs")
         self.residual, self.residual_slopes = self._pair(manifold, "residual")
-        directions = self._function(evaluator(manifold, "directions"))
+        directions = self._function(evaluator(manifold, "directions"), len(manifold.entries["directions"].results))
         K = equations.kinematics.matrix
         self._n_q = K.rows if manifold.entries["directions"].labels else 0
         self._directions: Function = lambda x, r: directions(x, r).reshape(K.shape)
@@ -56,14 +57,21 @@ class Slopes:
     def _pair(self, program: Program, entry: str) -> tuple[Function, Function]:
         """An entry point and its Jacobian with respect to states, then inputs."""
         slopes = jacobian(program, entry, ("states", "inputs"))
-        entries = self._function(evaluator(slopes.program, slopes.entry))
+        entries = self._function(evaluator(slopes.program, slopes.entry), len(slopes.rows))
 
         def dense(x: Floats, r: Floats) -> Floats:
             matrix = np.zeros(slopes.shape)
             matrix[slopes.rows, slopes.columns] = entries(x, r)
             return matrix
 
-        return self._function(evaluator(program, entry)), dense
+        return self._function(evaluator(program, entry), len(program.entries[entry].results)), dense
 
-    def _function(self, evaluate: Evaluator) -> Function:
-        return lambda x, r: np.asarray(evaluate(self._t, x, r, self._p), dtype=float)
+    def _function(self, evaluate: Evaluator, size: int) -> Function:
+
+        def values(x: Floats, r: Floats) -> Floats:
+            try:
+                return np.asarray(evaluate(self._t, x, r, self._p), dtype=float)
+            except SingularMatrixError:  # a state that cannot be: the search goes on from another
+                return np.full(size, np.nan)
+
+        return values

@@ -1,0 +1,94 @@
+"""Constraints that are redundant, wrong or too many: a platform on three parallel cranks, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from mechanisms import mechanism_of, model_of
+from sympy.physics import mechanics as me
+
+import mb2fmu
+from mb2fmu import Model, Parts, pipeline
+from mb2fmu.errors import MechanismError, ModelError
+
+M, m, l, g = sm.symbols("M m l g")
+ARMS = (-1, 0, 1)
+
+
+def platform(*, cranks: int = 3) -> Model:
+    """A platform that hangs on equal parallel cranks: two rows each, the third crank's partly redundant."""
+    q, u = me.dynamicsymbols(f"q1:{cranks + 1}"), me.dynamicsymbols(f"u1:{cranks + 1}")
+    x, y, a, vx, vy, w = me.dynamicsymbols("x y a vx vy w")
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    B.orient_axis(N, N.z, a)
+    centre = O.locatenew("centre", x * N.x + y * N.y)
+    bodies = [me.RigidBody("platform", centre, B, M, (me.inertia(B, 1, 1, M), centre))]
+    loads, rows = [(centre, -M * g * N.y)], []
+    for i in range(cranks):
+        A = me.ReferenceFrame(f"A{i}")
+        A.orient_axis(N, N.z, q[i])
+        pivot = O.locatenew(f"pivot{i}", ARMS[i] * N.x)
+        middle = pivot.locatenew(f"middle{i}", -l / 2 * A.y)
+        rod = me.RigidBody(f"rod{i}", middle, A, m, (me.inertia(A, 0, 0, m * l**2 / 12), middle))
+        bodies.append(rod)
+        loads.append((middle, -m * g * N.y))
+        gap = centre.locatenew(f"ear{i}", ARMS[i] * B.x).pos_from(O) - pivot.locatenew(f"end{i}", -l * A.y).pos_from(O)
+        rows += [gap.dot(N.x), gap.dot(N.y)]
+    coordinates, speeds = [*q, x, y, a], [*u, vx, vy, w]
+    equations = [c.diff() - s for c, s in zip(coordinates, speeds, strict=True)]
+    parts = Parts(
+        frame=N, origin=O, q=coordinates, u=speeds, kinematic_equations=equations, bodies=bodies, loads=loads,
+        holonomic_constraints=rows,
+    )  # fmt: skip
+    model = model_of("Platform", parts, [], [], M=4.0, m=1.0, l=0.5, g=9.81)
+    for symbol in coordinates:
+        model.coordinate(symbol, -0.5 if symbol is y else 0.0, kind="guess")
+    for symbol in speeds:
+        model.speed(symbol, 0.0, kind="guess")
+    return model
+
+
+@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+def test_three_parallel_cranks_swing_as_one(method):
+    """Closed form: (M + m) l q'' = -(M + 3 m / 2) g sin(q); the platform does not turn."""
+    derivation = mb2fmu.derive(platform(), method=method)
+    f = pipeline.right_hand_side(derivation)
+    angle, rate = 0.7, 0.9
+    q = [angle, angle, angle, 0.5 * np.sin(angle), -0.5 * np.cos(angle), 0.0]
+    u = [rate, rate, rate, 0.5 * rate * np.cos(angle), 0.5 * rate * np.sin(angle), 0.0]
+    slope = f(0.0, np.array([*q, *u]))
+    expected = -(4.0 + 1.5) * 9.81 * np.sin(angle) / (5.0 * 0.5)
+    assert slope[:6] == pytest.approx(u, abs=1e-9)
+    assert slope[6:9] == pytest.approx([expected] * 3, rel=1e-8)
+    assert slope[11] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_their_frequency():
+    found = mb2fmu.linearize(platform(), method="tmt")
+    assert len(found.states) == 2
+    assert np.max(np.abs(found.eigenvalues.imag)) == pytest.approx(np.sqrt(5.5 * 9.81 / 2.5), rel=1e-7)
+
+
+def _sliding(row: sm.Expr, **more: object) -> Model:
+    x, y, vx, vy = me.dynamicsymbols("x y vx vy")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    P = O.locatenew("P", x * N.x + y * N.y)
+    parts = Parts(
+        frame=N, origin=O, q=[x, y], u=[vx, vy], kinematic_equations=[x.diff() - vx, y.diff() - vy],
+        bodies=[me.Particle("P", P, 1)], **{"velocity_constraints": [row], "u_dependent": [vy], **more},
+    )  # fmt: skip
+    return model_of("Sliding", parts, [x, y], [vx, vy])
+
+
+def test_constraints_that_are_none():
+    x, y, vx, vy = me.dynamicsymbols("x y vx vy")
+    with pytest.raises(MechanismError, match="it depends on accelerations"):
+        mechanism_of(_sliding(vy - vx.diff()))
+    with pytest.raises(MechanismError, match="not linear in the speeds"):
+        mechanism_of(_sliding(vy - vx**2))
+    more = {"holonomic_constraints": [x - vy], "velocity_constraints": [], "q_dependent": [y]}
+    with pytest.raises(MechanismError, match="must contain coordinates and time only"):
+        mechanism_of(_sliding(vy, **more))
+    with pytest.raises(ModelError, match="2 dependent speeds"):
+        mechanism_of(_sliding(vy, u_dependent=[vx, vy]))
