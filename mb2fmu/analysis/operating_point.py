@@ -90,11 +90,9 @@ def find(
     free = [i for i in range(slopes.n_x) if i not in held]
     columns = [*free, *(slopes.n_x + i for i in sorted(trimmed))]
 
-    lengths = len(slopes.length_rows(start.x, start.r))
-
     def target(y: Floats) -> Floats:
         x, r = y[: slopes.n_x], y[slopes.n_x :]
-        return np.concatenate([slopes.rates(x, r)[kept], slopes.residual(x, r), np.zeros(lengths)])
+        return np.concatenate([slopes.rates(x, r)[kept], slopes.residual(x, r), _length_errors(slopes, x, r)])
 
     def slope(y: Floats) -> Floats:
         x, r = y[: slopes.n_x], y[slopes.n_x :]
@@ -116,13 +114,28 @@ def find(
             y, value = found, left
     worst = float(np.max(np.abs(value), initial=0.0))
     if not worst <= TOLERANCE * scale:
-        labels = [*(f"der({names[i]})" for i in kept), *slopes.constraint_names]
+        labels = [
+            *(f"der({names[i]})" for i in kept),
+            *slopes.constraint_names,
+            *("length of a quaternion",) * len(names),
+        ]
         raise AnalysisError("no equilibrium or steady motion was found:", [_unmet(labels, value)])
     x, r = y[: slopes.n_x], y[slopes.n_x :]
     rates = slopes.rates(x, r)
     ignored = _ignored(slopes, start, ignorable, rates, scale)
     motion: Motion = "steady" if ignored else "equilibrium"
     return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
+
+
+def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
+    """How far quaternions are from the length that their rates draw them to; 0 where nothing draws them."""
+    rows = slopes.length_rows(x, r)[:, : slopes.n_x]
+    if not len(rows):
+        return np.zeros(0)
+    pull = rows @ slopes.rate_slopes(x, r)[:, : slopes.n_x] @ rows.T
+    if not np.isfinite(pull).all() or np.linalg.matrix_rank(pull, tol=1e-6) < len(rows):
+        return np.zeros(len(rows))
+    return np.asarray(np.linalg.solve(pull, rows @ slopes.rates(x, r)))
 
 
 def on_constraints(slopes: Slopes, start: OperatingPoint, guesses: Collection[int]) -> OperatingPoint:
