@@ -106,3 +106,12 @@ def test_redundant_rows_are_named_and_change_no_motion():
 def test_more_constraints_than_coordinates_are_refused():
     with pytest.raises(MechanismError, match="the 3 constraints leave the 3 speeds nothing to move"):
         pipeline.derive(four_bar_with(lambda q1, *_: q1 - 0.17453292519943295))
+
+
+@pytest.mark.parametrize("asked", ["attractor", "multipliers"])
+def test_massless_links_only_transmit(asked):
+    """With the mass at the end of the crank alone the linkage is a pendulum, whatever its loop does."""
+    loaded = model.load(FOUR_BAR)
+    loaded.mechanics = replace(loaded.mechanics, bodies=loaded.mechanics.bodies[:1], loads=loaded.mechanics.loads[:1])
+    f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=asked))
+    assert f(0, f.x0)[3] == pytest.approx(-9.81 * np.cos(np.deg2rad(10)) / 0.8, rel=1e-12)
