@@ -3,4 +3,4 @@
 What is tried with every model for the importers' sake, or in Python's own time, does without them.
 """
 
-LARGE = frozenset({"chain", "robot_arm"})
+LARGE = frozenset({"chain", "hand", "robot_arm"})

@@ -130,6 +130,7 @@ class NumericMechanism:
         self._point = (t, *q, *u_all, *z, *r, *parameters)
         self._values = np.array(self._evaluate(*self._point), dtype=float)[self._gather]
         self._n_u = len(u_all)
+        self._known_forces: dict[tuple[float, ...], list[tuple[Array, Array, Array]]] = {}
         self._frame_motion()
         self._point_motion()
 
@@ -172,8 +173,11 @@ class NumericMechanism:
         Q = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         Q[:count] = self._take(self._potential, (count,))
-        for partials, _, vector in self._applied(constraint_forces):
-            Q += partials.T @ vector
+        applied = self._applied(constraint_forces)
+        if applied:
+            Q += np.concatenate([vector for *_, vector in applied]) @ np.concatenate(
+                [partials for partials, *_ in applied]
+            )
         return Q
 
     def powers(self) -> list[float]:
@@ -349,6 +353,12 @@ class NumericMechanism:
 
     def _applied(self, constraint_forces: Sequence[float]) -> list[tuple[Array, Array, Array]]:
         """(partials, velocity or angular velocity, force or torque in N) of everything that acts."""
+        key = tuple(constraint_forces)
+        if key not in self._known_forces:
+            self._known_forces[key] = self._find_applied(key)
+        return self._known_forces[key]
+
+    def _find_applied(self, constraint_forces: Sequence[float]) -> list[tuple[Array, Array, Array]]:
         m = self.mechanism
         padded = [*constraint_forces, *[0.0] * (len(m.constraint_forces) - len(constraint_forces))]
         scalars = [float(s) for s in self._evaluate_forces(*self._point, *self._pathway_values(), *padded)]
