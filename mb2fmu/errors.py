@@ -65,7 +65,7 @@ class LoweringError(Mb2FmuError):
 
 
 class AnalysisError(Mb2FmuError):
-    """There is no such operating point, or it cannot be linearized there."""
+    """There is no such operating point or sensitivity, or none can be computed."""
 
 
 class InterfaceError(Mb2FmuError):

@@ -2,6 +2,7 @@
 
     Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
          → Linearization                                                                linearize
+         → Sensitivities                                                                sensitivities
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build
          → .fmu                                                                         export
          → ValidationResult                                                             validate
@@ -38,7 +39,7 @@ from mb2fmu.outcomes import (
 from mb2fmu.stopwatch import Compiling, Stopwatch
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis import Linearization
+    from mb2fmu.analysis import Linearization, Sensitivities
     from mb2fmu.animation import Drawing, Signals
     from mb2fmu.equations.motion import Method
     from mb2fmu.filetree import FileTree
@@ -139,6 +140,52 @@ def linearize(
     start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
     with Stopwatch(observer)("linearize"):
         return analysis.linearize(derivation.equations, derivation.program, start, search=search)
+
+
+def sensitivities(
+    model: AnyModel,
+    *,
+    of: Collection[str] = (),
+    to: Collection[str] = (),
+    at: Mapping[str, float] | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    tolerance: float = 1e-9,
+    arguments: Mapping[str, Any] | None = None,
+    method: Method | Literal["auto"] = "auto",
+    observer: Observer | None = None,
+) -> Sensitivities:
+    """Derivatives of the motion with respect to parameters and start values, over the model's experiment.
+
+    The inputs follow the experiment's signals, as functions of time.
+
+    Args:
+        model: A model, or the file that has its function.
+        of: FMU names of states and outputs to differentiate; all of them if none is given.
+        to: FMU names of free parameters, and of states for their start values; all parameters if none is given.
+        at: FMU name → value in its unit, of states and parameters, instead of those of the model.
+        stop: Of the experiment, in s, instead of the model's.
+        step: Between two instants of the result, in s, instead of the model's.
+        tolerance: Relative tolerance of the integration.
+        arguments: Of the model's function, by name.
+        method: Formulation.
+        observer: Is told of each stage.
+
+    Returns:
+        ``result["tip.x", "m"]`` is ∂(tip.x)/∂m at ``result.time``.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives.
+    """
+    from mb2fmu import analysis
+
+    derivation = derive(model, arguments=arguments, method=method, observer=observer)
+    definition = derivation.definition
+    start = analysis.start_at(definition, derivation.equations, at or {})
+    outputs = tuple((output.name, output.unit) for output in derivation.equations.outputs)
+    study = analysis.study_of(definition, start, of, to, outputs, stop=stop, step=step, tolerance=tolerance)
+    with _Stopwatch(observer)("sensitivities"):
+        return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:

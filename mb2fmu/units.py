@@ -253,11 +253,22 @@ def derivative_unit(text: str) -> str:
     Raises:
         ValueError: If ``text`` is no unit.
     """
-    unit = parse_unit(text)
-    factors = (("K", 1),) if unit.offset else _Reader(text).factors()
+    return quotient_unit(text, "s")
+
+
+def quotient_unit(text: str, by: str) -> str:
+    """The unit of a derivative of what is measured in ``text`` with respect to what is measured in ``by``.
+
+    ``rad/s`` by ``kg.m2`` gives ``rad/(s.kg.m2)``; differences of temperatures are in K.
+
+    Raises:
+        ValueError: If one of them is no unit.
+    """
     powers: dict[str, int] = {}
-    for symbol, exponent in (*factors, ("s", -1)):
-        powers[symbol] = powers.get(symbol, 0) + exponent
+    for part, sign in ((text, 1), (by, -1)):
+        factors = (("K", 1),) if parse_unit(part).offset else _Reader(part).factors()
+        for symbol, exponent in factors:
+            powers[symbol] = powers.get(symbol, 0) + sign * exponent
     return _write(tuple((symbol, exponent) for symbol, exponent in powers.items() if exponent))
 
 

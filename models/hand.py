@@ -34,8 +34,8 @@ DIGITS = {
 RADII = (0.050, 0.045, 0.040)  # of the segments over the hand's length
 THUMB = (0.6, -0.9)  # rad: how its metacarpal stands on the palm, about the palm's -z and y axes
 REST = {"spread": 0.0, "knuckle": 0.35, "middle": 0.45, "end": 0.25}  # rad
-STIFFNESS = {"spread": 0.15, "knuckle": 0.1, "middle": 0.05, "end": 0.03}  # N.m/rad
-DAMPING = {"spread": 2e-3, "knuckle": 2e-3, "middle": 4e-4, "end": 8e-5}  # N.m.s/rad
+STIFFNESS = {"spread": 0.08, "knuckle": 0.06, "middle": 0.02, "end": 0.006}  # N.m/rad
+DAMPING = {"spread": 1e-3, "knuckle": 1e-3, "middle": 2e-4, "end": 3e-5}  # N.m.s/rad
 PULL = {"thumb": 6.0, "index": 8.0, "long": 9.0, "ring": 7.0, "little": 5.0}  # N
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 300" font-family="serif" font-size="15">

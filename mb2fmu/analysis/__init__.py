@@ -1,12 +1,26 @@
-"""Analysis: what can be told of a mechanism without simulating it.
+"""Analysis: what can be told of a mechanism and its motion without any unit.
 
-Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``. Promises: derivatives are exact (of the
-program, not by differences); what is linearized is the motion on the constraints. Must not: know FMI, form equations,
-or print.
+Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sensitivities``. Promises: derivatives
+are exact (of the program, not by differences); what is linearized is the motion on the constraints. Must not: know FMI,
+form equations, or print.
 """
 
 from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.operating_point import Motion, OperatingPoint
+from mb2fmu.analysis.sensitivities import Sensitivities, sensitivities
 from mb2fmu.analysis.start import Start, start_at
+from mb2fmu.analysis.study import Study, signals_of, study_of
 
-__all__ = ["Linearization", "Motion", "OperatingPoint", "Start", "linearize", "start_at"]
+__all__ = [
+    "Linearization",
+    "Motion",
+    "OperatingPoint",
+    "Sensitivities",
+    "Start",
+    "Study",
+    "linearize",
+    "sensitivities",
+    "signals_of",
+    "start_at",
+    "study_of",
+]

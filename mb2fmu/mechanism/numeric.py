@@ -131,6 +131,7 @@ class NumericMechanism:
         self._values = np.array(self._evaluate(*self._point), dtype=float)[self._gather]
         self._n_u = len(u_all)
         self._known_forces: dict[tuple[float, ...], list[tuple[Array, Array, Array]]] = {}
+        self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._frame_motion()
         self._point_motion()
 
@@ -333,6 +334,11 @@ class NumericMechanism:
 
     def pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
         """Length, rate, and the unit vectors of the segments from first to last point."""
+        if load.points not in self._known_pathways:
+            self._known_pathways[load.points] = self._find_pathway(load)
+        return self._known_pathways[load.points]
+
+    def _find_pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
         length = rate = 0.0
         directions = []
         for a, b in zip(load.points, load.points[1:], strict=False):

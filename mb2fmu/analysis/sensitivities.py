@@ -1,0 +1,166 @@
+"""Sensitivities of a whole trajectory with respect to parameters and start values, by the variational equations.
+
+With x' = f(t, x, r, p), y = h(t, x, r, p) and θ some of the parameters and start values, S = ∂x/∂θ obeys
+
+    S' = ∂f/∂x S + ∂f/∂θ,      S(0) = ∂x(0)/∂θ,      ∂y/∂θ = ∂h/∂x S + ∂h/∂θ,
+
+which is integrated together with x, under the same error control. The products with S are directional derivatives of
+the program (exact; no differences), all directions in one pass.
+
+Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., Springer 1993, sect.
+I.14, "Differentiation with respect to parameters and initial values".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import solve_ivp
+
+from mb2fmu.analysis.start import Start
+from mb2fmu.analysis.study import Study
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.lowering import Evaluator, differentiate_forward, evaluator
+from mb2fmu.lowering.dependencies import Group
+from mb2fmu.lowering.program import Program
+from mb2fmu.units import quotient_unit
+
+Floats = npt.NDArray[np.float64]
+Signals = Callable[[float], Floats]
+
+_GROUPS: tuple[Group, ...] = ("states", "parameters")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivities:
+    """A trajectory and its derivatives. ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time, shape (n_t,).
+
+    Attributes:
+        of: What was differentiated: FMU names of states and outputs.
+        to: By what: FMU names of free parameters, and of states for their start values.
+        time: In s, shape (n_t,).
+        values: Of ``of``, in their units, shape (n_t, n_of).
+        derivatives: ∂of/∂to at each instant, shape (n_t, n_of, n_to); element [k, i, j] is in ``unit(of[i], to[j])``.
+        units: FMU name → unit.
+    """
+
+    of: tuple[str, ...]
+    to: tuple[str, ...]
+    time: Floats
+    values: Floats
+    derivatives: Floats
+    units: dict[str, str]
+
+    def __getitem__(self, names: tuple[str, str]) -> Floats:
+        """One derivative over time, shape (n_t,), by the names of what is differentiated and of what by."""
+        of, to = names
+        return np.asarray(self.derivatives[:, self._place(self.of, of), self._place(self.to, to)])
+
+    def value(self, name: str) -> Floats:
+        """What was differentiated, over time, shape (n_t,)."""
+        return np.asarray(self.values[:, self._place(self.of, name)])
+
+    def unit(self, of: str, to: str) -> str:
+        """The unit of a derivative: m of kg gives ``m/kg``."""
+        return quotient_unit(self.units[of], self.units[to])
+
+    @staticmethod
+    def _place(names: tuple[str, ...], name: str) -> int:
+        if name not in names:
+            raise KeyError(f"{name!r} is not among {', '.join(names)}")
+        return names.index(name)
+
+
+def sensitivities(program: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
+    """Integrates x and S = ∂x/∂θ over the experiment.
+
+    Args:
+        program: As lowered.
+        start: Start values of the states, values of the parameters.
+        signals: Time → inputs, shape (n_r,).
+        study: What is wanted.
+
+    Returns:
+        The trajectory with its derivatives.
+
+    Raises:
+        AnalysisError: If the equations cannot be integrated.
+    """
+    variation = _Variation(program, start, signals, study)
+    n, k = len(start.x), len(study.to)
+    solution = solve_ivp(
+        variation.slope,
+        (float(study.time[0]), float(study.time[-1])),
+        np.concatenate([start.x, variation.start.ravel()]),
+        method="Radau" if study.stiff else "DOP853",
+        t_eval=study.time,
+        rtol=max(study.tolerance, 2.3e-14),
+        atol=study.tolerance * variation.scales(start.x),
+    )
+    if not solution.success:
+        raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
+    values = np.empty((len(study.time), len(study.of)))
+    derivatives = np.empty((len(study.time), len(study.of), k))
+    for row, (t, y) in enumerate(zip(solution.t.tolist(), solution.y.T, strict=True)):
+        values[row], derivatives[row] = variation.observe(t, y[:n], y[n:].reshape(k, n))
+    return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
+
+
+class _Variation:
+    """The right-hand side of (x, S), and what is seen of it. S is kept by rows: one direction after the other."""
+
+    def __init__(self, program: Program, start: Start, signals: Signals, study: Study) -> None:
+        self._signals, self._p = signals, start.p
+        n, n_p, k = len(start.x), len(start.p), len(study.to)
+        self.start = np.zeros((k, n))
+        self._along_p = np.zeros((k, n_p))
+        for row, name in enumerate(study.to):
+            if name in study.parameters:
+                self._along_p[row, study.parameters.index(name)] = 1.0
+            else:
+                self.start[row, start.names.index(name)] = 1.0
+        self._sizes = [
+            max(abs(start.p[study.parameters.index(name)] if name in study.parameters else 1.0), 1e-6)
+            for name in study.to
+        ]
+        self._rates, self._rate_slopes = self._pair(program, "rhs")
+        columns = [study.outputs.index(name) for name in study.of if name not in start.names]
+        self._outputs, self._output_slopes = self._pair(program, "outputs", columns)
+        order = [
+            *(name for name in study.of if name in start.names),
+            *(name for name in study.of if name not in start.names),
+        ]
+        self._states = [start.names.index(name) for name in order[: len(order) - len(columns)]]
+        self._order = [order.index(name) for name in study.of]
+
+    def scales(self, x: Floats) -> Floats:
+        """Magnitudes that errors of (x, S) are judged by: of the start, at least 1; over that of what S is by."""
+        of_x = np.maximum(np.abs(x), 1.0)
+        return np.concatenate([of_x, *(of_x / size for size in self._sizes)])
+
+    def slope(self, t: float, y: Floats) -> Floats:
+        """(x', S')."""
+        n = len(self.start.T)
+        x, S = y[:n], y[n:].reshape(self.start.shape)
+        r = self._signals(t)
+        return np.concatenate([self._rates(t, x, r, self._p), self._along(self._rate_slopes, t, x, S, r).ravel()])
+
+    def observe(self, t: float, x: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """What is differentiated, shape (n_of,), and its derivatives, shape (n_of, k)."""
+        r = self._signals(t)
+        values = np.concatenate([x[self._states], self._outputs(t, x, r, self._p)])
+        slopes = np.concatenate([S[:, self._states], self._along(self._output_slopes, t, x, S, r)], axis=1)
+        return values[self._order], slopes.T[self._order]
+
+    def _along(self, slopes: Evaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
+        """Directional derivatives along all rows of (S, θ) at once, shape (k, n_results)."""
+        return np.asarray(slopes(t, x, r, self._p, (), np.concatenate([S, self._along_p], axis=1)))
+
+    @staticmethod
+    def _pair(program: Program, entry: str, results: list[int] | None = None) -> tuple[Evaluator, Evaluator]:
+        """An entry point (some of its results), and the same along a direction of (x, p)."""
+        along = differentiate_forward(program, entry, _GROUPS)
+        return evaluator(program, entry, results), evaluator(along, f"jvp_{entry}", results)

@@ -1,0 +1,125 @@
+"""What sensitivities are asked for: names, instants, inputs over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.physics.mechanics import dynamicsymbols
+
+from mb2fmu.analysis.start import Start
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.model.definition import ModelDefinition
+
+Floats = npt.NDArray[np.float64]
+Signals = Callable[[float], Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What is differentiated, by what, and over which time.
+
+    Attributes:
+        of: FMU names of states and outputs.
+        to: FMU names of free parameters and states; a state's name means its start value.
+        time: Instants in s at which results are wanted, increasing, the first is the start; shape (n_t,).
+        tolerance: Relative, of the integration.
+        stiff: True: by an implicit method.
+        parameters: FMU names of the free parameters, in the program's order.
+        outputs: FMU names of the outputs, in the program's order.
+        units: FMU name → unit, of everything in ``of`` and ``to``.
+    """
+
+    of: tuple[str, ...]
+    to: tuple[str, ...]
+    time: Floats
+    tolerance: float
+    stiff: bool
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    units: dict[str, str]
+
+
+def study_of(
+    definition: ModelDefinition,
+    start: Start,
+    of: Collection[str],
+    to: Collection[str],
+    outputs: tuple[tuple[str, str], ...],
+    *,
+    stop: float | None = None,
+    step: float | None = None,
+    tolerance: float = 1e-9,
+) -> Study:
+    """The model's experiment as far as nothing else is said.
+
+    Args:
+        definition: The checked model.
+        start: Its start values, by the names of the states.
+        of: FMU names of states and outputs; none: all of them.
+        to: FMU names of free parameters and states; none: all parameters.
+        outputs: (FMU name, unit) in the program's order.
+        stop: In s.
+        step: Between two instants, in s.
+        tolerance: Relative, of the integration.
+
+    Raises:
+        AnalysisError: For every name that there is no derivative of, or by; for instants that do not increase.
+    """
+    d, experiment = definition, definition.experiment
+    end, h = experiment.stop if stop is None else stop, experiment.step if step is None else step
+    count = max(round(end / h), 1) if h > 0 and end > 0 else 0
+    declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
+    parameters = tuple(p.name for p in d.parameters if not p.calculated)
+    names = tuple(name for name, _ in outputs)
+    study = Study(
+        of=tuple(of) or (*start.names, *names),
+        to=tuple(to) or parameters,
+        time=start.t + np.linspace(0.0, end, count + 1) if count else np.zeros(0),
+        tolerance=tolerance,
+        stiff=experiment.stiff,
+        parameters=parameters,
+        outputs=names,
+        units={item.name: item.unit for item in declared} | dict(outputs),
+    )
+    _check(study, start.names)
+    return study
+
+
+def signals_of(definition: ModelDefinition, start: Start) -> Signals:
+    """Time in s → inputs, shape (n_r,): the experiment's signals; the start value where there is none."""
+    t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
+    given = definition.experiment.signals
+    signals = [
+        sm.sympify(given.get(item.symbol, value))
+        for item, value in zip(definition.inputs, start.r.tolist(), strict=True)
+    ]
+    function = sm.lambdify(t, signals, modules=["scipy", "numpy"])
+    return lambda time: np.array(function(time), dtype=np.float64)
+
+
+def _check(study: Study, states: tuple[str, ...]) -> None:
+    """Every name is one that there is a derivative of, or by.
+
+    Raises:
+        AnalysisError: With every fault.
+    """
+    known: tuple[tuple[str, Collection[str], Collection[str]], ...] = (
+        ("differentiated", study.of, (*states, *study.outputs)),
+        ("differentiated by", study.to, (*study.parameters, *states)),
+    )
+    faults = [
+        Fault(f"{name} is nothing that can be {what}", remedy=f"take one of {', '.join(allowed)}")
+        for what, names, allowed in known
+        for name in names
+        if name not in allowed
+    ]
+    faults += [
+        Fault("the instants do not increase", remedy="give a stop after the start, and a step > 0")
+        for _ in range(len(study.time) < 2 or bool(np.any(np.diff(study.time) <= 0)))
+    ]
+    if faults:
+        raise AnalysisError("there are no such sensitivities:", faults)

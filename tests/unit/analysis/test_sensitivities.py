@@ -1,0 +1,138 @@
+"""Sensitivities of trajectories: against a closed form, against finite differences, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import mb2fmu
+from mb2fmu import Model, Parts
+from mb2fmu.errors import AnalysisError
+from mb2fmu.units import quotient_unit
+
+MODELS = Path(__file__).parents[3] / "models"
+T, X0, V0 = sm.symbols("T X0 V0")
+MASS, STIFFNESS, DAMPING, SIZE, FREQUENCY = sm.symbols("m k d F w", positive=True)
+VALUES = {MASS: 2.0, STIFFNESS: 50.0, DAMPING: 0.8, X0: 0.1, V0: -0.3, SIZE: 3.0, FREQUENCY: 4.0}
+
+
+def oscillator() -> Model:
+    """A mass on a spring and a damper, with a force that the input gives."""
+    x, v, force = me.dynamicsymbols("x v force")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[x],
+        u=[v],
+        kinematic_equations=[x.diff() - v],
+        bodies=[me.Particle("mass", P, MASS)],
+        loads=[(P, (force - STIFFNESS * x - DAMPING * v) * N.x)],
+    )
+    model = Model("Oscillator", parts)
+    model.parameter(MASS, VALUES[MASS], "kg")
+    model.parameter(STIFFNESS, VALUES[STIFFNESS], "N/m")
+    model.parameter(DAMPING, VALUES[DAMPING], "N.s/m")
+    model.input(force, 0.0, "N")
+    model.coordinate(x, VALUES[X0], "m")
+    model.speed(v, VALUES[V0], "m/s")
+    model.output("spring_force", -STIFFNESS * x, "N")
+    model.output("acceleration", v.diff(), "m/s2")
+    signal = VALUES[SIZE] * sm.cos(VALUES[FREQUENCY] * me.dynamicsymbols._t)
+    model.experiment(stop=5.0, step=0.05, tolerance=1e-9, signals={force: signal})
+    return model
+
+
+def motion() -> sm.Expr:
+    """x(T) of the oscillator: m x'' + d x' + k x = F cos(w T), x(0) = X0, x'(0) = V0, damped less than critically."""
+    m, k, d, F, w = MASS, STIFFNESS, DAMPING, SIZE, FREQUENCY
+    decay, rate = d / (2 * m), sm.sqrt(k / m - d**2 / (4 * m**2))
+    stiffness, loss = k - m * w**2, d * w
+    scale = F / (stiffness**2 + loss**2)
+    steady = scale * (stiffness * sm.cos(w * T) + loss * sm.sin(w * T))
+    x0, v0 = X0 - steady.subs(T, 0), V0 - steady.diff(T).subs(T, 0)
+    return steady + sm.exp(-decay * T) * (x0 * sm.cos(rate * T) + (v0 + decay * x0) / rate * sm.sin(rate * T))
+
+
+def test_an_oscillator_has_its_closed_form():
+    result = mb2fmu.sensitivities(oscillator(), to=("m", "k", "d", "x", "v"), tolerance=1e-12)
+    assert result.of == ("x", "v", "spring_force", "acceleration")
+    assert result.values.shape == (101, 4)
+    assert result.derivatives.shape == (101, 4, 5)
+    x = motion()
+    wanted = {"x": x, "v": x.diff(T), "spring_force": -STIFFNESS * x, "acceleration": x.diff(T, 2)}
+    by = {"m": MASS, "k": STIFFNESS, "d": DAMPING, "x": X0, "v": V0}
+
+    def over_time(expression):
+        return sm.lambdify(T, expression.subs(VALUES))(result.time)
+
+    for name, expression in wanted.items():
+        assert result.value(name) == pytest.approx(over_time(expression), abs=1e-9 * 50)
+        for to, symbol in by.items():
+            exact = over_time(expression.diff(symbol))
+            assert np.max(np.abs(result[name, to] - exact)) < 1e-9 * np.max(np.abs(exact)) + 1e-11, (name, to)
+
+
+@pytest.mark.parametrize(
+    ("model", "of", "to", "stop"),
+    [
+        ("double_pendulum", ("shoulder.angle", "elbow.speed"), ("m1", "elbow.angle"), 1.0),
+        ("chaplygin_sleigh", ("theta", "blade_force"), ("a", "v"), 2.0),  # velocity constraints
+        ("muscle_arm", ("elbow.angle", "activation", "biceps_power"), ("F_max",), 0.3),  # auxiliary states
+    ],
+)
+def test_models_have_those_of_finite_differences(model, of, to, stop):
+    path = MODELS / f"{model}.py"
+    definition = mb2fmu.load(path)
+    declared = {item.name: item for item in definition.declared if hasattr(item, "name")}
+    to = tuple(name for name in to if name in declared)
+    result = mb2fmu.sensitivities(path, of=of, to=to, stop=stop, step=stop / 10, tolerance=1e-12)
+    for name in to:
+        value = float(getattr(declared[name], "value", None) or declared[name].start)
+        h = 1e-4 * max(abs(value), 0.1)
+
+        def moved(by, name=name, value=value):
+            ran = mb2fmu.sensitivities(
+                path, of=of, to=to[:1], at={name: value + by}, stop=stop, step=stop / 10, tolerance=1e-13
+            )
+            return ran.values
+
+        # five points: the error is of the fourth order in h
+        sides = {i: moved(i * h) for i in (-2, -1, 1, 2)}
+        slope = (8 * (sides[1] - sides[-1]) - (sides[2] - sides[-2])) / (12 * h)
+        exact = result.derivatives[:, :, to.index(name)]
+        scale = np.max(np.abs(slope), axis=0) + 1e-6 * np.max(np.abs(result.values), axis=0)  # of what does not depend
+        assert np.max(np.abs(exact - slope) / scale) < 2e-6, name
+
+
+def test_the_start_is_where_it_begins():
+    path = MODELS / "double_pendulum.py"
+    result = mb2fmu.sensitivities(path, of=("shoulder.angle",), to=("shoulder.angle", "m1"), stop=0.1)
+    assert result["shoulder.angle", "shoulder.angle"][0] == 1.0
+    assert result["shoulder.angle", "m1"][0] == 0.0
+    assert result.unit("shoulder.angle", "m1") == "rad/kg"
+    assert result.unit("shoulder.angle", "shoulder.angle") == "1"
+    with pytest.raises(KeyError, match="not among"):
+        result["elbow.angle", "m1"]
+
+
+def test_everything_that_is_wrong_is_said_at_once():
+    with pytest.raises(AnalysisError) as caught:
+        mb2fmu.sensitivities(oscillator(), of=("y",), to=("spring_force", "k"), stop=-1.0)
+    told = str(caught.value)
+    assert "y is nothing that can be differentiated" in told
+    assert "spring_force is nothing that can be differentiated by" in told
+    assert "the instants do not increase" in told
+
+
+def test_units_of_derivatives():
+    assert quotient_unit("m/s", "kg.m2") == "1/(s.kg.m)"
+    assert quotient_unit("rad", "rad") == "1"
+    assert quotient_unit("N.m", "1") == "N.m"
+    assert quotient_unit("degC", "s") == "K/s"
