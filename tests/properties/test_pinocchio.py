@@ -1,0 +1,77 @@
+"""Accelerations against Pinocchio, a library of its own in C++: random trees, long chains, and the arm with its motors.
+
+Norm-wise within c ε cond(M), c = 100: what two backward stable ways to solve M q'' = f may differ by.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import Evaluated, Numeric, State, mechanism_of, model_of, random_states
+from pinocchio_model import PinocchioModel
+from trees import AXES, DEGREES, KINDS, build
+
+from mb2fmu import mechanism, model
+
+MODELS = Path(__file__).parents[2] / "models"
+ROUNDING = 100 * np.finfo(float).eps
+
+TREES = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 5)), min_size=1, max_size=6
+).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 10)
+
+
+def _same(found, wanted, condition) -> bool:
+    size = max(np.linalg.norm(found), np.linalg.norm(wanted), 1.0)
+    return bool(np.linalg.norm(found - wanted) <= ROUNDING * condition * size)
+
+
+@settings(max_examples=12)
+@given(TREES, st.booleans(), st.integers(0, 1000))
+def test_random_trees(kinds, tilted, seed):
+    system = build(kinds, tilted=tilted)
+    read = mechanism_of(model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3))
+    methods = [Evaluated(read, method) for method in ("recursive-articulated", "recursive-composite")]
+    numeric = Numeric(read)
+    for state in random_states(read, 2, seed):
+        other = PinocchioModel(read, state.p)
+        wanted, condition = other.accelerations(state), other.condition(state)
+        assert _same(numeric.accelerations(state), wanted, condition)
+        for one in methods:
+            assert _same(one("accelerations", state), wanted, condition), one.equations.method
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_long_chains(n):
+    read = mechanism.read(model.check(model.load(MODELS / "chain.py", {"n": n})))
+    articulated, numeric = Evaluated(read, "recursive-articulated"), Numeric(read)
+    (state,) = random_states(read, 1)
+    other = PinocchioModel(read, state.p)
+    wanted, condition = other.accelerations(state), other.condition(state)
+    assert _same(articulated("accelerations", state), wanted, condition)
+    assert _same(numeric.accelerations(state), wanted, condition)
+
+
+def test_the_arm_with_its_motors():
+    read = mechanism.read(model.check(model.load(MODELS / "robot_arm.py")))
+    methods = [Evaluated(read, method) for method in ("recursive-composite", "tmt")]
+    for state in random_states(read, 3):
+        driven = State(state.t, state.x, np.array([20.0, -30.0, 10.0, 2.0, 1.0, -1.0]), state.p)
+        other = PinocchioModel(read, state.p)
+        wanted, condition = other.accelerations(driven), other.condition(driven)
+        for one in methods:
+            assert _same(one("accelerations", driven), wanted, condition), one.equations.method
+
+
+def test_a_heavier_body_is_noticed():
+    """The comparison itself: one mass changed by a millionth does not pass."""
+    read = mechanism.read(model.check(model.load(MODELS / "chain.py", {"n": 5})))
+    (state,) = random_states(read, 1)
+    numeric = Numeric(read)
+    heavier = state.p * np.where([p.name == "m" for p in read.p], 1 + 1e-6, 1.0)
+    other = PinocchioModel(read, heavier)
+    assert not _same(numeric.accelerations(state), other.accelerations(state), other.condition(state))
