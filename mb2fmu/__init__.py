@@ -17,7 +17,20 @@ if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
     from mb2fmu.outcomes import RightHandSide
-    from mb2fmu.pipeline import Model, animate, build, derive, export, linearize, load, rhs, run, sensitivities, simulate, validate
+    from mb2fmu.pipeline import (
+        Model,
+        animate,
+        build,
+        derive,
+        export,
+        linearize,
+        load,
+        rhs,
+        run,
+        sensitivities,
+        simulate,
+        validate,
+    )
 
 __version__ = "0.1.0"
 __all__ = [

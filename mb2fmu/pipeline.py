@@ -184,7 +184,7 @@ def sensitivities(
     start = analysis.start_at(definition, derivation.equations, at or {})
     outputs = tuple((output.name, output.unit) for output in derivation.equations.outputs)
     study = analysis.study_of(definition, start, of, to, outputs, stop=stop, step=step, tolerance=tolerance)
-    with _Stopwatch(observer)("sensitivities"):
+    with Stopwatch(observer)("sensitivities"):
         return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
 
 
