@@ -1,8 +1,7 @@
 """The way of the data: the only place that composes stages.
 
     Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
-         → Linearization                                                                linearize
-         → Sensitivities                                                                sensitivities
+         → Linearization, Sensitivities                                    linearize, sensitivities
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build
          → .fmu                                                                         export
          → ValidationResult                                                             validate
@@ -151,41 +150,28 @@ def sensitivities(
     stop: float | None = None,
     step: float | None = None,
     tolerance: float = 1e-9,
-    arguments: Mapping[str, Any] | None = None,
-    method: Method | Literal["auto"] = "auto",
-    observer: Observer | None = None,
 ) -> Sensitivities:
-    """Derivatives of the motion with respect to parameters and start values, over the model's experiment.
-
-    The inputs follow the experiment's signals, as functions of time.
+    """Derivatives of the motion over the model's experiment: ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time.
 
     Args:
-        model: A model, or the file that has its function.
-        of: FMU names of states and outputs to differentiate; all of them if none is given.
+        model: A model, or the file that has its function; inputs follow the signals of its experiment.
+        of: FMU names of states and outputs; all of them if none is given.
         to: FMU names of free parameters, and of states for their start values; all parameters if none is given.
-        at: FMU name → value in its unit, of states and parameters, instead of those of the model.
-        stop: Of the experiment, in s, instead of the model's.
-        step: Between two instants of the result, in s, instead of the model's.
-        tolerance: Relative tolerance of the integration.
-        arguments: Of the model's function, by name.
-        method: Formulation.
-        observer: Is told of each stage.
-
-    Returns:
-        ``result["tip.x", "m"]`` is ∂(tip.x)/∂m at ``result.time``.
+        at: FMU name → value in its unit, instead of the model's.
+        stop: In s, instead of the experiment's.
+        step: In s, instead of the experiment's.
+        tolerance: Relative, of the integration.
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives.
     """
     from mb2fmu import analysis
 
-    derivation = derive(model, arguments=arguments, method=method, observer=observer)
-    definition = derivation.definition
-    start = analysis.start_at(definition, derivation.equations, at or {})
-    outputs = tuple((output.name, output.unit) for output in derivation.equations.outputs)
-    study = analysis.study_of(definition, start, of, to, outputs, stop=stop, step=step, tolerance=tolerance)
-    with Stopwatch(observer)("sensitivities"):
-        return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
+    derivation = derive(model)
+    definition, equations = derivation.definition, derivation.equations
+    start = analysis.start_at(definition, equations, at or {})
+    study = analysis.study_of(definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance)
+    return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:

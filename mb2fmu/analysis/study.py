@@ -11,6 +11,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.analysis.start import Start
+from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.model.definition import ModelDefinition
 
@@ -45,10 +46,10 @@ class Study:
 
 def study_of(
     definition: ModelDefinition,
+    equations: EquationsOfMotion,
     start: Start,
     of: Collection[str],
     to: Collection[str],
-    outputs: tuple[tuple[str, str], ...],
     *,
     stop: float | None = None,
     step: float | None = None,
@@ -58,10 +59,10 @@ def study_of(
 
     Args:
         definition: The checked model.
-        start: Its start values, by the names of the states.
+        equations: With the outputs, in the program's order.
+        start: Start values, by the names of the states.
         of: FMU names of states and outputs; none: all of them.
         to: FMU names of free parameters and states; none: all parameters.
-        outputs: (FMU name, unit) in the program's order.
         stop: In s.
         step: Between two instants, in s.
         tolerance: Relative, of the integration.
@@ -74,7 +75,7 @@ def study_of(
     count = max(round(end / h), 1) if h > 0 and end > 0 else 0
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
     parameters = tuple(p.name for p in d.parameters if not p.calculated)
-    names = tuple(name for name, _ in outputs)
+    names = tuple(output.name for output in equations.outputs)
     study = Study(
         of=tuple(of) or (*start.names, *names),
         to=tuple(to) or parameters,
@@ -83,7 +84,7 @@ def study_of(
         stiff=experiment.stiff,
         parameters=parameters,
         outputs=names,
-        units={item.name: item.unit for item in declared} | dict(outputs),
+        units={item.name: item.unit for item in declared} | {output.name: output.unit for output in equations.outputs},
     )
     _check(study, start.names)
     return study
