@@ -132,7 +132,7 @@ def test_everything_that_is_wrong_is_said_at_once():
 
 
 def test_units_of_derivatives():
-    assert quotient_unit("m/s", "kg.m2") == "1/(s.kg.m)"
+    assert quotient_unit("m/s", "kg.m2") == "1/(m.s.kg)"
     assert quotient_unit("rad", "rad") == "1"
     assert quotient_unit("N.m", "1") == "N.m"
     assert quotient_unit("degC", "s") == "K/s"
