@@ -1,0 +1,63 @@
+"""The documentation site: built with warnings as errors; every model has its page; nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ANIMATED = "simple_pendulum"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "MB2FMU_ANIMATE": ANIMATED}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_every_model_is_in_the_gallery(site):
+    index = (site / "gallery" / "index.html").read_text()
+    for path in sorted((ROOT / "models").glob("*.py")):
+        assert f'href="{path.stem}.html"' in index
+        page = (site / "gallery" / f"{path.stem}.html").read_text()
+        for picture in (f"{path.stem}.svg", f"{path.stem}_motion.svg"):
+            assert f'src="{picture}"' in page
+            assert (site / "gallery" / picture).stat().st_size > 500
+    assert f'src="{ANIMATED}_animation.html"' in (site / "gallery" / f"{ANIMATED}.html").read_text()
+    assert "<canvas" in (site / "gallery" / f"{ANIMATED}_animation.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_pages_load_nothing_from_elsewhere(site):
+    loads = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(https?:)?//", re.IGNORECASE)
+    for page in site.rglob("*.html"):
+        found = [m.group(0) for m in loads.finditer(page.read_text()) if 'rel="canonical"' not in m.group(0)]
+        assert not found, (page.relative_to(site), found[:3])
+
+
+@pytest.mark.slow
+def test_the_api_shows_what_is_public(site):
+    page = (site / "api.html").read_text()
+    for name in (
+        "Model",
+        "Parts",
+        "derive",
+        "export",
+        "run",
+        "sensitivities",
+        "linearize",
+        "Sensitivities",
+        "AnalysisError",
+    ):
+        assert f">{name}<" in page or f"{name}</" in page, name
