@@ -55,6 +55,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return re.sub(r"\[([^\]]+)\]\(\.\./(?:README\.md|LICENSE|models/[^)]*)\)", r"\1", markdown)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Docstrings name what they mean as ``:func:`` and the like, which the page shows as code alone."""
+    return re.sub(r":(?:attr|class|data|func|meth|mod):(?=<code)", "", html)
+
+
 def _decisions() -> str:
     """One line per decision."""
     lines = ["# Decisions", "", "What was decided and why, one page each.", ""]
