@@ -132,8 +132,8 @@ def robot_arm() -> Model:
     model.output_velocity("tool_velocity", flange)
     model.output_orientation("tool_orientation", link)
     model.output_kinetic_energy()
-    swing = {torque[k]: size * sm.sin((k + 2) * t) for k, size in enumerate((60, -60, 20, 4, -4, 3))}
-    model.experiment(stop=0.8, step=0.02, tolerance=1e-7, signals=swing)
+    swing = {torque[k]: size * sm.sin((k + 3) * t) for k, size in enumerate((60, -60, 20, 4, -4, 3))}
+    model.experiment(stop=0.5, step=0.02, tolerance=1e-7, signals=swing)
     return model
 
 
