@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         load,
         rhs,
         run,
-        sensitivities,
         simulate,
         validate,
     )
+    from mb2fmu.studies import sensitivities
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,9 +58,11 @@ __all__ = [
     "validate",
 ]
 
-_HOMES = {"Mb2FmuError": "mb2fmu.errors", "RightHandSide": "mb2fmu.outcomes"} | dict.fromkeys(
-    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
-)
+_HOMES = {
+    "Mb2FmuError": "mb2fmu.errors",
+    "RightHandSide": "mb2fmu.outcomes",
+    "sensitivities": "mb2fmu.studies",
+} | dict.fromkeys(("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model")
 
 
 def __getattr__(name: str) -> object:

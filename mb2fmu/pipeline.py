@@ -1,7 +1,7 @@
 """The way of the data: the only place that composes stages.
 
     Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive
-         → Linearization, Sensitivities                                    linearize, sensitivities
+         → Linearization                                                                linearize
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build
          → .fmu                                                                         export
          → ValidationResult                                                             validate
@@ -38,7 +38,7 @@ from mb2fmu.outcomes import (
 from mb2fmu.stopwatch import Compiling, Stopwatch
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis import Linearization, Sensitivities
+    from mb2fmu.analysis import Linearization
     from mb2fmu.animation import Drawing, Signals
     from mb2fmu.equations.motion import Method
     from mb2fmu.filetree import FileTree
@@ -139,39 +139,6 @@ def linearize(
     start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
     with Stopwatch(observer)("linearize"):
         return analysis.linearize(derivation.equations, derivation.program, start, search=search)
-
-
-def sensitivities(
-    model: AnyModel,
-    *,
-    of: Collection[str] = (),
-    to: Collection[str] = (),
-    at: Mapping[str, float] | None = None,
-    stop: float | None = None,
-    step: float | None = None,
-    tolerance: float = 1e-9,
-) -> Sensitivities:
-    """Derivatives of the motion over the model's experiment: ``result["tip.x", "m"]`` is ∂(tip.x)/∂m over time.
-
-    Args:
-        model: A model, or the file that has its function; inputs follow the signals of its experiment.
-        of: FMU names of states and outputs; all of them if none is given.
-        to: FMU names of free parameters, and of states for their start values; all parameters if none is given.
-        at: FMU name → value in its unit, instead of the model's.
-        stop: In s, instead of the experiment's.
-        step: In s, instead of the experiment's.
-        tolerance: Relative, of the integration.
-
-    Raises:
-        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives.
-    """
-    from mb2fmu import analysis
-
-    derivation = derive(model)
-    definition, equations = derivation.definition, derivation.equations
-    start = analysis.start_at(definition, equations, at or {})
-    study = analysis.study_of(definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance)
-    return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
