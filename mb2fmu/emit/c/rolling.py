@@ -145,6 +145,8 @@ class _Search:
             other = self._next[other]
             if other < 0:
                 break
+            if best is not None and (other - place) % best.period == 0:
+                continue  # the same loop, several turns at once
             loop = self._run(place, other - place)
             if loop is not None and (best is None or loop.end - loop.period > best.end - best.period):
                 best = loop
@@ -175,9 +177,12 @@ class _Search:
         return Loop(first, period, turns, tuple(steps))
 
     def _repeats(self, first: int, period: int) -> bool:
-        """Whether turns could begin there, as far as the kinds of the first statements tell."""
+        """Whether turns could begin there, as far as the first statements of some turns tell."""
         windows = self._windows[first : first + _LEAST_TURNS * period : period]
-        return len(windows) == _LEAST_TURNS and len(set(windows)) == 1
+        if len(windows) != _LEAST_TURNS or len(set(windows)) != 1:
+            return False
+        steps = self._steps(first, first + period)
+        return steps is not None and steps == self._steps(first + period, first + 2 * period)
 
     def _steps(self, place: int, later: int) -> tuple[int, ...] | None:
         kind = self._kinds[place]

@@ -9,7 +9,14 @@ import pytest
 from mechanisms import State, mechanism_of, moving_pivot, pendulum_with_reactions, random_states
 
 from mb2fmu.formulation import formulate
-from mb2fmu.lowering import evaluator, lower, operation_count
+from mb2fmu.lowering import (
+    differentiate_forward,
+    differentiate_reverse,
+    evaluator,
+    jacobian,
+    lower,
+    operation_count,
+)
 from mb2fmu.lowering.native import RESULTS, NativeProgram, with_derivatives
 from mb2fmu.mechanism import read
 from mb2fmu.model import check, load
@@ -81,3 +88,15 @@ def test_derivatives_stay_proportional(name):
     whole = sum(sum(operation_count(program, entry).values()) for entry in ("rhs", "outputs"))
     assert cost["tangent"] <= 3 * whole
     assert cost["adjoint"] <= 5 * whole
+
+
+def test_derivatives_of_a_recursion_cost_a_small_multiple() -> None:
+    """By counted operations: one directional derivative at most 3 times x', one adjoint at most 5 times."""
+    model = load(MODELS / "chain.py", {"n": 6})
+    program = lower(formulate(read(check(model)), "recursive-articulated"))
+    x_dot = operation_count(program, "rhs").total()
+    assert operation_count(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
+    assert operation_count(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot
+    written_out = jacobian(program, "rhs", ("states",))
+    cost = operation_count(written_out.program, written_out.entry).total()
+    assert cost <= len(program.layout.states) * x_dot  # a third of one tangent per column: columns share what they can
