@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", type=Path, default=PAGE, help="page to write")
     chosen = parser.parse_args(arguments)
     rows = []
-    for n in chosen.joints:
+    for n in sorted(chosen.joints):
         with tempfile.TemporaryDirectory() as folder:
             rows.append(row(n, Path(folder), chosen.rounds))
         print(line(rows[-1]), flush=True)
