@@ -17,6 +17,7 @@ from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.description.records import FLOATS, Description, Variable, number
 
 MOST_ITERATIONS = 100
+ROUND_OFF = 1e-12
 PATIENCE = 8.0
 """For evaluating at many points, in s."""
 
@@ -159,7 +160,9 @@ class Stage:
         """A size that the variable commonly has."""
         nominal = variable.number("nominal")
         start = self.start_value(variable)
-        sizes = [abs(start)] if isinstance(start, float) and math.isfinite(start) and start else []
+        # Round-off that stands where zero is meant says nothing of a size.
+        told = isinstance(start, float) and math.isfinite(start) and abs(start) > ROUND_OFF
+        sizes = [abs(start)] if told and isinstance(start, float) else []
         if nominal and nominal > 0.0 and math.isfinite(nominal):
             sizes.append(nominal)
         return max(sizes, default=1.0)
