@@ -96,7 +96,9 @@ def derive(
         Mb2FmuError: The class of the stage that found fault.
     """
     stage = Stopwatch(observer)
-    definition, read = _read(model, arguments, stage)
+    _, read = _read(model, arguments, stage)
+    read = formulation.with_rate(read, constraints, baumgarte)
+    definition = read.definition
     with stage("formulate"):
         if method in ("auto", "recursive"):
             tried = choosing.candidates(read, method)

@@ -90,5 +90,6 @@ def four_bar() -> Model:
     model.output_total_energy()
     for axis, row in zip("xy", parts.holonomic_constraints, strict=True):
         model.output_multiplier(f"loop_force.{axis}", row)
+    model.output_diagnostics(energy=False)
     model.experiment(stop=4.0, step=0.02, tolerance=1e-8, signals={torque: 3 * sm.cos(2 * t)})
     return model

@@ -19,8 +19,8 @@ def fresh(name: str) -> Trajectory:
     Raises:
         Mb2FmuError: If the model is wrong or cannot be integrated.
     """
-    definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
-    read = mechanism.read(definition)
+    read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
+    definition = read.definition  # its start values are on the constraints
     if outgrows_symbols(read):
         return stored.excerpt(make_reference(definition, formulation.formulate(read, "tmt"), mechanism=read))
     applying = [method for method, answer in formulation.applicable(read).items() if answer.yes]

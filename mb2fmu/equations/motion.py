@@ -165,6 +165,31 @@ class Energy:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """Symbols that outputs may contain and that only a program knows the values of: it has the states as they are.
+
+    Attributes:
+        position_residual: Largest |phi| at the coordinates that are states, before they are projected.
+        velocity_residual: Largest |A u + b| with the speeds that are states, A and b at the projected coordinates.
+        rank: How many rows of A are independent, estimated.
+        condition: The condition of A, estimated.
+    """
+
+    position_residual: sm.Symbol
+    velocity_residual: sm.Symbol
+    rank: sm.Symbol
+    condition: sm.Symbol
+
+    @property
+    def all(self) -> frozenset[sm.Symbol]:
+        """All symbols."""
+        return frozenset({self.position_residual, self.velocity_residual, self.rank, self.condition})
+
+
+DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy))
+
+
+@dataclass(frozen=True, slots=True)
 class StartValue:
     """How a coordinate or speed starts: a ``fixed`` value is kept, a ``guess`` is solved for from the constraints."""
 
@@ -368,5 +393,5 @@ class EquationsOfMotion:
             look(str(item.symbol), late, item.expression)
             late.add(item.symbol)
         for output in self.outputs:
-            look(output.name, late, output.expression)
+            look(output.name, late | (DIAGNOSTICS.all if self.velocity_constraints else set()), output.expression)
         return faults

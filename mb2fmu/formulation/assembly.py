@@ -74,7 +74,7 @@ def assemble(
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
         treatment="attractor" if m.holonomic else None,
-        attractor_rate=ATTRACTOR_RATE if m.holonomic else None,
+        attractor_rate=(m.stabilization_rate or ATTRACTOR_RATE) if m.holonomic else None,
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
         multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),

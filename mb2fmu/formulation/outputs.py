@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sm
 from sympy.physics.mechanics.joint import Joint
 
-from mb2fmu.equations.motion import OutputExpression
+from mb2fmu.equations.motion import DIAGNOSTICS, OutputExpression
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.energy import kinetic_energy, potential_energy
 from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
@@ -21,6 +21,12 @@ from mb2fmu.model.definition import OutputRequest
 from mb2fmu.variables import Level, Output, Quantity
 
 AXES = (".x", ".y", ".z")
+_DIAGNOSTICS = {
+    "position_residual": DIAGNOSTICS.position_residual,
+    "velocity_residual": DIAGNOSTICS.velocity_residual,
+    "constraint_rank": DIAGNOSTICS.rank,
+    "constraint_condition": DIAGNOSTICS.condition,
+}
 
 
 def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
@@ -42,7 +48,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
     if faults:
         raise FormulationError("some outputs cannot be computed:", faults)
-    moving = kinematics.moving()
+    moving = kinematics.moving() | {DIAGNOSTICS.velocity_residual}
     late = kinematics.accelerated | {a.symbol for a in kinematics.late}
     return tuple(
         OutputExpression(
@@ -72,7 +78,9 @@ def _refuse(what: str, remedy: str = "") -> FormulationError:
 def _answer(request: OutputRequest, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
-    if m.lagrangian_alone and not (request.kind.endswith("energy") or request.kind in {"multiplier", "momentum"}):
+    if m.lagrangian_alone and not (
+        request.kind.endswith("energy") or request.kind in {"multiplier", "momentum", *_DIAGNOSTICS}
+    ):
         raise _refuse(
             f"a Lagrangian alone has no points, frames or bodies: {request.kind} is not known",
             "hand over a System, a KanesMethod or Parts, or write the output as an expression",
@@ -90,6 +98,8 @@ def _answer(request: OutputRequest, k: NamedKinematics, reactions: Reactions) ->
             yield from _load(request, k)
         case "reaction_force" | "reaction_torque" | "multiplier" | "momentum":
             yield from _dynamic(request, k, reactions)
+        case "position_residual" | "velocity_residual" | "constraint_rank" | "constraint_condition":
+            yield from _diagnosis(request, m)
         case "kinetic_energy":
             yield request.name, kinetic_energy(k)
         case _:
@@ -149,6 +159,13 @@ def _load(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.
         yield from zip((request.name + axis for axis in AXES), vector, strict=True)
     else:
         yield request.name, magnitude(load, k)
+
+
+def _diagnosis(request: OutputRequest, m: Mechanism) -> Iterator[tuple[str, sm.Expr]]:
+    if m.velocity_constraints is None:
+        raise _refuse(f"{request.name}: the mechanism has no constraints", "leave output_diagnostics out")
+    if m.holonomic or request.kind != "position_residual":
+        yield request.name, _DIAGNOSTICS[request.kind]
 
 
 def _dynamic(request: OutputRequest, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:

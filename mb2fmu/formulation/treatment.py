@@ -19,9 +19,11 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers"]
 _BECAUSE = {
@@ -31,6 +33,41 @@ _BECAUSE = {
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
 }
+
+
+def with_rate(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None) -> Mechanism:
+    """The mechanism with one more parameter, ``constraints.rate``, where the treatment asked for has a rate.
+
+    Args:
+        mechanism: As read, its loops closed.
+        asked: As for :func:`treat`.
+        baumgarte: As for :func:`treat`; the parameter's value.
+    """
+    value = baumgarte if asked == "multipliers" else float(ATTRACTOR_RATE)
+    if not mechanism.holonomic or value is None:
+        return mechanism
+    m, d = mechanism, mechanism.definition
+    declared = (*d.parameters, *d.inputs, *d.coordinates, *d.speeds, *d.auxiliary_states, *d.outputs)
+    names = {item.name for item in declared}
+    symbols = {str(s) for s in (*m.p, *m.q, *m.u_all, *m.u_dot, *m.z, *m.r, *m.multipliers, *m.constraint_forces, m.t)}
+    symbols |= {str(item.symbol) for item in m.calculated_parameters}
+    symbol = sm.Symbol(_free("constraints_rate", symbols))
+    rate = Parameter(
+        name=_free("constraints.rate", names),
+        symbol=symbol,
+        value=value,
+        unit="1/s",
+        minimum=0.0,
+        description="how fast states that are off the constraints of closed loops are drawn back to them",
+    )
+    definition = dataclasses.replace(d, parameters=(*d.parameters, rate))
+    return dataclasses.replace(m, definition=definition, p=(*m.p, symbol), stabilization_rate=symbol)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def treat(
@@ -59,7 +96,7 @@ def treat(
     shared = _shared_rows(mechanism)
     because = _BECAUSE[asked] + (f"; redundant, so that they share their forces: {', '.join(shared)}" if shared else "")
     if asked == "multipliers":
-        rate = None if baumgarte is None else sm.Float(baumgarte, 17)
+        rate = None if baumgarte is None else mechanism.stabilization_rate or sm.Float(baumgarte, 17)
         terms = None if rate is None else (rate, rate)
         return dataclasses.replace(equations, treatment=asked, attractor_rate=None, baumgarte=terms), because
     return equations, because

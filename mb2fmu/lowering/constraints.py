@@ -37,7 +37,8 @@ Rows = list[list[int]]
 EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
-_NO_LENGTH = 1e-12  # squared length of a row that counts as none: it is not scaled up further
+_NO_LENGTH = 1e-8  # squared length of a row that counts as none: it is not scaled up further, nor round-off in its φ
+_NO_WEIGHT = 1e-12  # the same of a row that gets no weight
 _NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
 
 
@@ -221,7 +222,7 @@ class MultiplierSystem:
         weights = []
         for row in self._A:
             squares = [b.mul(e, e) for e in row]
-            length = b.sum([*squares, b.constant(_NO_LENGTH)])
+            length = b.sum([*squares, b.constant(_NO_WEIGHT)])
             weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
         return weights
 

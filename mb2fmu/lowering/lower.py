@@ -12,6 +12,7 @@ from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.constraints import PositionProjection, project_speeds
+from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.passes.prune import prune
@@ -87,6 +88,7 @@ class Lowering:
         lowering._define_intermediates()
         lowering._define_projection()
         lowering._define_speeds()
+        define_diagnostics(walker, equations, raw)
         return lowering
 
     def _define_intermediates(self) -> None:

@@ -203,6 +203,8 @@ class Mechanism:
         lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
             otherwise, and where there are no bodies.
+        stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
+            to them, in 1/s; None where the equations have a number for it, or none.
         plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
         scenery: What pictures need (a ``Scenery``); None where there is nothing to be drawn.
     """
@@ -237,6 +239,7 @@ class Mechanism:
     given_by_constraint: tuple[str, ...] = ()
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
+    stabilization_rate: sm.Symbol | None = None
     plain: Any = None
     scenery: Any = None
 

@@ -130,6 +130,30 @@ class Outputs:
         """Outputs the sum of kinetic and potential energy in J."""
         self._request("total_energy", name, "J")
 
+    def output_diagnostics(self, name: str = "diagnostics", *, energy: bool = True) -> None:
+        """Outputs how well the constraints are kept, and how well they are posed.
+
+        ``name.position_residual``: the largest |φ| of the holonomic constraints (where there are any) at the states
+        themselves, before they are projected, in the rows' own units. ``name.velocity_residual``: the same of
+        |A u + b| at the coordinates that all outputs see. ``name.rank``: how many rows of A are independent.
+        ``name.condition``: how nearly they are not, in the rows' own units: 1 where they are perpendicular and of one
+        length, 1e7 where one follows from others or vanishes. ``name.energy``: the total energy in J.
+
+        Args:
+            name: What they are called in front of the point.
+            energy: False: without the energy, as where the potential energy is not known.
+        """
+        told: tuple[tuple[OutputKind, str, str], ...] = (
+            ("position_residual", "position_residual", "largest violation of a holonomic constraint by the states"),
+            ("velocity_residual", "velocity_residual", "largest violation of a velocity constraint by the states"),
+            ("constraint_rank", "rank", "number of independent constraints, estimated"),
+            ("constraint_condition", "condition", "condition of the constraints' Jacobian, estimated; at most 1e7"),
+        )
+        for kind, part, description in told:
+            self._request(kind, f"{name}.{part}", "1", description=description)
+        if energy:
+            self._request("total_energy", f"{name}.energy", "J", description="kinetic and potential energy")
+
     def _request(
         self,
         kind: OutputKind,
@@ -140,6 +164,7 @@ class Outputs:
         relative_to: Any = None,
         expressed_in: ReferenceFrame | None = None,
         representation: str = "quaternion",
+        description: str = "",
     ) -> None:
         self.declared.append(
             OutputRequest(
@@ -150,6 +175,7 @@ class Outputs:
                 relative_to=relative_to,
                 expressed_in=expressed_in,
                 representation=representation,
+                description=description,
                 where=caller(),
             )
         )

@@ -22,6 +22,10 @@ OutputKind = Literal[
     "momentum",
     "reaction_force",
     "reaction_torque",
+    "position_residual",
+    "velocity_residual",
+    "constraint_rank",
+    "constraint_condition",
     "kinetic_energy",
     "potential_energy",
     "total_energy",
@@ -37,7 +41,7 @@ class OutputRequest(Quantity):
         subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
             ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
             (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,); ``reaction_force``,
-            ``reaction_torque``: (joint,) or (body, …); energies: ().
+            ``reaction_torque``: (joint,) or (body, …); energies and diagnostics of constraints: ().
         relative_to: The point (position, reaction) or frame (the others) it is relative to; None: the origin, the
             joint's point on its child, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.collocation import integrate_stiff
@@ -119,7 +119,7 @@ def make_reference(
     Raises:
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
-    run = experiment or conditions(definition)
+    run, equations = experiment or conditions(definition), comparable(equations)
     numeric = NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations)
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
@@ -243,8 +243,14 @@ def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple
         *(Variable(c.name, "coordinate", c.unit) for c in definition.coordinates),
         *(Variable(s.name, "speed", s.unit) for s in definition.speeds),
         *(Variable(z.name, "state", z.unit) for z in definition.auxiliary_states),
-        *(Variable(o.name, "output", o.unit) for o in equations.outputs),
+        *(Variable(o.name, "output", o.unit) for o in comparable(equations).outputs),
     )
+
+
+def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
+    """Without outputs that say something of a unit's own numbers, which no reference can know."""
+    outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
+    return replace(equations, outputs=outputs)
 
 
 def largest_of_unit(variables: tuple[Variable, ...], values: Floats) -> Floats:

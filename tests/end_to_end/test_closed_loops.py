@@ -86,11 +86,16 @@ def unit(tmp_path_factory):
 def test_a_unit_stays_on_its_constraints_and_survives_a_loop_that_opens(unit):
     slave, references = unit
     angles = [references[name] for name in ("q1", "q2", "q3")]
+    diagnostics = [references[f"diagnostics.{name}"] for name in ("position_residual", "velocity_residual", "rank")]
     lengths = np.array([0.8, 2.0, 1.0])
+    slave.setReal([references["constraints.rate"]], [20.0])
     for k in range(100):
         slave.doStep(currentCommunicationPoint=0.1 * k, communicationStepSize=0.1)
         ends = lengths @ np.exp(1j * np.cumsum(slave.getReal(angles)))
         assert abs(ends - 2.0) < 1e-13
+        assert slave.getReal(diagnostics)[0] < 1e-13
+        assert slave.getReal(diagnostics)[1] < 1e-12
+        assert slave.getReal(diagnostics)[2:] == [2.0]
     here = slave.getReal(angles)
     slave.setReal([references["lb"]], [9.0])  # no four-bar has these lengths
     with pytest.raises(FMICallException) as refused:

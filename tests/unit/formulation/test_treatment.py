@@ -115,3 +115,38 @@ def test_massless_links_only_transmit(asked):
     loaded.mechanics = replace(loaded.mechanics, bodies=loaded.mechanics.bodies[:1], loads=loaded.mechanics.loads[:1])
     f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=asked))
     assert f(0, f.x0)[3] == pytest.approx(-9.81 * np.cos(np.deg2rad(10)) / 0.8, rel=1e-12)
+
+
+def test_the_rate_is_a_parameter_of_the_unit():
+    derivation = pipeline.derive(FOUR_BAR, method="tmt")
+    rate = derivation.definition.parameters[-1]
+    assert (rate.name, rate.unit, rate.value, rate.minimum, rate.tunable) == (
+        "constraints.rate",
+        "1/s",
+        10.0,
+        0.0,
+        True,
+    )
+    f = pipeline.right_hand_side(derivation)
+    x = f.x0 + np.array([0.01, -0.02, 0.03, 0.3, 0.1, -0.2])
+    slopes = {a: f(0, x, p=np.array([*f.p0[:-1], a])) for a in (0.0, 10.0, 25.0)}
+    assert np.abs(slopes[10.0] - slopes[0.0]).min() > 1e-3
+    assert slopes[25.0] - slopes[0.0] == pytest.approx(2.5 * (slopes[10.0] - slopes[0.0]), rel=1e-12)
+
+
+def test_baumgartes_rate_is_a_parameter_where_it_is_asked_for():
+    with_terms = pipeline.derive(FOUR_BAR, method="tmt", constraints="multipliers", baumgarte=7.0)
+    without = pipeline.derive(FOUR_BAR, method="tmt", constraints="multipliers")
+    assert with_terms.definition.parameters[:-1] == without.definition.parameters
+    assert with_terms.definition.parameters[-1].value == 7.0
+    f, g = pipeline.right_hand_side(with_terms), pipeline.right_hand_side(without)
+    x = f.x0 + np.array([0.01, -0.02, 0.03, 0.3, 0.1, -0.2])
+    none = f(0, x, p=np.array([*f.p0[:-1], 0.0]))
+    assert none == pytest.approx(g(0, x), rel=1e-12)
+    assert not np.allclose(f(0, x), none, rtol=1e-3)
+
+
+def test_the_rate_does_not_take_a_name_that_is_taken():
+    loaded = model.load(FOUR_BAR)
+    loaded.output("constraints.rate", loaded.mechanics.u[0], "rad/s")
+    assert pipeline.derive(loaded, method="tmt").definition.parameters[-1].name == "constraints.rate_"
