@@ -102,8 +102,9 @@ class _Reader:
         self.to_plain |= {user.diff(self.t): dot for user, dot in dots.items()}
         self.to_plain |= {user.diff(self.t): sm.S.Zero for user in self.speeds.auxiliary}
         dot_of = dict(zip(self.u, self.u_dot, strict=True))
+        moving = self._rates()
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
-            second = time_derivative(rate, *self._rates())
+            second = time_derivative(rate, *moving)
             second += sum(rate.diff(ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
             self.to_plain[user.diff(self.t, 2)] = second
 
