@@ -193,6 +193,7 @@ class _Compiler:
 _RANK = 1e-9
 """Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
 
+_SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
 _PROJECTIONS = 30
 _CLOSE = 1e-9  # the error that such a step leaves is its square
 
@@ -384,7 +385,7 @@ class NumericEquations:
             for i, value in zip(self._dependent, bound.tolist(), strict=True):
                 values[1 + n_q + i] = value
         numbers = self._dynamics(values)
-        u_dot = self._accelerations(numbers[n_q:], constraints)
+        u_dot = self._accelerations(values, numbers[n_q:], constraints)
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers[n_q:], constraints, u_dot)
         *z_dot, power = self._late(values)
@@ -400,11 +401,24 @@ class NumericEquations:
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
         A, _ = self._rows(constraints)
-        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=None)[0]
+        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=self._resolution(values, A))[0]
         values[self._multipliers : self._multipliers + self.m] = found.tolist()
 
-    def _accelerations(self, numbers: list[float], constraints: list[float]) -> Floats:
-        """Accelerations u' of all speeds from M, f, gamma (row by row) and A."""
+    def _resolution(self, values: list[float], A: Floats) -> float:
+        """Singular values of A that are smaller than this part of the largest one count as none.
+
+        Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard mechanism
+        have rank four where it is closed, but a fifth singular value as large as the distance from there, which is what
+        stages of a Runge-Kutta method have. It would take the mechanism its only freedom.
+        """
+        if not self.equations.holonomic:
+            return _RANK
+        phi = np.array(self._holonomic(values), dtype=float)
+        G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)
+        return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi))))
+
+    def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
+        """Accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
         rows, n_u = self.rows, self.n_u
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
@@ -417,7 +431,7 @@ class NumericEquations:
             return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A = U S Vt; u' = u'_p + Z w with A Z = 0, and Z^T (M u' - f) = 0 removes the multipliers.
         U, S, Vt = np.linalg.svd(A)
-        rank = int(np.count_nonzero(_RANK * S[0] < S))
+        rank = int(np.count_nonzero(self._resolution(values, A) * S[0] < S))
         particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
         Z = Vt[rank:].T
         w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
