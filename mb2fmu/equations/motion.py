@@ -237,6 +237,7 @@ class EquationsOfMotion:
         attractor_rate: In 1/s; of the treatment ``attractor``.
         baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
             ``multipliers``; None: gamma alone.
+        redundant: Names of the rows of ``velocity_constraints`` that follow from others at the start.
         start: Of coordinates and speeds, for consistent initialization.
         dynamics: M u' = f, or what gives u' without M.
         recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
@@ -268,6 +269,7 @@ class EquationsOfMotion:
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
+    redundant: tuple[str, ...] = ()
     start: tuple[StartValue, ...] = ()
     dynamics: MassMatrixDynamics | RecursiveDynamics
     recursion: Recursion | None = None

@@ -94,8 +94,14 @@ def treat(
             raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
         return equations, ""
     shared = _shared_rows(mechanism)
+    equations = dataclasses.replace(equations, redundant=tuple(shared))
     because = _BECAUSE[asked] + (f"; redundant, so that they share their forces: {', '.join(shared)}" if shared else "")
     if asked == "multipliers":
+        if shared and baumgarte is None:
+            because += (
+                "; beside the constraints such rows need not be redundant, and a drift above 1e-5 can hold up the "
+            )
+            because += "motion: ask for Baumgarte's terms"
         rate = None if baumgarte is None else mechanism.stabilization_rate or sm.Float(baumgarte, 17)
         terms = None if rate is None else (rate, rate)
         return dataclasses.replace(equations, treatment=asked, attractor_rate=None, baumgarte=terms), because

@@ -37,6 +37,11 @@ Rows = list[list[int]]
 EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
+DRIFT_EPSILON = 1e-8
+"""Instead of it where rows are redundant on the constraints and states drift off them. Beside the constraints such rows
+are independent by as much as the loops have drifted apart (a Bricard mechanism's five closing conditions of rank four):
+with :data:`EPSILON` they would take the mechanism its freedom when that is more than 1e-7."""
+
 _NO_LENGTH = 1e-8  # squared length of a row that counts as none: it is not scaled up further, nor round-off in its φ
 _NO_WEIGHT = 1e-12  # the same of a row that gets no weight
 _NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
@@ -48,13 +53,21 @@ class RegularizedSystem:
     Args:
         builder: Takes the nodes.
         matrix: S, shape (m, m), symmetric positive semidefinite; nodes.
-        scales: Positive scale s of each row: ``EPSILON`` / s² is added to its diagonal.
+        scales: Positive scale s of each row: ε / s² is added to its diagonal.
         name: What is solved for.
+        regularization: ε.
     """
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str) -> None:
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        matrix: Rows,
+        scales: Sequence[int],
+        name: str,
+        regularization: float = EPSILON,
+    ) -> None:
         self._builder = b = builder
-        epsilon = b.constant(EPSILON)
+        epsilon = b.constant(regularization)
         self._added = [b.div(epsilon, b.mul(scale, scale)) for scale in scales]
         regular = [list(row) for row in matrix]
         for i, added in enumerate(self._added):
@@ -194,9 +207,10 @@ class MultiplierSystem:
         builder: Takes the nodes.
         M: Shape (n, n), symmetric, regular on the null space of A.
         A: Shape (m, n).
+        regularization: ε of the multipliers' system.
     """
 
-    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows) -> None:
+    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, regularization: float = EPSILON) -> None:
         self._builder = b = builder
         self._A = A
         n, m = len(M), len(A)
@@ -211,7 +225,7 @@ class MultiplierSystem:
         self._columns = self._mass.solve_all(A)  # M̂⁻¹ Aᵀ
         compliance = gram(b, A, self._columns)
         roots = [b.unary(Op.SQRT, weight) for weight in self._weights]
-        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers")
+        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers", regularization)
 
     def _row_weights(self, M: Rows) -> list[int]:
         """ρ of each row: the mean mass of what it holds over its squared length."""

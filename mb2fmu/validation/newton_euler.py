@@ -82,10 +82,10 @@ class NewtonEuler(NumericEquations):
         M, f = m.dynamics()
         constraints = [*A.ravel().tolist(), *b.tolist()]
         numbers = [*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma]
-        u_dot = self._accelerations(numbers, constraints)
         K, k0 = m.kinematics()
         values = [t, *q.tolist(), *u.tolist(), *z.tolist(), *r, *prepared]
         values += self._blank[len(values) :]
+        u_dot = self._accelerations(values, numbers, constraints)
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers, constraints, u_dot)
         x_dot = np.concatenate([K @ u + k0, u_dot[self._independent], m.z_dot()])

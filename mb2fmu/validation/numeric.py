@@ -401,15 +401,15 @@ class NumericEquations:
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
         A, _ = self._rows(constraints)
-        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=self._resolution(values, A))[0]
+        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=self._resolution(values))[0]
         values[self._multipliers : self._multipliers + self.m] = found.tolist()
 
-    def _resolution(self, values: list[float], A: Floats) -> float:
+    def _resolution(self, values: list[float]) -> float:
         """Singular values of A that are smaller than this part of the largest one count as none.
 
-        Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard mechanism
-        have rank four where it is closed, but a fifth singular value as large as the distance from there, which is what
-        stages of a Runge-Kutta method have. It would take the mechanism its only freedom.
+        Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard
+        mechanism have rank four where it is closed, but a fifth singular value as large as the distance from there,
+        and stages of a Runge-Kutta method are off by some distance. It would take the mechanism its only freedom.
         """
         if not self.equations.holonomic:
             return _RANK
@@ -431,7 +431,7 @@ class NumericEquations:
             return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A = U S Vt; u' = u'_p + Z w with A Z = 0, and Z^T (M u' - f) = 0 removes the multipliers.
         U, S, Vt = np.linalg.svd(A)
-        rank = int(np.count_nonzero(self._resolution(values, A) * S[0] < S))
+        rank = int(np.count_nonzero(self._resolution(values) * S[0] < S))
         particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
         Z = Vt[rank:].T
         w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
