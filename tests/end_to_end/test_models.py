@@ -24,7 +24,9 @@ NAMES = {
     "cart_pole",
     "chain",
     "chaplygin_sleigh",
+    "crank_slider",
     "double_pendulum",
+    "excavator_arm",
     "four_bar",
     "hand",
     "heavy_top",
@@ -42,6 +44,7 @@ NAMES = {
     "simple_pendulum",
     "snakeboard",
     "three_body_pendulum",
+    "transmission",
     "turntable_ball",
     "two_rods",
 }
@@ -143,6 +146,40 @@ def _bowl(unit: Simulation) -> None:
     assert _far(force, 0.1 * (2.5**2 + 2 * 9.81 * (-0.8 - z) - 9.81 * z)) < 1e-6
 
 
+def _crank_slider(unit: Simulation) -> None:
+    crank, r, length = unit["crank"], 0.05, 0.15
+    # Ten turns, twenty dead centres; never folded over to the other side of the shaft.
+    assert crank[-1] - crank[0] > 20 * np.pi
+    assert _far(unit["slider"], r * np.cos(crank) + np.sqrt(length**2 - (r * np.sin(crank)) ** 2)) < 1e-12
+    # The pin carries the gas and what accelerates the slider.
+    gas = unit["gas_power"] / -unit["v"]
+    moving = np.abs(unit["v"]) > 0.1
+    assert _far((unit["pin_force.x"] - gas - 0.5 * unit["acceleration"])[moving], 0.0) < 1e-9
+
+
+def _transmission(unit: Simulation) -> None:
+    arm, w, a = unit["arm"], unit["w_arm"], unit["arm_acceleration"]
+    assert np.ptp(arm) > 2 * np.pi
+    assert _far(unit["motor"], -12 * (arm + np.pi / 2)) < 1e-10
+    assert _far(unit["w_between"], -4 * w) < 1e-12
+    # Of each shaft by itself: its inertia, the forces along belt and pitch circle, gravity.
+    belt, teeth = unit["belt_force"], unit["tooth_force"]
+    assert _far(3e-3 * -4 * a, 0.06 * belt - 0.03 * teeth) < 1e-10
+    assert _far((0.08 + 3 * 0.3**2) * a, -3 * 9.81 * 0.3 * np.cos(arm) - 0.12 * teeth) < 1e-10
+
+
+def _excavator_arm(unit: Simulation) -> None:
+    def turned(angle: np.ndarray, x: float, y: float) -> np.ndarray:
+        return np.array([x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle)])
+
+    eye1 = turned(unit["boom"], 2.5, 0.4) - np.array([[0.6], [-0.5]])
+    eye2 = np.array([[5.7 - 2.6], [-0.9]]) + turned(unit["stick"], -0.8, 0.2)
+    for i, eye in enumerate((eye1, eye2), 1):
+        assert _far(unit[f"length{i}"], np.hypot(*eye)) < 1e-12
+        assert _far(unit[f"tilt{i}"], np.arctan2(eye[1], eye[0])) < 1e-12
+        assert np.ptp(unit[f"length{i}"]) > 0.1
+
+
 def _msl_pendulum(unit: Simulation) -> None:
     _as_published(unit, "msl_Pendulum.csv", {"rev.phi": 1e-5})
     assert unit["rev.phi"][-1] == pytest.approx(-1.67963156508, abs=1e-7)
@@ -185,6 +222,8 @@ KNOWN: dict[str, Callable[[Simulation], None]] = {
     "bicycle": _bicycle,
     "bowl": _bowl,
     "chaplygin_sleigh": _chaplygin_sleigh,
+    "crank_slider": _crank_slider,
+    "excavator_arm": _excavator_arm,
     "heavy_top": _heavy_top,
     "msl_double_pendulum": _msl_double_pendulum,
     "msl_pendulum": _msl_pendulum,
@@ -194,8 +233,20 @@ KNOWN: dict[str, Callable[[Simulation], None]] = {
     "rolling_sphere": _rolling_sphere,
     "simple_pendulum": _simple_pendulum,
     "snakeboard": _snakeboard,
+    "transmission": _transmission,
     "turntable_ball": _turntable_ball,
 }
+
+
+@pytest.mark.slow
+def test_a_coupler_without_mass_only_transmits(tmp_path):
+    finished = pipeline.run(ROOT / "models" / "crank_slider.py", tmp_path, arguments={"coupler_mass": False})
+    unit = finished.validated.result.simulation
+    assert finished.passed
+    _crank_slider(unit)
+    # A force along its line: nothing bends it.
+    across = unit["pin_force.y"] * np.cos(unit["coupler"]) - unit["pin_force.x"] * np.sin(unit["coupler"])
+    assert _far(across, 0.0) < 1e-9
 
 
 def test_the_models_are_those_that_the_documentation_names():
