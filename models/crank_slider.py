@@ -105,6 +105,6 @@ def crank_slider(coupler_mass: bool = True) -> Model:
     model.output("acceleration", v.diff(), "m/s2", nominal=10.0, description="acceleration of the slider")
     model.output_power("gas_power", push)
     model.output_kinetic_energy()
-    signals = {gas: 60 * (1 + sm.cos(29 * t)), load: -1.0}
+    signals = {gas: 30 * (1 + sm.cos(29 * t)), load: -0.1}
     model.experiment(stop=2.6, step=0.005, tolerance=1e-8, signals=signals)
     return model
