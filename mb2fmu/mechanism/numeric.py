@@ -69,6 +69,23 @@ class _Term:
     start: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How the points hang together.
+
+    Attributes:
+        terms: Of all positions, then of all velocities that are given.
+        of_position: True for the former, shape (n_terms, 1).
+        positions: 1 where a term is on a point's way from O, shape (n_points, n_terms).
+        velocities: The same for velocities: from O, or from the last point whose velocity is given.
+    """
+
+    terms: tuple[_Term, ...]
+    of_position: npt.NDArray[np.bool_]
+    positions: Array
+    velocities: Array
+
+
 class NumericMechanism:
     """Evaluates a Mechanism.
 
@@ -92,6 +109,7 @@ class NumericMechanism:
         self._omegas = [self._add_terms(f.angular_velocity) for f in m.frames]
         self._positions = [None if p.position is None else self._add_terms(p.position, twice=True) for p in m.points]
         self._velocities = [None if p.velocity is None else self._add_terms(p.velocity) for p in m.points]
+        self._way = _way(mechanism, self._positions, self._velocities)
         self._bodies = [(self._add([b.mass]), None if b.inertia is None else self._add(b.inertia)) for b in m.bodies]
         self._loads = [self._add_load(load) for load in m.loads]
         self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
@@ -306,29 +324,34 @@ class NumericMechanism:
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
     def _point_motion(self) -> None:
-        n = self._n_u
-        self.points: list[PointMotion] = []
-        at_rest = PointMotion(np.zeros(3), np.zeros(3), np.zeros((3, n)), np.zeros(3))
-        for place, position, velocity in zip(self.mechanism.points, self._positions, self._velocities, strict=True):
-            base = self.points[place.parent] if place.parent >= 0 else at_rest
-            r, v, J, a = base.position.copy(), base.velocity.copy(), base.partials.copy(), base.acceleration0.copy()
-            for term in position or ():
-                f = self.frames[term.frame]
-                local, rho, rate, second = self._expressed(term, f.rotation)
-                r += rho
-                v += cross(f.omega, rho) + rate
-                J += _lever(rho) @ f.partials
-                J[:, term.columns] += local
-                a += cross(f.alpha0, rho) + cross(f.omega, cross(f.omega, rho) + 2 * rate) + second
-            if velocity is not None:
-                v, J, a = np.zeros(3), np.zeros((3, n)), np.zeros(3)
-                for term in velocity:
-                    f = self.frames[term.frame]
-                    local, vector, rate, _ = self._expressed(term, f.rotation)
-                    v += vector
-                    J[:, term.columns] += local
-                    a += rate + cross(f.omega, vector)
-            self.points.append(PointMotion(r, v, J, a))
+        """All terms at once; the motion of a point is the sum over the terms on its way from O, or is given."""
+        terms, n = self._way.terms, self._n_u
+        rho, v, a = np.zeros((len(terms), 3)), np.zeros((len(terms), 3)), np.zeros((len(terms), 3))
+        rate, second = np.zeros_like(rho), np.zeros_like(rho)
+        J = np.zeros((len(terms), 3, n))
+        for i, term in enumerate(terms):
+            local, rho[i], rate[i], second[i] = self._expressed(term, self.frames[term.frame].rotation)
+            J[i][:, term.columns] = local
+        if terms:
+            frames = [self.frames[term.frame] for term in terms]
+            omega, alpha0 = np.array([f.omega for f in frames]), np.array([f.alpha0 for f in frames])
+            fixed = self._way.of_position
+            turned = _crossed(omega, rho)
+            v = np.where(fixed, turned + rate, rho)
+            inner = turned + 2 * rate
+            a = np.where(fixed, _crossed(alpha0, rho) + _crossed(omega, inner) + second, rate + turned)
+            J += _levers(rho * fixed) @ np.array([f.partials for f in frames])
+        positions, moving = self._way.positions, self._way.velocities
+        self.points = [
+            PointMotion(*motion)
+            for motion in zip(
+                positions @ rho,
+                moving @ v,
+                (moving @ J.reshape(len(terms), 3 * n)).reshape(-1, 3, n),
+                moving @ a,
+                strict=True,
+            )
+        ]
 
     # ------------------------------------------------------------------ loads
 
@@ -428,10 +451,37 @@ def _references_first(mechanism: Mechanism) -> list[int]:
     return sorted(range(1, len(frames)), key=depth.__getitem__)
 
 
-def _lever(rho: Array) -> Array:
-    """L with L w = w × rho."""
-    x, y, z = rho.tolist()
-    return np.array(((0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)))
+def _way(
+    mechanism: Mechanism, positions: Sequence[list[_Term] | None], velocities: Sequence[list[_Term] | None]
+) -> _Way:
+    terms = [(k, term) for part in (positions, velocities) for k, some in enumerate(part) for term in some or ()]
+    count = sum(len(some or ()) for some in positions)
+    own = np.array([[float(k == point) for k, _ in terms] for point in range(len(positions))])
+    own = own.reshape(len(positions), len(terms))
+    of_position = np.arange(len(terms)) < count
+    place, motion = own * of_position, own * of_position
+    for k, point in enumerate(mechanism.points):
+        if point.parent >= 0:
+            place[k] += place[point.parent]
+            motion[k] += motion[point.parent]
+        if velocities[k] is not None:
+            motion[k] = own[k] * ~of_position
+    return _Way(tuple(term for _, term in terms), of_position[:, None], place, motion)
+
+
+def _levers(rho: Array) -> Array:
+    """L with L w = w × rho, for each row of ``rho``, shape (n, 3, 3)."""
+    L = np.zeros((len(rho), 3, 3))
+    x, y, z = rho.T
+    L[:, 0, 1], L[:, 0, 2], L[:, 1, 2] = z, -y, x
+    L[:, 1, 0], L[:, 2, 0], L[:, 2, 1] = -z, y, -x
+    return L
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    """a × b, row by row, shape (n, 3)."""
+    (a1, a2, a3), (b1, b2, b3) = a.T, b.T
+    return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
 
 
 def cross(a: Array, b: Array) -> Array:

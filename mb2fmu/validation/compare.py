@@ -168,7 +168,7 @@ def _defects(reference: Reference, states: Floats, flowed: Floats) -> list[Invar
     """One result per state."""
     steps = np.unique(np.linspace(0, len(states) - 2, _SAMPLES).astype(np.int64))
     scales = reference.state_scales
-    base, _ = _flow(reference, states[steps], steps)
+    base = flowed[steps]
     growth = np.zeros_like(base)
     for direction in directions(len(scales)):
         moved, _ = _flow(reference, states[steps] + EPSILON * direction * scales, steps)

@@ -8,6 +8,7 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.lowering.cost import cost
+from mb2fmu.lowering.dependencies import block_operations, operation_count
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -46,3 +47,13 @@ def test_the_cheaper_variant_is_picked_and_both_are_named():
 def test_what_depends_on_parameters_only_costs_nothing():
     program = pipeline.derive(MODELS / "chain.py", arguments={"n": 1}, method="recursive-articulated").program
     assert cost(program, "prepare") == 0
+
+
+def test_newtons_method_costs_what_it_evaluates_and_not_a_solution():
+    """The multipliers of a closed loop are found by Newton's method, whose F and step are evaluated more than once."""
+    program = pipeline.derive(MODELS / "four_bar.py").program
+    (block,) = (b for b in program.blocks if b.kind == "newton")
+    body = program.bodies[block.body]
+    once = sum(operation_count(body, "residual").values())
+    assert once > 2 * sum(block_operations("solve", block.size).values())
+    assert cost(program, "rhs") > sum(operation_count(program, "rhs").values()) + once
