@@ -163,8 +163,8 @@ def hand() -> Model:
         model.input(pull, 0.0, "N", name=f"{name}.pull", min=0.0, description=f"tension of the tendon: {name}")
         model.output_position(f"{name}.tip", tips[name])
     model.output_kinetic_energy()
-    signals = {pull: PULL[name] * sm.sin(50 * t) ** 2 for name, pull in pulls.items()}
-    model.experiment(stop=0.03, step=0.003, tolerance=1e-7, signals=signals)
+    signals = {pull: PULL[name] * sm.sin(75 * t) ** 2 for name, pull in pulls.items()}
+    model.experiment(stop=0.02, step=0.002, tolerance=1e-7, signals=signals)
     return model
 
 
