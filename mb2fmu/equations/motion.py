@@ -308,6 +308,11 @@ class EquationsOfMotion:
         return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
 
     @property
+    def guessed(self) -> frozenset[sm.Symbol]:
+        """States whose start values the unit solves for: guesses, where holonomic constraints say what they are."""
+        return frozenset(s.symbol for s in self.start if s.kind == "guess" and self.holonomic) & set(self.states)
+
+    @property
     def states(self) -> tuple[sm.Symbol, ...]:
         """The FMU's continuous states: the independent q, the independent u, z."""
         return (*(self.q[i] for i in self.q_independent), *(self.u[i] for i in self.u_independent), *self.z)

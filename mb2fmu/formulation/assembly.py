@@ -15,6 +15,7 @@ from mb2fmu.equations.motion import (
     MassMatrixDynamics,
     Method,
     OutputExpression,
+    StartValue,
 )
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.formulation.energy import energy_of
@@ -75,6 +76,7 @@ def assemble(
         velocity_constraints=m.velocity_constraints,
         treatment="attractor" if m.holonomic else None,
         attractor_rate=(m.stabilization_rate or ATTRACTOR_RATE) if m.holonomic else None,
+        start=_start(m),
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
         multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),
@@ -84,6 +86,11 @@ def assemble(
         energy=energy,
         outputs=outputs,
     )
+
+
+def _start(m: Mechanism) -> tuple[StartValue, ...]:
+    kinds = [*(c.kind for c in m.definition.coordinates), *(s.kind for s in m.definition.speeds)]
+    return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 
 def _asks_for_multipliers(kinematics: NamedKinematics, outputs: Sequence[OutputExpression]) -> bool:

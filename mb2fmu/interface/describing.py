@@ -14,7 +14,8 @@ Variables, in this order:
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
 - In native units a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
 
-A start value declared as ``guess`` stands where nothing solves for it, so it is as exact as a fixed one. Nothing is
+A start value declared as ``guess`` is ``approx`` where a loop determines it: the unit solves for it in Initialization
+Mode. Elsewhere nothing solves for it, so it is as exact as a fixed one. Nothing is
 constant that a user might want to change: numbers in the model's expressions are no variables.
 """
 
@@ -218,9 +219,16 @@ class _Describer:
                 on = self._dependencies_of("dependent_speeds")[index]
                 yield dataclasses.replace(_from_quantity(item, "dependent_speeds", index), dependencies=on)
             else:
-                yield dataclasses.replace(
-                    _from_quantity(item, "state", self._states.index(item)), initial="exact", start=float(item.start)
-                )
+                yield self._state(item, self._states.index(item))
+
+    def _state(self, item: Coordinate | Speed | AuxiliaryState, index: int) -> FmuVariable:
+        equations = self._equations
+        state = dataclasses.replace(_from_quantity(item, "state", index), initial="exact", start=float(item.start))
+        if equations.states[index] not in equations.guessed:
+            return state
+        guesses = {self._states[i].name for i, symbol in enumerate(equations.states) if symbol in equations.guessed}
+        on = tuple(each for each in self._dependencies_of("initialize")[index] if each.on not in guesses)
+        return dataclasses.replace(state, initial="approx", dependencies=on)
 
     def _outputs(self) -> Iterator[FmuVariable]:
         for output in self._equations.outputs:

@@ -56,6 +56,7 @@ _LEGAL = {
     ("calculatedParameter", "tunable", "calculated"),
     ("input", "continuous", "exact"),
     ("output", "continuous", "exact"),
+    ("output", "continuous", "approx"),
     ("output", "continuous", "calculated"),
     ("local", "continuous", "exact"),
     ("local", "continuous", "calculated"),
@@ -166,7 +167,8 @@ class FmuVariable:
         source: Where the value lives, or the Program's entry point that computes it.
         index: Which element of ``source``: of t, x, r or p, or of the entry point's results.
         dependencies: On time, states, inputs and free parameters, directly or through other variables; in the order of
-            the variables. What a standard does not want to see is left out when it is printed.
+            the variables. Of a state that is ``approx``: those of its start value. What a standard does not want to see
+            is left out when it is printed.
         kind: Real number, or a value of the enumeration type ``declared_type`` (its ``unit`` is then of no meaning).
         declared_type: Name of a type definition.
     """
@@ -197,7 +199,7 @@ class FmuVariable:
         if (self.causality, self.variability, self.initial) not in _LEGAL:
             combination = f"causality {self.causality}, variability {self.variability}, initial {self.initial}"
             yield f"{combination} do not go together"
-        if (self.start is not None) != (self.initial == "exact"):
+        if (self.start is not None) != (self.initial in ("exact", "approx")):
             yield f"initial={self.initial} goes {'without' if self.start is not None else 'with'} a start value"
         numbers = {"start": self.start, "min": self.minimum, "max": self.maximum, "nominal": self.nominal}
         given = {key: value for key, value in numbers.items() if value is not None}

@@ -5,7 +5,8 @@ Both standards have the same three lists and differ in what is known, and in how
 - Outputs: every output. One that is a state depends on itself, where states are known.
 - Derivatives: those of the states, in the order of the states.
 - Initial unknowns: all outputs, derivatives and calculated parameters that are not ``exact``; on inputs, on time, and
-  on all that is ``exact``: start values of states and parameters. Kinds: ``constant`` or ``dependent``.
+  on all that is ``exact``: start values of states and parameters. States that are ``approx`` are unknowns themselves:
+  what depends on one depends on what its start value depends on. Kinds: ``constant`` or ``dependent``.
 
 A list of dependencies is always written, empty where nothing is needed: a missing one means "depends on everything".
 """
@@ -53,21 +54,26 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     direct = {variable.name for variable in interface.of(*known)}
 
     def later(variable: FmuVariable) -> Unknown:
-        itself = [Dependency(variable.name, "constant")] if variable.name in direct else []
-        seen = [*itself, *(dependency for dependency in variable.dependencies if dependency.on in direct)]
+        if variable.source == "state":
+            seen = [Dependency(variable.name, "constant")] if variable.name in direct else []
+        else:
+            seen = [dependency for dependency in variable.dependencies if dependency.on in direct]
         return _unknown(numbers[variable.name], [(numbers[item.on], item.kind) for item in seen])
 
+    approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
+
     def at_start(variable: FmuVariable) -> Unknown:
-        return _unknown(
-            numbers[variable.name], [(numbers[item.on], _at_start(item.kind)) for item in variable.dependencies]
-        )
+        kinds = {item.on: _at_start(item.kind) for item in variable.dependencies if item.on not in approximate}
+        through = [approximate[item.on] for item in variable.dependencies if item.on in approximate]
+        kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
+        return _unknown(numbers[variable.name], [(numbers[on], kind) for on, kind in kinds.items()])
 
     derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
     derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
     starting = [
         variable
         for variable in interface.variables
-        if variable.initial == "calculated"
+        if variable.initial in ("calculated", "approx")
         and (variable.causality in ("output", "calculatedParameter") or variable.derivative_of is not None)
     ]
     return ModelStructure(

@@ -23,7 +23,7 @@ leave free moves mass, massless links or not,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sympy as sm
 
@@ -117,13 +117,23 @@ class PositionProjection:
         q: The coordinates as they stand in ``phi``.
         phi: One expression per row.
         name: What is solved for.
+        free: Those of ``q`` that may move, from far away too; None: all, from near by.
     """
 
-    def __init__(self, builder: ProgramBuilder, q: Sequence[sm.Symbol], phi: Sequence[sm.Expr], name: str) -> None:
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        q: Sequence[sm.Symbol],
+        phi: Sequence[sm.Expr],
+        name: str,
+        free: Collection[sm.Symbol] | None = None,
+    ) -> None:
         self._builder = builder
         self._q = tuple(q)
         self._phi = tuple(phi)
-        self._jacobian = [[row.diff(symbol) for symbol in q] for row in phi]
+        self._far = free is not None
+        moving = set(q if free is None else free)
+        self._jacobian = [[row.diff(symbol) if symbol in moving else sm.S.Zero for symbol in q] for row in phi]
         free = set().union(*(row.free_symbols for row in phi)) - set(q)
         self._others: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
         self._name = name
@@ -173,9 +183,15 @@ class PositionProjection:
         G = scaled(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
         residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
         one = b.constant(1.0)
-        step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name).solve(residual)
         epsilon = b.constant(EPSILON)
         slopes = gram(b, G, D)
+        if self._far:
+            # G and D are of places far apart: the slopes themselves, by least squares, and not G Gᵀ in their place.
+            columns = [list(column) for column in zip(*slopes, strict=True)]
+            right = [b.dot(column, residual) for column in columns]
+            step = RegularizedSystem(b, gram(b, columns, columns), [one] * m, self._name).solve(right)
+        else:
+            step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name).solve(residual)
         slopes = [[b.add(e, epsilon) if i == j else e for j, e in enumerate(row)] for i, row in enumerate(slopes)]
         labels = [f"y{i}" for i in range(m)]
         b.entry("residual", labels, residual)

@@ -14,6 +14,7 @@ from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.constraints import PositionProjection, project_speeds
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
+from mb2fmu.lowering.initialization import start_on_constraints
 from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Layout, Program
@@ -27,7 +28,8 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = ()) -> 
     """The equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
-    ``accelerations``, ``outputs``, ``energy``, ``equations`` (see the stage's docstring).
+    ``accelerations``, ``outputs``, ``energy``, ``equations``, and ``initialize`` where start values are solved for (see
+    the stage's docstring).
 
     Args:
         equations: Of any formulation.
@@ -172,6 +174,8 @@ class Lowering:
         self._add_rhs()
         b = self.builder
         b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
+        if e.guessed:
+            b.entry("initialize", b.layout.states, start_on_constraints(self.walker, e))
         self._add_energy()
         self._add_equations()
 

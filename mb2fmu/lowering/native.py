@@ -36,7 +36,8 @@ class NativeProgram:
 
     Attributes:
         program: With the entry points ``tangent`` (seeds: one per variable of :data:`GROUPS`; results: one per result
-            of :data:`RESULTS`), ``adjoint`` (seeds: weights of the results; results: one per variable), ``jacobian``
+            of :data:`RESULTS`), ``adjoint`` (seeds: weights of the results; results: one per variable), the same of
+            ``initialize`` where it is there (``initialize_tangent``, ``initialize_adjoint``), ``jacobian``
             (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t). These two
             are empty where the Jacobian is too large to be written out.
         rows: Of each entry of the Jacobian that is not zero, row by row, shape (n_nonzero,).
@@ -65,12 +66,18 @@ def with_derivatives(program: Program) -> NativeProgram:
     entries["results"] = Entry("results", labels, results)
     whole, source = smoothed(dataclasses.replace(program, entries=entries), "results")
     whole, motion = smoothed(whole, "rhs")
+    start_source = "rhs"
+    if "initialize" in entries:
+        whole, start_source = smoothed(whole, "initialize")
     variables = variables_of(program, GROUPS)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in range(len(variables), len(results))))
     copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent(copy, source, variables, 0, "tangent")
     add_adjoint(copy, source, variables, "adjoint")
-    for name in {source, motion} - {"results", "rhs"}:
+    if "initialize" in entries:
+        add_tangent(copy, start_source, variables, 0, "initialize_tangent")
+        add_adjoint(copy, start_source, variables, "initialize_adjoint")
+    for name in {source, motion, start_source} - {"results", "rhs", "initialize"}:
         copy.builder.forget(name)
     reads = _reads(program)
     if sum(each.bit_count() for each in reads) > LARGEST_JACOBIAN:

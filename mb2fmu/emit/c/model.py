@@ -231,7 +231,11 @@ def _functions(native: NativeProgram) -> list[_Function]:
         functions.append(_function(name, (f"double {array}[]",), _LEAVES, _stores(array, entries[name].results)))
     if "project" in entries and entries["project"].results:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
-    for name, seeds, array in (("tangent", "s", "out"), ("adjoint", "bar", "sbar")):
+    derived = [("tangent", "s", "out"), ("adjoint", "bar", "sbar")]
+    if "initialize" in entries:
+        functions.append(_function("initialize", ("double y[]",), _LEAVES, _stores("y", entries["initialize"].results)))
+        derived = [*((f"initialize_{name}", seeds, array) for name, seeds, array in derived), *derived]
+    for name, seeds, array in derived:
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)
         functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs))

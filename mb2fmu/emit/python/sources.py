@@ -45,8 +45,8 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         EmitError: If an entry point is missing.
     """
     names = _entry_names(interface)
-    if "project" in program.entries and program.entries["project"].results:
-        names = sorted([*names, "project"])
+    beside = [name for name in ("initialize", "project") if name in program.entries and program.entries[name].results]
+    names = sorted([*names, *beside])
     missing = [name for name in names if name not in program.entries]
     if missing:
         raise EmitError(

@@ -2,7 +2,8 @@
  *
  * Exact: by forward and reverse differentiation of the model (model_tangent, model_adjoint). What counts as known and
  * unknown: FMI 2.0.5 section 2.1.9, FMI 3.0.2 section 2.2.11; known are time, states, inputs and tunable parameters, in
- * Initialization Mode fixed ones too; unknown is what the unit computes, and an output that is a state.
+ * Initialization Mode fixed ones too; unknown is what the unit computes, and an output that is a state. In
+ * Initialization Mode states follow from start values and parameters where some of them are guesses: by the chain rule.
  */
 #include "instance.h"
 
@@ -118,6 +119,45 @@ static enum mb2fmu_status mb2fmu_not_finite(mb2fmu_instance *instance, unsigned 
                        instance->now.clock.time, model_variables[reference].name, value);
 }
 
+/* Seeds of start values become seeds of states. 0 or the number of the solve that failed. */
+static int mb2fmu_start_forward(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_INITIALIZED > 0
+    const mb2fmu_snapshot *const now = &instance->now;
+    if (now->mode == MB2FMU_INITIALIZATION) {
+        const int failed = model_initialize_tangent(now->clock.time, now->declared, now->r, now->p, instance->w,
+                                                    instance->seeds, instance->out);
+        memcpy(&instance->seeds[MB2FMU_SEED_STATES], instance->out, MB2FMU_N_STATES * sizeof instance->out[0]);
+        return failed;
+    }
+#else
+    (void)instance;
+#endif
+    return 0;
+}
+
+/* The gradient by states becomes one by start values. 0 or the number of the solve that failed. */
+static int mb2fmu_start_reverse(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_INITIALIZED > 0
+    const mb2fmu_snapshot *const now = &instance->now;
+    if (now->mode == MB2FMU_INITIALIZATION) {
+        double *const by_state = &instance->seeds[MB2FMU_SEED_STATES];
+        const int failed = model_initialize_adjoint(now->clock.time, now->declared, now->r, now->p, instance->w,
+                                                    by_state, instance->start_seeds);
+        int i;
+        memset(by_state, 0, MB2FMU_N_STATES * sizeof by_state[0]);
+        for (i = 0; i < MB2FMU_N_SEEDS; ++i) {
+            instance->seeds[i] += instance->start_seeds[i];
+        }
+        return failed;
+    }
+#else
+    (void)instance;
+#endif
+    return 0;
+}
+
 static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
                                              const unsigned knowns[], size_t n_knowns, const double seed[],
                                              double sensitivity[])
@@ -131,12 +171,17 @@ static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const un
         return MB2FMU_ERROR;
     }
     status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
+    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_STATE) : status;
     if (status != MB2FMU_OK) {
         return mb2fmu_undefined(status, sensitivity, n_unknowns);
     }
     memset(instance->seeds, 0, sizeof instance->seeds);
     for (i = 0; i < n_knowns; ++i) {
         instance->seeds[mb2fmu_seed_of(instance, knowns[i])] += seed[i];
+    }
+    failed = mb2fmu_start_forward(instance);
+    if (failed != 0) {
+        return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_unknowns);
     }
     failed = model_tangent(now->clock.time, now->x, now->r, now->p, instance->w, instance->seeds, instance->out);
     if (failed != 0) {
@@ -166,6 +211,7 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
         return MB2FMU_ERROR;
     }
     status = mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED);
+    status = status == MB2FMU_OK ? mb2fmu_need(instance, MB2FMU_SOURCE_STATE) : status;
     if (status != MB2FMU_OK) {
         return mb2fmu_undefined(status, sensitivity, n_knowns);
     }
@@ -185,6 +231,10 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
         if (place < 0) {
             instance->seeds[-1 - place] += seed[i];
         }
+    }
+    failed = mb2fmu_start_reverse(instance);
+    if (failed != 0) {
+        return mb2fmu_undefined(mb2fmu_singular(instance, failed), sensitivity, n_knowns);
     }
     for (i = 0; i < n_knowns; ++i) {
         const double value = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];

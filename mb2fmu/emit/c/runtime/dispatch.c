@@ -57,6 +57,22 @@ MB2FMU_EVALUATION(accelerations)
 MB2FMU_EVALUATION(project)
 #endif
 
+#if MB2FMU_N_INITIALIZED > 0
+MB2FMU_EVALUATION(initialize)
+
+static int model_initialize_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                                    const double s[], double out[])
+{
+    return w->equations->initialize_tangent(t, x, r, p, w->values, w->work, s, out);
+}
+
+static int model_initialize_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                                    const double bar[], double sbar[])
+{
+    return w->equations->initialize_adjoint(t, x, r, p, w->values, w->work, bar, sbar);
+}
+#endif
+
 static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {

@@ -17,6 +17,9 @@
 #ifndef MB2FMU_N_PROJECTED
 #define MB2FMU_N_PROJECTED 0
 #endif
+#ifndef MB2FMU_N_INITIALIZED
+#define MB2FMU_N_INITIALIZED 0
+#endif
 
 typedef struct mb2fmu_equations {
     int (*prepare)(const double p[], double w[], double work[]);
@@ -35,6 +38,14 @@ typedef struct mb2fmu_equations {
 #if MB2FMU_N_PROJECTED > 0
     int (*project)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    double y[]);
+#endif
+#if MB2FMU_N_INITIALIZED > 0
+    int (*initialize)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                      double y[]);
+    int (*initialize_tangent)(double t, const double x[], const double r[], const double p[], const double w[],
+                              double work[], const double s[], double out[]);
+    int (*initialize_adjoint)(double t, const double x[], const double r[], const double p[], const double w[],
+                              double work[], const double bar[], double sbar[]);
 #endif
     int (*tangent)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    const double s[], double out[]);

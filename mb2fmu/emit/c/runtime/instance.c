@@ -65,6 +65,9 @@ static void mb2fmu_set_start_values(mb2fmu_snapshot *now)
             break;
         }
     }
+#if MB2FMU_N_INITIALIZED > 0
+    memcpy(now->declared, now->x, sizeof now->declared);
+#endif
 }
 
 /* All bytes first: equal states are equal bytes, those between the members too. */
@@ -127,13 +130,20 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
 {
     mb2fmu_snapshot *const now = &instance->now;
     int i;
-    if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK) {
+    if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK ||
+        mb2fmu_need(instance, MB2FMU_SOURCE_STATE) != MB2FMU_OK) {
         return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
     }
     for (i = 0; i < MB2FMU_N_CALCULATED; ++i) {
         if (!isfinite(instance->w->values[i])) {
             return mb2fmu_fail(instance, MB2FMU_ERROR, "with these parameters %s is %g, not a finite number",
                                mb2fmu_name_of(MB2FMU_SOURCE_CALCULATED, i), instance->w->values[i]);
+        }
+    }
+    for (i = 0; i < MB2FMU_N_STATES; ++i) {
+        if (!isfinite(now->x[i])) {
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "%s would start as %g, not a finite number",
+                               mb2fmu_name_of(MB2FMU_SOURCE_STATE, i), now->x[i]);
         }
     }
     mb2fmu_clock_start(&now->clock, now->start);

@@ -64,6 +64,9 @@ typedef struct {
     double tolerance;
     double solver_step; /* s; 0: the communication step */
     double x[MB2FMU_SIZE(MB2FMU_N_STATES)];
+#if MB2FMU_N_INITIALIZED > 0
+    double declared[MB2FMU_N_STATES]; /* start values as set, before those that are guesses are solved for */
+#endif
     double r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
     double slope[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* r': between now and the next point inputs are r + slope (t - time) */
     int given[MB2FMU_SIZE(MB2FMU_N_INPUTS)];    /* 1: the importer gave the value for just this time */
@@ -78,7 +81,8 @@ enum mb2fmu_level {
     MB2FMU_LEVEL_VELOCITY = 8,
     MB2FMU_LEVEL_ACCELERATION = 16,
     MB2FMU_LEVEL_DEPENDENT_SPEEDS = 32,
-    MB2FMU_LEVEL_ACCELERATIONS = 64
+    MB2FMU_LEVEL_ACCELERATIONS = 64,
+    MB2FMU_LEVEL_STARTED = 128 /* in Initialization Mode: guessed start values are solved for */
 };
 
 /* Categories of messages, as the description lists them. */
@@ -109,6 +113,9 @@ typedef struct {
 
     double seeds[MB2FMU_N_SEEDS];
     double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
+#if MB2FMU_N_INITIALIZED > 0
+    double start_seeds[MB2FMU_N_SEEDS];
+#endif
 
     double x_next[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* of the communication step under way */
     mb2fmu_snapshot before;                      /* what it goes back to if it fails */

@@ -110,6 +110,20 @@ MB2FMU_UNUSED static int model_project(double t, const double x[], const double 
                                        mb2fmu_prepared *w, double y[]);
 #endif
 
+/* Where start values are solved for: all states as the simulation begins with them, x those that were set; and the
+ * derivatives of that. MB2FMU_N_INITIALIZED is then the number of states. */
+#ifndef MB2FMU_N_INITIALIZED
+#define MB2FMU_N_INITIALIZED 0
+#endif
+#if MB2FMU_N_INITIALIZED > 0
+MB2FMU_UNUSED static int model_initialize(double t, const double x[], const double r[], const double p[],
+                                          mb2fmu_prepared *w, double y[]);
+MB2FMU_UNUSED static int model_initialize_tangent(double t, const double x[], const double r[], const double p[],
+                                                  mb2fmu_prepared *w, const double s[], double out[]);
+MB2FMU_UNUSED static int model_initialize_adjoint(double t, const double x[], const double r[], const double p[],
+                                                  mb2fmu_prepared *w, const double bar[], double sbar[]);
+#endif
+
 /* Derivative of all results in the direction s, both in the orders above; that p also acts through w is included. */
 MB2FMU_UNUSED static int model_tangent(double t, const double x[], const double r[], const double p[],
                                        mb2fmu_prepared *w, const double s[], double out[]);

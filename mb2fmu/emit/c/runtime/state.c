@@ -160,6 +160,9 @@ static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
     mb2fmu_stream_real(stream, &now->tolerance);
     mb2fmu_stream_real(stream, &now->solver_step);
     mb2fmu_stream_reals(stream, now->x, MB2FMU_N_STATES);
+#if MB2FMU_N_INITIALIZED > 0
+    mb2fmu_stream_reals(stream, now->declared, MB2FMU_N_STATES);
+#endif
     mb2fmu_stream_reals(stream, now->r, MB2FMU_N_INPUTS);
     mb2fmu_stream_reals(stream, now->slope, MB2FMU_N_INPUTS);
     for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
@@ -256,6 +259,9 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
     int i;
     for (i = 0; i < MB2FMU_N_STATES; ++i) {
         finite = finite && isfinite(now->x[i]);
+#if MB2FMU_N_INITIALIZED > 0
+        finite = finite && isfinite(now->declared[i]);
+#endif
     }
     for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
         finite = finite && isfinite(now->r[i]) && isfinite(now->slope[i]) && (now->given[i] | 1) == 1;

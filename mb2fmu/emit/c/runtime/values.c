@@ -91,10 +91,39 @@ static int mb2fmu_provide(mb2fmu_instance *instance, unsigned wanted)
     return failed;
 }
 
+#if MB2FMU_N_INITIALIZED > 0
+/* In Initialization Mode: start values that are guesses are solved for, from what was set. */
+static int mb2fmu_find_start(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    int failed;
+    if (now->mode != MB2FMU_INITIALIZATION || (instance->levels & MB2FMU_LEVEL_STARTED) != 0) {
+        return 0;
+    }
+    failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
+    if (failed == 0) {
+        failed = model_initialize(now->clock.time, now->declared, now->r, now->p, instance->w, instance->out);
+    }
+    if (failed == 0) {
+        memcpy(now->x, instance->out, sizeof now->declared);
+        instance->levels = MB2FMU_LEVEL_PREPARED | MB2FMU_LEVEL_STARTED;
+    }
+    return failed;
+}
+#endif
+
 static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source)
 {
     const unsigned wanted = mb2fmu_level_of(source);
     int failed;
+#if MB2FMU_N_INITIALIZED > 0
+    if (source == MB2FMU_SOURCE_STATE || (wanted & ~(unsigned)MB2FMU_LEVEL_PREPARED) != 0) {
+        failed = mb2fmu_find_start(instance);
+        if (failed != 0) {
+            return mb2fmu_singular(instance, failed);
+        }
+    }
+#endif
     if (wanted == 0 || (instance->levels & wanted) != 0) {
         return MB2FMU_OK;
     }
@@ -232,6 +261,11 @@ static double *mb2fmu_place(mb2fmu_snapshot *now, const mb2fmu_variable *variabl
 {
     switch (variable->source) {
     case MB2FMU_SOURCE_STATE:
+#if MB2FMU_N_INITIALIZED > 0
+        if ((now->mode & (MB2FMU_INSTANTIATED | MB2FMU_INITIALIZATION)) != 0) {
+            return &now->declared[variable->index];
+        }
+#endif
         return &now->x[variable->index];
     case MB2FMU_SOURCE_INPUT:
         return &now->r[variable->index];
@@ -307,6 +341,9 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
                 instance->now.slope[variable->index] = 0.0; /* no line leads on from a jump */
             }
             *place = values[i];
+            if (variable->source == MB2FMU_SOURCE_STATE) {
+                instance->now.x[variable->index] = values[i];
+            }
             mb2fmu_watch_bounds(instance, variable, values[i]);
             mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
         }
@@ -403,9 +440,14 @@ static enum mb2fmu_status mb2fmu_get_derivatives(mb2fmu_instance *instance, doub
 
 static enum mb2fmu_status mb2fmu_get_states(mb2fmu_instance *instance, double values[], size_t n)
 {
+    enum mb2fmu_status status;
     int i;
     if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_STATES)) {
         return MB2FMU_ERROR;
+    }
+    status = mb2fmu_need(instance, MB2FMU_SOURCE_STATE);
+    if (status != MB2FMU_OK) {
+        return status;
     }
     for (i = 0; i < MB2FMU_N_STATES; ++i) {
         values[i] = instance->now.x[i];

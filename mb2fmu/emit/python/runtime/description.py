@@ -21,12 +21,14 @@ class Value:
         start: Value until it is set.
         nominal: Typical magnitude, > 0.
         tunable: For parameters: may be changed after initialization.
+        approximate: For states: the start value is a guess, solved for in Initialization Mode.
     """
 
     name: str
     start: float
     nominal: float = 1.0
     tunable: bool = False
+    approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

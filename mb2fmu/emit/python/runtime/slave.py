@@ -100,6 +100,8 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.stop = math.inf
         self.tolerance = unit.tolerance
         self.x = [value.start for value in unit.states]
+        self.declared = [*self.x] if "initialize" in unit.entries else []
+        self.started = not self.declared
         self.r = [value.start for value in unit.inputs]
         self.p = [value.start for value in unit.parameters]
         self.equations = Equations(unit, self.p)
@@ -134,12 +136,21 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.report(Fmi2Status.warning, kept)
 
     def enter_initialization_mode(self) -> None:
-        """From now on start values of approximate variables are not taken any more; there are none."""
+        """From now on guesses of start values are not taken any more, but solved for."""
         self.phase = INITIALIZATION
 
+    @_guarded
     def exit_initialization_mode(self) -> None:
         """From now on the unit steps."""
+        self._find_start()
         self.phase = STEPPING
+
+    def _find_start(self) -> None:
+        """In Initialization Mode: start values that are guesses are solved for, from what was set."""
+        if self.phase == INITIALIZATION and not self.started:
+            self.x = [*self.equations("initialize", self.time, self.declared, self.r)]
+            self._forget()
+            self.started = True
 
     def terminate(self) -> None:
         """The results stay readable."""
@@ -150,6 +161,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     @_guarded
     def get_real(self, vrs: Sequence[int]) -> list[float]:
         """Values by value reference; computes what has not been computed since the last change, and no more."""
+        self._find_start()
         values, where = self.values, self.unit.variables
         try:
             return [values[source][index] for source, index in map(where.__getitem__, vrs)]
@@ -166,6 +178,9 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
                 vector[index] = value
                 changed.add(id(vector))
         if changed:
+            self.started = not self.declared
+            if self.phase == INSTANTIATED and self.declared:
+                self.x = [*self.declared]
             if id(self.p) in changed:
                 self.equations = Equations(self.unit, self.p)
             self.memory = self.memory.after_change()
@@ -188,7 +203,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         kinds: dict[str, tuple[list[float], Sequence[Value]]] = {
             "input": (self.r, self.unit.inputs),
             "parameter": (self.p, self.unit.parameters),
-            "state": (self.x, self.unit.states),
+            "state": (self.declared or self.x, self.unit.states),
         }
         if source not in kinds:
             raise RefusedError(f"the variable with value reference {vr} is computed and cannot be set")
@@ -198,6 +213,8 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             raise RefusedError(f"{quantity.name} cannot be {value!r}")
         if self.phase == TERMINATED:
             raise RefusedError(f"{quantity.name} cannot be set after termination")
+        if self.phase == INITIALIZATION and quantity.approximate:
+            raise RefusedError(f"{quantity.name} is a guess, which can be set before Initialization Mode only")
         if self.phase == STEPPING and source != "input" and not quantity.tunable:
             raise RefusedError(f"{quantity.name} can be set before the end of initialization only")
         return vector, index
@@ -293,7 +310,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     @_guarded
     def _get_fmu_state(self) -> bytes:
         memory = self.memory
-        numbers = [self.time, self.stop, self.tolerance, *self.x, *self.r, *self.p]
+        numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p]
         numbers += [memory.step, memory.error, *memory.slope]
         return packed(Snapshot(self.phase, self.steps, numbers), self.unit.token)
 
@@ -301,12 +318,14 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def _set_fmu_state(self, state: bytes) -> None:
         snapshot = unpacked(state, self.unit.token)
         rest = list(snapshot.numbers)
-        n_x, n_r, n_p = len(self.x), len(self.r), len(self.p)
-        if len(rest) - (5 + n_x + n_r + n_p) not in (0, n_x):
+        n_x, n_r, n_p, n_d = len(self.x), len(self.r), len(self.p), len(self.declared)
+        if len(rest) - (5 + n_d + n_x + n_r + n_p) not in (0, n_x):
             raise RefusedError(f"the state holds {len(rest)} numbers, which does not fit this unit")
         self.phase, self.steps = snapshot.phase, snapshot.steps
         self.time, self.stop, tolerance = rest[:3]
-        del rest[:3]
+        self.declared = rest[3 : 3 + n_d]
+        self.started = not self.declared
+        del rest[: 3 + n_d]
         self.x, self.r, self.p = rest[:n_x], rest[n_x : n_x + n_r], rest[n_x + n_r : n_x + n_r + n_p]
         del rest[: n_x + n_r + n_p]
         self.memory = Memory(rest[0], rest[1], tuple(rest[2:]))

@@ -1,0 +1,53 @@
+"""Consistent start values as nodes: of the states, those that are fixed stay, those that are guesses are solved for.
+
+Coordinates move from the guesses q̂ along the rows of the constraints' Jacobian there, its columns of fixed ones left
+out, q = q̂ − G(q̂)ᵀ λ, until φ(q) = 0: where there are as many guesses as conditions that is all that is possible, where
+there are more it is a short way. Then guessed speeds are the nearest to theirs with A u + b = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.lowering.constraints import PositionProjection, project_speeds
+from mb2fmu.lowering.sympy_walker import SympyWalker
+
+
+def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> list[int]:
+    """Start values of all states, which as they are read are those that were declared or set.
+
+    Args:
+        walker: Knows the symbols; the builder's states are the start values as set.
+        equations: By a treatment by which all coordinates and speeds are states.
+    """
+    e, b, c = equations, walker.builder, equations.velocity_constraints
+    assert c is not None
+    n_q, n_u = len(e.q), len(e.u)
+    given = [b.state(i) for i in range(len(e.states))]
+    q, u = given[:n_q], given[n_q : n_q + n_u]
+    if any(symbol in e.guessed for symbol in e.q):
+        declared = [sm.Dummy(f"declared_{symbol}") for symbol in e.q]
+        walker.define(declared, [], _known(q))
+        phi = [row for _, row in e.holonomic]
+        closing = PositionProjection(b, e.q, phi, "the start values on the holonomic constraints", e.guessed & set(e.q))
+        q = closing.project(walker.lower(closing.needs(declared)))
+    closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
+    walker.define(closed, [], _known(q))
+    there = dict(zip(e.q, closed, strict=True))
+    m = len(c.names)
+    entries = walker.lower([entry.xreplace(there) for entry in (*c.jacobian, *c.offset)])
+    A, offset = [entries[i * n_u : i * n_u + n_u] for i in range(m)], entries[m * n_u :]
+    if any(symbol in e.guessed for symbol in e.u):
+        zero = b.constant(0.0)
+        is_free = [symbol in e.guessed for symbol in e.u]
+        free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
+        kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
+        u = project_speeds(b, free, [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)], u)
+    return [*q, *u, *given[n_q + n_u :]]
+
+
+def _known(nodes: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
+    return lambda _: nodes
