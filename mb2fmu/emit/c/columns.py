@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from mb2fmu.emit.c.functions import head
@@ -16,9 +17,8 @@ def jacobian_by_columns(
     memory: int,
     seeds: int,
     colours: Sequence[int],
-    places: Sequence[int],
     rows: Sequence[int],
-    ends: Sequence[int],
+    columns: Sequence[int],
 ) -> str:
     """The text of the function, tables included; ends with a line break.
 
@@ -28,15 +28,17 @@ def jacobian_by_columns(
         memory: Doubles in ``work`` that it needs.
         seeds: How many it reads: time, states, inputs, parameters.
         colours: Of each state's column.
-        places: In ``values`` of each entry that is not zero, colour by colour.
-        rows: Of each of these.
-        ends: How many of them belong to the colours up to each.
+        rows: Of each entry that is not zero, row by row.
+        columns: Of each of these.
     """
     n = len(colours)
+    runs = _runs(rows, columns)
+    order = sorted(range(n), key=lambda column: (colours[column], column))
+    ends = [bisect_right(order, colour, key=colours.__getitem__) for colour in range(max(colours, default=0) + 1)]
     return f"""{_table("jacobian_colour", colours)}
-{_table("jacobian_place", places)}
-{_table("jacobian_row", rows)}
+{_table("jacobian_order", order)}
 {_table("jacobian_end", ends)}
+{_table("jacobian_runs", [number for run in runs for number in run])}
 {head("static int", signature.name, signature.parameters)}
 {{
     double *const s = work + {memory};
@@ -57,12 +59,28 @@ def jacobian_by_columns(
         }}
         failed = {tangent}(t, x, r, p, w, work, s, out);
         for (; k < jacobian_end[colour]; k++) {{
-            values[jacobian_place[k]] = out[jacobian_row[k]];
+            const int column = jacobian_order[k];
+            for (const int *run = jacobian_runs; run < jacobian_runs + {4 * len(runs)}; run += 4) {{
+                if (column >= run[1] && column < run[2]) {{
+                    values[run[3] + column - run[1]] = out[run[0]];
+                }}
+            }}
         }}
     }}
     return failed;
 }}
 """
+
+
+def _runs(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    """Neighbours in a row: (row, first column, column behind the last one, place of the first); few even if dense."""
+    runs: list[tuple[int, int, int, int]] = []
+    for place, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        if runs and runs[-1][0] == row and runs[-1][2] == column:
+            runs[-1] = (row, runs[-1][1], column + 1, runs[-1][3])
+        else:
+            runs.append((row, column, column + 1, place))
+    return runs
 
 
 def _table(name: str, values: Sequence[int]) -> str:

@@ -106,6 +106,12 @@ class Body:
         self._used.add(target.partition("[")[0])
         self.lines.append(f"    {target} = {self._operand(node)};")
 
+    def copy(self, target: tuple[str, int, int], source: tuple[str, int, int], count: int) -> None:
+        """Copies numbers; of both arrays the name, the first place and the step."""
+        self._used.update((target[0], source[0]))
+        left, right = (f"{array}[{first} + {step} * k]" for array, first, step in (target, source))
+        self.lines += [f"    for (int k = 0; k < {count}; k++) {{", f"        {left} = {right};", "    }"]
+
     def clear(self, targets: Sequence[str]) -> None:
         """``target = 0.0;`` for each."""
         self._used.update(target.partition("[")[0] for target in targets)

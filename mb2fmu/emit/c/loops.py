@@ -45,6 +45,10 @@ def print_rolled(
     return _Rolled(graph, signature, memory, outputs, names, part).printed()
 
 
+_LEAST_COPIED = 4
+"""Results that are worth a loop of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where an operand is found: ``array[first + step * turn]``."""
@@ -251,6 +255,10 @@ class _Memory:
                 self.fixed[statement.defines[0]] = tuple(sorted(self._extra[place]))
         self.fixed.pop(-1, None)
 
+    def column(self, index: int, place: int) -> int:
+        """The column of the array of a loop that a place in ``work`` is in."""
+        return (place - self._rows[index].base) % len(self._rows[index].columns)
+
     def kept(self, index: int) -> list[tuple[int, _Place]]:
         """What a turn of a loop stores: (statement of the turn, place)."""
         rows = self._rows[index]
@@ -311,6 +319,38 @@ class _Rolled(Parts):
     def _output_part(self, node: int) -> int:
         part = super()._output_part(node)
         return len(self._parts) - 1 if part in self._loops else part
+
+    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+        """What a loop computed turn by turn is stored so, too: a loop where there were as many lines as turns."""
+        columns: dict[tuple[int, int, str], list[tuple[int, int, int]]] = {}
+        for target, node in outputs:
+            loop = self._loops.get(self._home.get(node, -1))
+            if loop is None or node not in self._fixed:
+                body.store(target, node)
+                continue
+            array, _, written = target.removesuffix("]").partition("[")
+            at = self._fixed[node][0]
+            columns.setdefault((loop, self._memory.column(loop, at), array), []).append((at, int(written), node))
+        for (_, _, array), moved in columns.items():
+            for run in _even(sorted(moved)):
+                if len(run) < _LEAST_COPIED:
+                    for _, index, node in run:
+                        body.store(f"{array}[{index}]", node)
+                else:
+                    (first, index, _), (second, following, _) = run[:2]
+                    body.copy((array, index, following - index), ("work", first, second - first), len(run))
+
+
+def _even(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:
+    """Runs in which the first two numbers grow by the same steps all the time."""
+    runs: list[list[tuple[int, int, int]]] = []
+    for place in places:
+        run = runs[-1] if runs else []
+        if run and (len(run) == 1 or all(place[i] - run[-1][i] == run[1][i] - run[0][i] for i in (0, 1))):
+            run.append(place)
+        else:
+            runs.append([place])
+    return runs
 
 
 class LoopBody(Body):

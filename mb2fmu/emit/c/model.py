@@ -170,8 +170,6 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
     layout = native.program.layout
     seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
     results = len(native.program.entries["tangent"].results)
-    colour = native.colours[native.columns]
-    order = np.argsort(colour, kind="stable")
     return PrintedFunction(
         name=signature.name,
         text=jacobian_by_columns(
@@ -180,9 +178,8 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
             memory=tangent.work,
             seeds=seeds,
             colours=native.colours.tolist(),
-            places=order.tolist(),
-            rows=native.rows[order].tolist(),
-            ends=np.cumsum(np.bincount(colour, minlength=1)).tolist(),
+            rows=native.rows.tolist(),
+            columns=native.columns.tolist(),
         ),
         weight=1,
         work=tangent.work + seeds + results,

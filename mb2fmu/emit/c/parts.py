@@ -153,8 +153,7 @@ class Parts:
         for i, part in enumerate(self._parts):
             body = self._body(i, places)
             body.clear(self._signature.zeros if i == 0 else ())
-            for target, node in outputs[i]:
-                body.store(target, node)
+            self._store_outputs(body, outputs[i])
             for node in ending[i]:
                 self._free.append(places.pop(node))
             for statement in part:
@@ -179,6 +178,10 @@ class Parts:
 
     def _weight(self, i: int) -> int:
         return _weight(self._parts[i])
+
+    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+        for target, node in outputs:
+            body.store(target, node)
 
     def _output_part(self, node: int) -> int:
         """The part that stores a result."""

@@ -62,6 +62,7 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)  # by columns
     program, (t, x, r, p) = row(n), point(n)
     assert "for (int k = 0;" in printed(n)
+    assert "* k] = work[" in printed(n)  # results too
     seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
     units = [compile_model(program, compiler)]
     monkeypatch.setattr(rolling, "_LEAST_SAVED", 10**9)
