@@ -1,4 +1,7 @@
-"""A unit in casadi: its Jacobian (declared sparsity, directional derivatives) against differences. Arguments: unit."""
+"""A unit in casadi: its Jacobian (declared sparsity, directional derivatives) against differences. Arguments: unit, reach.
+
+The points are up to ``reach`` (SI) away from the start values, the parameters up to a third of it, relative.
+"""
 
 import sys
 import tempfile
@@ -13,6 +16,7 @@ dae = casadi.DaeBuilder("unit", folder)
 f = dae.create("f", ["t", "x", "u", "p"], ["ode"])
 names = [f"jac:ode:{name}" for name in ("x", "u", "p")]
 J = f.factory("J", ["t", "x", "u", "p"], names)
+reach = float(sys.argv[2])
 rng = np.random.default_rng(1)
 
 
@@ -22,9 +26,9 @@ def start(kind):
 
 for _ in range(3):
     t = 0.3
-    x = start("x") + 0.3 * rng.uniform(0.2, 1, len(dae.x()))
-    u = start("u") + 0.3 * rng.uniform(0.2, 1, len(dae.u()))
-    p = start("p") * (1 + 0.1 * rng.uniform(0.2, 1, len(dae.p())))
+    x = start("x") + reach * rng.uniform(0.2, 1, len(dae.x()))
+    u = start("u") + reach * rng.uniform(0.2, 1, len(dae.u()))
+    p = start("p") * (1 + reach / 3 * rng.uniform(0.2, 1, len(dae.p())))
     point = [t, x, u, p]
     for number, exact in enumerate(J(*point), start=1):
         dense = np.array(casadi.DM(exact))
