@@ -118,7 +118,7 @@ def test_importers_agree_with_the_reference(model, tmp_path):
         )
         told[f"casadi, FMI {fmi}"] = driver("jacobian", unit, case.reach).splitlines()[-1].replace("ok", "")
         told[f"audit, FMI {fmi}"] = [
-            line for line in driver("audit", unit).splitlines() if line != "ok" and "cancelled" not in line
+            line for line in driver("audit", unit, case.reach).splitlines() if line != "ok" and "cancelled" not in line
         ]
     lines = driver("cosim", case.units["2"], case.run.step, len(case.run.inputs), *case.names)
     told["libcosim"] = case.far(last(lines))
