@@ -74,6 +74,8 @@ def results(point, time):
 def differences(point, time, name):
     """Central differences with two steps, extrapolated; and how far they can be trusted."""
     scale = max(abs(point[name]) if name in point else time, 0.1)
+    if name in parameters and point[name]:
+        scale = abs(point[name])  # a small inertia stays an inertia
     slopes = []
     for h in (2e-4 * scale, 1e-4 * scale):
         ends = []
@@ -87,7 +89,9 @@ def differences(point, time, name):
             ends.append(results(moved, when))
         slopes.append((ends[0] - ends[1]) / (2 * h))
     coarse, fine = slopes
-    return (4 * fine - coarse) / 3, np.abs(fine - coarse) + 1e-6 * np.max(np.abs(fine)) + 1e-9
+    # a solve loses some digits of its largest result, and a difference divides them by its step
+    lost = 100 * np.finfo(float).eps * np.max(np.abs(ends)) / h
+    return (4 * fine - coarse) / 3, np.abs(fine - coarse) + 1e-6 * np.max(np.abs(fine)) + 1e-9 + lost
 
 
 jacobians = []

@@ -39,7 +39,9 @@ for _ in range(3):
                 ends = []
                 for sign in (1, -1):
                     moved = [np.array(part, dtype=float) for part in point]
-                    step = h * max(abs(moved[number][column]), 0.1)
+                    size = abs(moved[number][column])
+                    # a small inertia stays an inertia
+                    step = h * (size if number == 3 and size else max(size, 0.1))
                     moved[number][column] += sign * step
                     ends.append(np.array(f(*moved)).reshape(-1))
                 slopes.append((ends[0] - ends[1]) / (2 * step))
