@@ -221,7 +221,7 @@ def run(
     \b
     Examples:
       mb2fmu run models/double_pendulum.py
-      mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o /tmp/four
+      mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o out/four
     """
     from mb2fmu import pipeline
 
