@@ -141,7 +141,8 @@ def moved(case, unit, kind, solver, tolerance):
 
 
 def euler_differences(case, found):
-    scale = np.maximum(np.max(np.abs(case.euler), axis=0), 1e-3 * np.max(np.abs(case.euler)))
+    largest = np.max(np.abs(case.euler)) or 1.0  # a mechanism may rest
+    scale = np.maximum(np.max(np.abs(case.euler), axis=0), 1e-3 * largest)
     errors = np.abs(np.array([found[name] for name in case.names]) - case.euler[-1]) / scale
     return {name: error for name, error in zip(case.names, errors.tolist(), strict=True) if not error < EULER}
 

@@ -94,7 +94,7 @@ def test_cart_pole_moves_as_its_docstring_says(theta, v, omega, force):
 @pytest.mark.parametrize("n", [2, 5, 10])
 def test_chain_of_n_links_has_the_textbook_mass_matrix(n):
     """M_ij = m l² (n - max(i, j) + 1/2) cos(q_i - q_j), M_ii = m l² (n - i + 1/3), counted from 1."""
-    derivation = pipeline.derive(_model("n_link_pendulum"), arguments={"n": n})
+    derivation = pipeline.derive(_model("n_link_pendulum"), arguments={"n": n}, method="recursive-composite")
     x0, r0, p0 = pipeline.start_values(derivation)
     found = lowering.evaluator(derivation.program, "equations")(0.0, x0, r0, p0)[: n * n].reshape(n, n)
     i, j = np.meshgrid(np.arange(1, n + 1), np.arange(1, n + 1), indexing="ij")

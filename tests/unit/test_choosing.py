@@ -52,8 +52,8 @@ def test_what_depends_on_parameters_only_costs_nothing():
 def test_newtons_method_costs_what_it_evaluates_and_not_a_solution():
     """The multipliers of a closed loop are found by Newton's method, whose F and step are evaluated more than once."""
     program = pipeline.derive(MODELS / "four_bar.py").program
-    (block,) = (b for b in program.blocks if b.kind == "newton")
-    body = program.bodies[block.body]
-    once = sum(operation_count(body, "residual").values())
-    assert once > 2 * sum(block_operations("solve", block.size).values())
+    blocks = [block for block in program.blocks if block.kind == "newton"]
+    assert blocks
+    once = min(sum(operation_count(program.bodies[block.body], "residual").values()) for block in blocks)
+    assert once > 2 * sum(block_operations("solve", max(block.size for block in blocks)).values())
     assert cost(program, "rhs") > sum(operation_count(program, "rhs").values()) + once
