@@ -96,7 +96,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
     return program
 
 
-def compile_sanitized(sources: Mapping[str, bytes], folder: Path, sanitizer: str) -> Path:
+def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
     """The unit's library with a sanitizer, by the system's compiler."""
     for path in sources:
         file = folder / path
@@ -117,7 +117,7 @@ def compile_sanitized(sources: Mapping[str, bytes], folder: Path, sanitizer: str
         *compilers.find("cc").command,
         *flags,
         *SANITIZERS[sanitizer],
-        *(f"sources/{name}" for name in translation_units(FileTree(sources))),
+        *(f"sources/{name}" for name in translation_units(sources)),
         "-o",
         library.name,
         "-lm",
