@@ -128,3 +128,19 @@ def test_derivatives_by_start_values_and_parameters_go_through_the_solution(unit
     slave.exitInitializationMode()
     slave.terminate()
     slave.freeInstance()
+
+
+def test_what_is_read_after_a_step_is_the_state_on_the_constraints(unit):
+    """The state is projected at the end of a step: what is read is what is kept, not what integration left."""
+    slave = unit.initializing()
+    slave.exitInitializationMode()
+    slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.05)
+    found = unit.get(slave, *STATES)
+    residuals = unit.get(slave, "diagnostics.position_residual", "diagnostics.velocity_residual")
+    state = slave.getFMUState()
+    slave.setFMUState(state)
+    assert unit.get(slave, *STATES).tolist() == found.tolist()
+    assert max(residuals) < 1e-13
+    slave.freeFMUState(state)
+    slave.terminate()
+    slave.freeInstance()

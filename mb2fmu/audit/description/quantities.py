@@ -24,8 +24,10 @@ def check(description: Description) -> Iterator[Observation]:
     named = {"unit": [each.name for each in description.units], "type": [each.name for each in description.types]}
     for kind, names in named.items():
         for name, count in Counter(names).items():
-            if count > 1 or not name:
+            if count > 1:
                 yield Observation(f"{kind}s.unique", f'{kind} "{name}" is defined {count} times', DESCRIPTION)
+            elif not name.strip():
+                yield Observation(f"{kind}s.unique", f"a {kind} is defined without a name", DESCRIPTION)
     for unit in description.units:
         yield from _unit(unit)
     for each in description.types:
@@ -146,7 +148,8 @@ def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterat
 def _derivative_units(description: Description, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
     """A slope has the unit of what it is the slope of, per unit of the independent variable (else seconds)."""
     independent = description.independent
-    time = units.get((independent and independent.get("unit")) or "")
+    measured = independent.get("unit") if independent else None
+    time = units.get(measured) if measured else None
     for variable in description.variables:
         state = description.target(variable.written.get("derivative"))
         if state is None:

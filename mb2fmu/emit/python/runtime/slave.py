@@ -235,8 +235,8 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             return False
         self.x, self.memory, self.time = x, memory, current_time + step_size
         self.steps += 1
-        self._forget()
         self._project()
+        self._forget()
         if self.memory.slope:
             self.values["rhs"] = self.memory.slope
         return True
