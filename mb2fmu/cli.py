@@ -98,11 +98,12 @@ _method = click.option(
 )
 _constraints = click.option(
     "--constraints",
-    type=click.Choice(["auto", "attractor", "multipliers"]),
+    type=click.Choice(["auto", "attractor", "multipliers", "explicit"]),
     default="auto",
     show_default=True,
     help="Treatment of closed loops. attractor: states are drawn to the constraints, on which all outputs are. "
-    "multipliers: fewest operations; the loops drift apart by what integration errs.",
+    "multipliers: fewest operations; the loops drift apart by what integration errs. explicit: the states are "
+    "independent, dependent coordinates in closed form of them, where the loops have such a form.",
 )
 _baumgarte = click.option(
     "--baumgarte",

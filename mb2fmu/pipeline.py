@@ -407,9 +407,9 @@ def write(path: Path, content: bytes) -> None:
 
 
 def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
-    """Start values x0 of the states (q, independent u, z) and r0 of the inputs, values p0 of the free parameters."""
+    """Start values x0 of the states (independent q and u, z) and r0 of the inputs, values p0 of the free parameters."""
     definition, equations = derivation.definition, derivation.equations
-    q = [coordinate.start for coordinate in definition.coordinates]
+    q = [definition.coordinates[i].start for i in equations.q_independent]
     u = [definition.speeds[i].start for i in equations.u_independent]
     x0 = [*q, *u, *(state.start for state in definition.auxiliary_states)]
     r0 = [signal.start for signal in definition.inputs]

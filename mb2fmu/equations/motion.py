@@ -87,6 +87,31 @@ class VelocityConstraints:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """Coordinates of one closed loop in closed form of others.
+
+    Attributes:
+        kind: Of loop, as it is told to people.
+        rows: Names of the holonomic constraints that it solves.
+        unknowns: The coordinates that it gives.
+        assignments: In order of evaluation; may use time, parameters, coordinates that are states and coordinates of
+            closed forms before it. They end in those of ``unknowns``.
+        conditions: What must be positive for the loop to close.
+    """
+
+    kind: str
+    rows: tuple[str, ...]
+    unknowns: tuple[sm.Symbol, ...]
+    assignments: tuple[Assignment, ...]
+    conditions: tuple[sm.Expr, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For messages: kind and rows."""
+        return f"{self.kind} of {', '.join(self.rows)}"
+
+
+@dataclass(frozen=True, slots=True)
 class MassMatrixDynamics:
     """M u' = f.
 
@@ -231,7 +256,9 @@ class EquationsOfMotion:
         holonomic: (name, phi) rows.
         velocity_constraints: All of them, holonomic ones differentiated included, which come first.
         treatment: Of the holonomic constraints; None where there are none.
-        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them.
+        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
+            the treatments ``explicit`` and ``partition``.
+        closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
             may contain; empty where nobody may ask for them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
@@ -266,6 +293,7 @@ class EquationsOfMotion:
     velocity_constraints: VelocityConstraints | None = None
     treatment: Treatment | None = None
     q_dependent: tuple[int, ...] = ()
+    closed_forms: tuple[ClosedForm, ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
@@ -309,8 +337,13 @@ class EquationsOfMotion:
 
     @property
     def guessed(self) -> frozenset[sm.Symbol]:
-        """States whose start values the unit solves for: guesses, where holonomic constraints say what they are."""
-        return frozenset(s.symbol for s in self.start if s.kind == "guess" and self.holonomic) & set(self.states)
+        """States whose start values the unit solves for: guesses, where holonomic constraints say what they are.
+
+        None where dependent coordinates are no states: what is left is free.
+        """
+        if not self.holonomic or self.q_dependent:
+            return frozenset()
+        return frozenset(s.symbol for s in self.start if s.kind == "guess") & set(self.states)
 
     @property
     def states(self) -> tuple[sm.Symbol, ...]:
@@ -335,6 +368,11 @@ class EquationsOfMotion:
                 f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
             ),
             (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
+            (
+                {self.q[i] for i in self.q_dependent if self.treatment == "explicit"}
+                == {q for form in self.closed_forms for q in form.unknowns},
+                f"closed forms of {sum(len(form.unknowns) for form in self.closed_forms)} dependent coordinates",
+            ),
         ]
         if self.velocity_constraints:
             c = self.velocity_constraints
@@ -363,7 +401,7 @@ class EquationsOfMotion:
 
     def _symbol_faults(self) -> list[Fault]:  # noqa: C901 (one place after the other)
         known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
-        faults = []
+        faults: list[Fault] = []
 
         def look(where: str, known_here: set[sm.Symbol], *expressions: sm.Basic) -> None:
             unknown = set().union(*(e.free_symbols for e in expressions)) - known_here if expressions else set()
@@ -373,6 +411,13 @@ class EquationsOfMotion:
         for calculated in self.calculated_parameters:
             look(str(calculated.symbol), known, calculated.expression)
             known.add(calculated.symbol)
+        placed = known - set(self.u) - set(self.z) - {self.q[i] for i in self.q_dependent}
+        for form in self.closed_forms:
+            for assignment in form.assignments:
+                look(str(assignment.symbol), placed, assignment.expression)
+                placed.add(assignment.symbol)
+            look(form.name, placed, *form.conditions)
+        known |= placed
         if self.recursion:
             known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
         for item in self.intermediates:

@@ -4,6 +4,8 @@
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
 - **multipliers**: all q and u are states; the constraints' second derivatives hold, and their values drift by what
   integration errs, or are drawn back by Baumgarte's terms. Fewest operations.
+- **explicit**: independent q and u are states; dependent coordinates are in closed form of them (``loops``), dependent
+  speeds and all accelerations follow from A u + b = 0. For loops of known kinds.
 
 Source of the latter: Baumgarte, Computer Methods in Applied Mechanics and Engineering 1 (1972) 1-16.
 """
@@ -11,27 +13,30 @@ Source of the latter: Baumgarte, Computer Methods in Applied Mechanics and Engin
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import scipy.linalg
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
+from mb2fmu.formulation.loops import recognise
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.variables import Parameter
 
-Constraints = Literal["auto", "attractor", "multipliers"]
+Constraints = Literal["auto", "attractor", "multipliers", "explicit"]
 _BECAUSE = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
     "constraints",
     "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
+    "explicit": "explicit, as asked: the states are independent, and the others in closed form of them",
 }
 
 
@@ -43,7 +48,8 @@ def with_rate(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: floa
         asked: As for :func:`treat`.
         baumgarte: As for :func:`treat`; the parameter's value.
     """
-    value = baumgarte if asked == "multipliers" else float(ATTRACTOR_RATE)
+    rates = {"multipliers": baumgarte, "explicit": None}
+    value = rates.get(asked, float(ATTRACTOR_RATE))
     if not mechanism.holonomic or value is None:
         return mechanism
     m, d = mechanism, mechanism.definition
@@ -105,7 +111,39 @@ def treat(
         rate = None if baumgarte is None else mechanism.stabilization_rate or sm.Float(baumgarte, 17)
         terms = None if rate is None else (rate, rate)
         return dataclasses.replace(equations, treatment=asked, attractor_rate=None, baumgarte=terms), because
+    if asked == "explicit":
+        loops = recognise(mechanism)
+        kinds = "; ".join(form.name for form in loops.closed_forms)
+        forms = loops.closed_forms
+        minimal = with_independent_states(equations, "explicit", loops.q_dependent, loops.u_dependent, forms)
+        return minimal, f"{because}: {kinds}"
     return equations, because
+
+
+def with_independent_states(
+    equations: EquationsOfMotion,
+    treatment: Treatment,
+    q_dependent: Sequence[int],
+    u_dependent: Sequence[int],
+    closed_forms: Sequence[ClosedForm] = (),
+) -> EquationsOfMotion:
+    """The equations with independent coordinates and speeds as the only states besides z.
+
+    Args:
+        equations: As formulated, over all speeds.
+        treatment: ``explicit`` or ``partition``.
+        q_dependent: Indices of the coordinates that follow from the holonomic constraints, one per row.
+        u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
+        closed_forms: Of those coordinates, by the treatment ``explicit``.
+    """
+    return dataclasses.replace(
+        equations,
+        treatment=treatment,
+        attractor_rate=None,
+        q_dependent=tuple(q_dependent),
+        u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
+        closed_forms=tuple(closed_forms),
+    )
 
 
 def _shared_rows(m: Mechanism) -> list[str]:

@@ -8,7 +8,7 @@ Variables, in this order:
 - Inputs: continuous.
 - Coordinates, speeds and auxiliary states: outputs, not locals, because co-simulation tools connect and plot outputs
   only, and the motion is what a mechanism is simulated for. Those that are states are ``exact`` and have a start
-  value that can be set; speeds that follow from velocity constraints are calculated.
+  value that can be set; coordinates and speeds that follow from constraints are calculated.
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
@@ -142,7 +142,7 @@ class _Describer:
         self._free = [parameter for parameter in definition.parameters if not parameter.calculated]
         self._calculated = [parameter for parameter in definition.parameters if parameter.calculated]
         self._states: list[Coordinate | Speed | AuxiliaryState] = [
-            *definition.coordinates,
+            *(definition.coordinates[i] for i in equations.q_independent),
             *(definition.speeds[i] for i in equations.u_independent),
             *definition.auxiliary_states,
         ]
@@ -206,8 +206,10 @@ class _Describer:
             )
 
     def _motion(self) -> Iterator[FmuVariable]:
-        dependent = [self._definition.speeds[i] for i in self._equations.u_dependent]
-        definition = self._definition
+        definition, equations = self._definition, self._equations
+        dependent = [definition.speeds[i] for i in equations.u_dependent]
+        placed = [definition.coordinates[i] for i in equations.q_dependent]
+        first = sum(output.level == "position" for output in equations.outputs)
         motion: tuple[Coordinate | Speed | AuxiliaryState, ...] = (
             *definition.coordinates,
             *definition.speeds,
@@ -218,6 +220,10 @@ class _Describer:
                 index = dependent.index(item)
                 on = self._dependencies_of("dependent_speeds")[index]
                 yield dataclasses.replace(_from_quantity(item, "dependent_speeds", index), dependencies=on)
+            elif item in placed:
+                index = first + placed.index(item)  # they stand after the outputs
+                on = self._dependencies_of("position")[index]
+                yield dataclasses.replace(_from_quantity(item, "position", index), dependencies=on)
             else:
                 yield self._state(item, self._states.index(item))
 

@@ -86,7 +86,7 @@ def _sign(
 ) -> MemberKind | None:
     """By the input's factor in its equation of motion: 1 is an inflow, -1 an outflow, all else is nothing known."""
     x = [
-        *(float(item.start) for item in definition.coordinates),
+        *(float(definition.coordinates[i].start) for i in equations.q_independent),
         *(float(definition.speeds[i].start) for i in equations.u_independent),
         *(float(item.start) for item in definition.auxiliary_states),
     ]
@@ -111,12 +111,13 @@ def _coordinate(
     definition: ModelDefinition, equations: EquationsOfMotion, program: Program, speed: Speed
 ) -> Coordinate | None:
     """The coordinate whose derivative is ``speed`` itself."""
-    rates = program.entries["rhs"].results[: len(definition.coordinates)]
+    coordinates = [definition.coordinates[i] for i in equations.q_independent]
+    rates = program.entries["rhs"].results[: len(coordinates)]
     independent = [definition.speeds[i] for i in equations.u_independent]
     if speed not in independent:
         return None
-    state = len(definition.coordinates) + independent.index(speed)
-    for coordinate, rate in zip(definition.coordinates, rates, strict=True):
+    state = len(coordinates) + independent.index(speed)
+    for coordinate, rate in zip(coordinates, rates, strict=True):
         if program.op[rate] == Op.STATE and program.a[rate] == state:
             return coordinate
     return None

@@ -88,6 +88,7 @@ class Lowering:
         motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
         lowering = cls(equations, builder, walker, raw, motion)
         lowering._define_intermediates()
+        lowering._define_closed_forms()
         lowering._define_projection()
         lowering._define_speeds()
         define_diagnostics(walker, equations, raw)
@@ -120,6 +121,21 @@ class Lowering:
             return [solution[i] for i in range(n) for solution in solutions]
 
         self.walker.define(item.unknowns, (*item.matrix, *item.right_hand_side), make)
+
+    def _define_closed_forms(self) -> None:
+        """By the treatment ``explicit`` dependent coordinates follow from the independent ones."""
+        b = self.builder
+        for form in self.equations.closed_forms:
+            name = f"the loop ({form.name})"
+
+            def make(nodes: Sequence[int], name: str = name) -> list[int]:
+                for condition in nodes[1:]:
+                    b.require(condition, name, positive=True)
+                return [nodes[0]]
+
+            for item in form.assignments:
+                conditions = form.conditions if item.symbol in form.unknowns else ()
+                self.walker.define([item.symbol], [item.expression, *conditions], make)
 
     def _define_projection(self) -> None:
         """By the treatment ``attractor`` q and u are the projected states."""
@@ -166,7 +182,9 @@ class Lowering:
         self._entry("prepare", map(str, calculated), calculated)
         for level in ("position", "velocity", "acceleration"):
             outputs = [output for output in e.outputs if output.level == level]
-            self._entry(level, [output.name for output in outputs], [output.expression for output in outputs])
+            placed = [e.q[i] for i in e.q_dependent] if level == "position" else []
+            names = [*(output.name for output in outputs), *(f"q {symbol}" for symbol in placed)]
+            self._entry(level, names, [*(output.expression for output in outputs), *placed])
         self._entry("outputs", [output.name for output in e.outputs], [output.expression for output in e.outputs])
         dependent = [e.u[i] for i in e.u_dependent]
         self._entry("dependent_speeds", map(str, dependent), dependent)

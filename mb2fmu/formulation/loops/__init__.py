@@ -1,0 +1,14 @@
+"""Explicit loops: dependent coordinates of closed loops in closed form of the independent ones.
+
+Input: ``Mechanism``. Output: ``ExplicitLoops``: a closed form for each loop, in an order in which each uses coordinates
+that are known by then. A kind of loop is one file and one class (:class:`LoopKind`); ``KINDS`` lists them.
+
+Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
+``AddLoop.CrankSlider``, ``AddLoop.FourBarTrans``, ``AddLoop.Transmission``); M. Hiller, Mechanische Systeme, Springer
+1983 (characteristic pair of joints: a loop that is cut at them closes explicitly).
+"""
+
+from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Start
+from mb2fmu.formulation.loops.recognition import ExplicitLoops, recognise
+
+__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Start", "recognise"]

@@ -1,0 +1,82 @@
+"""What a kind of loop is asked, and what it may use to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment, ClosedForm
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRows:
+    """As many rows φ = 0 as there are unknowns in them.
+
+    Attributes:
+        names: Of the rows.
+        phi: The rows.
+        unknowns: Coordinates that they shall determine; all others are known.
+    """
+
+    names: tuple[str, ...]
+    phi: tuple[sm.Expr, ...]
+    unknowns: tuple[sm.Symbol, ...]
+
+
+@dataclass(slots=True)
+class Start:
+    """Numbers of the start: they say which branch of an assembly is meant, and how often an angle has gone round.
+
+    Attributes:
+        values: Of every symbol that rows may contain.
+        moving: Coordinates and time.
+        taken: Names that no new symbol may have.
+    """
+
+    values: dict[sm.Symbol, float]
+    moving: frozenset[sm.Symbol]
+    taken: set[str] = field(default_factory=set)
+
+    def value(self, expression: sm.Expr) -> float:
+        """At the start."""
+        return float(sm.sympify(expression).xreplace({s: sm.Float(v, 17) for s, v in self.values.items()}).evalf(17))
+
+    def define(self, name: str, expression: sm.Expr) -> Assignment:
+        """A new symbol for an expression."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        symbol = sm.Symbol(name, real=True)
+        self.values[symbol] = self.value(expression)
+        return Assignment(symbol, expression)
+
+
+class LoopKind(Protocol):
+    """One shape of rows that has a closed form.
+
+    Attributes:
+        name: As it is told to people.
+        size: How many rows, and unknowns, it has.
+    """
+
+    name: str
+    size: int
+
+    def solve(self, rows: LoopRows, start: Start) -> ClosedForm | str:
+        """The closed form on the branch that the start is on; or why the rows have not this shape."""
+        ...
+
+
+def closed_form(
+    kind: LoopKind,
+    rows: LoopRows,
+    helpers: Sequence[Assignment],
+    solution: Mapping[sm.Symbol, sm.Expr],
+    conditions: Sequence[sm.Expr] = (),
+) -> ClosedForm:
+    """The record of a solution."""
+    assignments = (*helpers, *(Assignment(symbol, expression) for symbol, expression in solution.items()))
+    return ClosedForm(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions))
