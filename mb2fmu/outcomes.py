@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
@@ -10,17 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.lowering.dependencies import operation_count
+from mb2fmu.lowering.program import Program
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Motion, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.description import FmuInterface, SolverName
-    from mb2fmu.lowering.evaluation import Evaluator
-    from mb2fmu.lowering.program import Program
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.toolchain import Compiler
+    from mb2fmu.toolchain import CompiledProgram, Compiler
     from mb2fmu.validation import ValidationResult
 
 Floats = npt.NDArray[np.float64]
@@ -68,6 +67,30 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CompilableProgram(Program):
+    """The program of a model, which can be compiled; here because the toolchain comes after the lowering."""
+
+    @classmethod
+    def of(cls, program: Program) -> CompilableProgram:
+        """The same program."""
+        return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
+
+    def compile(self, entry: str = "rhs", *, compiler: Compiler = "zig") -> CompiledProgram:
+        """An entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
+
+        Args:
+            entry: One of ``entries``: ``rhs``, ``outputs``, ``accelerations``, ….
+            compiler: ``zig`` (a package), or ``cc``, the system's.
+
+        Raises:
+            ToolError: If there is no compiler, or it fails.
+        """
+        from mb2fmu.toolchain import compile_program
+
+        return compile_program(self, entry, compiler)
+
+
+@dataclass(frozen=True, slots=True)
 class Derivation:
     """From the model to its program.
 
@@ -84,7 +107,7 @@ class Derivation:
     definition: ModelDefinition
     mechanism: Mechanism
     equations: EquationsOfMotion
-    program: Program
+    program: CompilableProgram
     timings: tuple[Timing, ...]
     why: str = ""
     treated: str = ""
@@ -137,6 +160,13 @@ class Exported:
         return exported_html(self)
 
 
+class Evaluation(Protocol):
+    """An entry point of a program: by NumPy, or compiled."""
+
+    def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
+        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
+
+
 @dataclass(frozen=True, slots=True)
 class RightHandSide:
     """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
@@ -148,9 +178,10 @@ class RightHandSide:
         x0: Start values of the states.
         r0: Start values of the inputs, used where no others are given.
         p0: Values of the parameters, used where no others are given.
-        evaluate: The program's ``rhs`` as a NumPy callable.
+        evaluate: The program's ``rhs`` as a NumPy callable, or compiled.
         evaluate_outputs: The program's ``outputs`` likewise.
         output_names: FMU names of the outputs.
+        program: What they evaluate.
     """
 
     states: tuple[str, ...]
@@ -159,9 +190,10 @@ class RightHandSide:
     x0: npt.NDArray[np.float64]
     r0: npt.NDArray[np.float64]
     p0: npt.NDArray[np.float64]
-    evaluate: Evaluator
-    evaluate_outputs: Evaluator
+    evaluate: Evaluation
+    evaluate_outputs: Evaluation
     output_names: tuple[str, ...]
+    program: CompilableProgram
 
     def __call__(
         self,
@@ -182,6 +214,24 @@ class RightHandSide:
     ) -> npt.NDArray[np.float64]:
         """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
         return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
+        """The same as machine code for this computer, for parameter studies: many instances at once.
+
+        Rows of a batch that have no solution (a singular matrix, a loop that does not close) are NaN, and so is
+        a single one.
+
+        Args:
+            compiler: ``zig`` (a package), or ``cc``, the system's.
+
+        Raises:
+            ToolError: If there is no compiler, or it fails.
+        """
+        return replace(
+            self,
+            evaluate=self.program.compile("rhs", compiler=compiler),
+            evaluate_outputs=self.program.compile("outputs", compiler=compiler),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from mb2fmu.outcomes import (
     Backend,
     Build,
     BuildOptions,
+    CompilableProgram,
     Derivation,
     Exported,
     Finished,
@@ -108,7 +109,8 @@ def derive(
     with stage("lower"):
         choice = choosing.cheapest([one for one, _ in treated])
     why = choice.why if method in ("auto", "recursive") else ""
-    return Derivation(definition, read, choice.equations, choice.program, stage.timings, why, treated[0][1])
+    program = CompilableProgram.of(choice.program)
+    return Derivation(definition, read, choice.equations, program, stage.timings, why, treated[0][1])
 
 
 def linearize(
@@ -444,6 +446,7 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
         evaluate=lowering.evaluator(program, "rhs"),
         evaluate_outputs=lowering.evaluator(program, "outputs"),
         output_names=program.entries["outputs"].labels,
+        program=program,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import importlib.util
 import shutil
 import subprocess
@@ -22,8 +23,9 @@ from mb2fmu.interface.description import (
     Target,
     UnitDefinition,
 )
-from mb2fmu.lowering.native import with_derivatives
-from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.native import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.lowering.passes import prune
+from mb2fmu.lowering.program import Entry, Program
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "emit" / "c" / "runtime"
 WARNINGS = [
@@ -169,7 +171,21 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program in a folder."""
-    native = with_derivatives(program)
+    return compile_native(with_derivatives(program), compiler, folder, part)
+
+
+def compile_motion(program: Program, compiler: str, folder: Path) -> CompiledModel:
+    """The same with x' alone."""
+    empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *RESULTS)
+    kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
+    entries = {name: Entry(name, (), ()) for name in empty} | kept
+    none = np.array([], dtype=np.intp)
+    small = prune(dataclasses.replace(program, entries=entries))
+    return compile_native(NativeProgram(small, none, none, none), compiler, folder)
+
+
+def compile_native(native: NativeProgram, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
+    """Prints and compiles a program with its derivatives."""
     sources = emit(native, bare_interface(), part=part)
     _, *equations = translation_units(sources)
     for name in ("model.c", "model_config.h", *equations):

@@ -31,10 +31,12 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.toolchain.platforms import Platform, host
 
 Compiler = Literal["zig", "cc"]
-Variant = Literal["any", "avx2"]
-"""Equations are compiled for any processor of a platform and, on x86-64, once more for those with AVX2."""
+Variant = Literal["any", "avx2", "avx512"]
+"""Equations are compiled for any processor of a platform and, on x86-64, once more for those with AVX2; what is
+compiled for the running machine only (``compile_program``), for AVX-512 where there is that."""
 
 _LANGUAGE = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
+_AVX512 = ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
 _NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
@@ -127,6 +129,8 @@ def compiling(
     fma = ("-mfma",) if fast else ()
     if variant == "avx2":
         return (*words, "-DMB2FMU_AVX2", "-mavx2", *fma)
+    if variant == "avx512":
+        return (*words, "-DMB2FMU_AVX2", *_AVX512, *fma)
     if dispatching and "avx2" in variants(platform):
         return (*words, "-DMB2FMU_WITH_AVX2", *(("-DMB2FMU_WITH_FMA",) if fast else ()))
     return words

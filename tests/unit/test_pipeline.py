@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,27 @@ def test_rhs_needs_no_unit_and_is_the_pendulum_s() -> None:
     x, F, (m, l, g) = rng.normal(size=2), 0.7, (1.3, 0.8, 1.6)
     np.testing.assert_allclose(f(0.0, x, [F], [m, l, g]), [x[1], -g / l * np.sin(x[0]) + F / (m * l)], rtol=1e-14)
     np.testing.assert_allclose(f.outputs(0.0, x), [-0.5 * np.cos(x[0])], rtol=1e-15)
+
+
+def test_the_example_of_a_parameter_study_runs() -> None:
+    """docs/batches.md, of few instances and steps; rows are what NumPy's evaluation gives."""
+    page = (Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8")
+    study, more = (block.partition("```")[0] for block in page.split("```python\n")[1:])
+    names: dict[str, Any] = {}
+    exec(study.replace("n = 1000", "n = 5").replace("range(2000)", "range(3)"), names)
+    f, x, p = names["f"], names["x"], names["p"]
+    plain = mb2fmu.rhs("models/double_pendulum.py")
+    np.testing.assert_allclose(f(0.3, x, p=p), plain(0.3, x, p=p), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        names["highest"], plain.outputs(0.0, x, p=p)[:, f.output_names.index("tip.y")], atol=1e-2
+    )
+    assert len(set(names["highest"])) == 5
+    exec(more, names)
+    u_dot = names["accelerations"](0.3, x, f.r0, p)
+    np.testing.assert_array_equal(u_dot, f(0.3, x, p=p)[:, 2:])
+    slopes = names["tangent"](0.3, x, f.r0, p, s=np.eye(len(f.p0))[0])
+    step = 1e-6 * np.eye(len(f.p0))[0]
+    np.testing.assert_allclose(slopes, (f(0.3, x, p=p + step) - f(0.3, x, p=p - step)) / 2e-6, atol=1e-6)
 
 
 def test_rhs_takes_many_states_at_once() -> None:

@@ -128,11 +128,11 @@ class Body:
         self.lines.append(f"    {self._declared(node, text)};{remark}")
 
     def _declared(self, node: int, text: str) -> str:
-        """The declaration of a value; lanes that stand for a singular linear system become NaN there and then."""
+        """The declaration of a value; lanes that stand for a singular linear system are marked there and then."""
         if self._signature.batch and node in self._names.pivots:
-            text = f"mb2fmu_each_positive({text})"
+            text = f"mb2fmu_each_positive({text}, {self._lost()})"
         elif self._signature.batch and node in self._names.divisors:
-            text = f"mb2fmu_each_divisor({text})"
+            text = f"mb2fmu_each_divisor({text}, {self._lost()})"
         return f"const {self._signature.real} {self._new(node)} = {text}"
 
     def _operand(self, node: int) -> str:
@@ -141,8 +141,7 @@ class Body:
             return name
         program = self._program
         if self._graph.op[node] == Op.CONSTANT:
-            value = number(float(program.constants[program.a[node]]))
-            return f"mb2fmu_all({value})" if self._signature.batch else value
+            return self._number(float(program.constants[program.a[node]]))
         if node in self._places:
             self._used.add("work")
             self._define(node, f"work[{self._places[node]}]")
@@ -152,6 +151,9 @@ class Body:
         else:
             self._load(node)
         return self._local[node]
+
+    def _number(self, value: float) -> str:
+        return f"mb2fmu_all({number(value)})" if self._signature.batch else number(value)
 
     def _load(self, node: int) -> None:
         op, index = Op(self._graph.op[node]), int(self._program.a[node])
@@ -267,11 +269,32 @@ class Body:
         number_of_failure = self._names.failure(name, linear=linear)
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
 
+    def _lost(self) -> str:
+        """Where a batch marks the lanes in which something failed."""
+        self._used.add("lost")
+        return "lost"
+
+    def _marks(self) -> tuple[str, ...]:
+        """The further argument of what may fail in some lanes."""
+        return (self._lost(),) if self._signature.batch else ()
+
+    def _check(self, function: str, arguments: str, name: str, *, linear: bool = True) -> None:
+        """Calls what may fail, and gives up if it does; lanes are marked by what is called."""
+        call = f"{self._algebra(function)}({arguments})"
+        if self._signature.batch:
+            self.lines.append(f"    {call};")
+        else:
+            self._refuse(f"{call} != 0", name, linear=linear)
+
+    def _algebra(self, function: str) -> str:
+        """A function of runtime/linear_algebra.h, or its like of runtime/batch_algebra.h."""
+        return f"mb2fmu_each_{function}" if self._signature.batch else f"mb2fmu_{function}"
+
     def _factor(self, index: int) -> str:
         if index not in self._factors:
             self._used.add("work")
             name = self._factors[index] = f"f{len(self._factors)}"
-            self.lines.append(f"    double *const {name} = work + {self._places[~index]};")
+            self.lines.append(f"    {self._signature.real} *const {name} = work + {self._places[~index]};")
         return self._factors[index]
 
     def _add_factor(self, statement: Factor) -> None:
@@ -281,9 +304,9 @@ class Body:
             name = self._factor(statement.block)
         else:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
-            self.lines.append(f"    double {name}[{factor_size(block.kind, block.size)}];")
+            self.lines.append(f"    {self._signature.real} {name}[{factor_size(block.kind, block.size)}];")
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
-        self._refuse(f"mb2fmu_{block.kind}({block.size}, {name}) != 0", block.name)
+        self._check(block.kind, ", ".join((str(block.size), name, *self._marks())), block.name)
 
     def _add_solve(self, statement: Solve) -> None:
         block = self._program.blocks[statement.block]
@@ -292,8 +315,8 @@ class Body:
         factor = self._factor(block.factor)
         name = f"s{self._solves}"
         self._solves += 1
-        self.lines.append(f"    double {name}[{block.size}] = {{{', '.join(right)}}};")
-        self.lines.append(f"    mb2fmu_{kind}({block.size}, {factor}, {name});")
+        self.lines.append(f"    {self._signature.real} {name}[{block.size}] = {{{', '.join(right)}}};")
+        self.lines.append(f"    {self._algebra(kind)}({block.size}, {factor}, {name});")
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"{name}[{result}]")
 
@@ -301,11 +324,13 @@ class Body:
         block = self._program.blocks[statement.block]
         operands = [self._operand(node) for node in statement.reads]
         theta, guess = operands[: -block.size], operands[-block.size :]
-        k, n = self._solves, block.size
+        k, n, real = self._solves, block.size, self._signature.real
         self._solves += 1
-        self.lines.append(f"    const double theta{k}[{max(1, len(theta))}] = {{{', '.join(theta) or '0.0'}}};")
-        self.lines.append(f"    double s{k}[{n}] = {{{', '.join(guess)}}};")
-        call = f"mb2fmu_newton({n}, {body_name(block.body)}, theta{k}, s{k}, {self._factor(statement.block)}) != 0"
-        self._refuse(call, block.name, linear=False)
+        self.lines.append(
+            f"    const {real} theta{k}[{max(1, len(theta))}] = {{{', '.join(theta) or self._number(0.0)}}};"
+        )
+        self.lines.append(f"    {real} s{k}[{n}] = {{{', '.join(guess)}}};")
+        arguments = (str(n), body_name(block.body), f"theta{k}", f"s{k}", *self._marks(), self._factor(statement.block))
+        self._check("newton", ", ".join(arguments), block.name, linear=False)
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"s{k}[{result}]")

@@ -122,7 +122,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         divisors=required_nodes(program, "divisors"),
     )
     prepare = _prepare(calculated, names)
-    bodies, inner = _bodies(program, names)
+    bodies, inner = print_bodies(program, names)
     printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
         whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
@@ -131,11 +131,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         if whole.parts and function.signature.name == "equations_accelerations":
             whole = _accelerations(program, function, printed[1]) or whole
         printed.append(whole)
-    tables = tuple(
-        _table(owner, key, name)
-        for owner, its in ((program, names), *zip(program.bodies, inner, strict=True))
-        for key, name in its.tables.items()
-    )
+    tables = printed_tables(program, names, inner)
     return PrintedModel(
         program=program,
         units=_units(printed, tables, bodies),
@@ -285,9 +281,13 @@ def hoisted_places(graph: Graph, results: Sequence[int], hoisted: np.ndarray) ->
     return {node: i for i, node in enumerate(sorted(graph.boundary(results, hoisted)))}
 
 
-def printed_tables(program: Program, names: Names) -> tuple[PrintedTable, ...]:
-    """Lookup tables that printed functions read."""
-    return tuple(_table(program, key, name) for key, name in names.tables.items())
+def printed_tables(program: Program, names: Names, inner: Sequence[Names]) -> tuple[PrintedTable, ...]:
+    """Lookup tables that printed functions read, those of Newton blocks' bodies (``inner``) included."""
+    return tuple(
+        _table(owner, key, name)
+        for owner, its in ((program, names), *zip(program.bodies, inner, strict=True))
+        for key, name in its.tables.items()
+    )
 
 
 def _prepare(calculated: Sequence[int], names: Names) -> _Function:
@@ -298,20 +298,36 @@ def _prepare(calculated: Sequence[int], names: Names) -> _Function:
     return _Function(signature, tuple(outputs))
 
 
-def _bodies(program: Program, names: Names) -> tuple[list[PrintedFunction], list[Names]]:
-    """What Newton's method evaluates: residuals, then steps; each in one part."""
+def print_bodies(program: Program, names: Names, *, batch: bool = False) -> tuple[list[PrintedFunction], list[Names]]:
+    """What Newton's method evaluates: residuals, then steps; each in one part.
+
+    Args:
+        program: Any.
+        names: Of the unit; takes what the bodies need.
+        batch: For many instances at once.
+
+    Returns:
+        The functions, and the names in each.
+    """
     printed, inner = [], []
     for i, body in enumerate(program.bodies):
         own = Names(failures=names.failures, stem=body_name(i))
         own.pivots.update(required_nodes(body, "pivots"))
         own.divisors.update(required_nodes(body, "divisors"))
-        parameters = ("const double y[]", "const double theta[]", "double values[]", "double work[]")
-        signature = Signature(own.stem, parameters, {Op.STATE: "y", Op.PARAMETER: "theta"})
+        signature = _body_signature(own.stem, batch=batch)
         nodes = (*body.entries["residual"].results, *body.entries["step"].results)
         printed.append(print_function(Graph(body), signature, _stores("values", nodes), own, part=len(body) + 1))
         names.body_work[i] = printed[-1].work
         inner.append(own)
     return printed, inner
+
+
+def _body_signature(name: str, *, batch: bool) -> Signature:
+    leaves = {Op.STATE: "y", Op.PARAMETER: "theta"}
+    if not batch:
+        return Signature(name, ("const double y[]", "const double theta[]", "double values[]", "double work[]"), leaves)
+    arrays = ("const mb2fmu_reals y[]", "const mb2fmu_reals theta[]", "mb2fmu_reals values[]")
+    return Signature(name, (*arrays, "mb2fmu_words lost[]", "mb2fmu_reals work[]"), leaves, batch=True)
 
 
 def _table(program: Program, key: tuple[int, int], name: str) -> PrintedTable:

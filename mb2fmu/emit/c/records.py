@@ -16,7 +16,8 @@ class Signature:
         parameters: Of each the C declaration, ``const double x[]``; ``double work[]`` is one of them.
         leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
         zeros: Lvalues that are set to zero.
-        batch: Values are vectors, one lane per instance (runtime/batch.h); there are no linear solves then.
+        batch: Values are vectors, one lane per instance (runtime/batch.h); ``mb2fmu_words lost[]`` is one of the
+            parameters.
     """
 
     name: str

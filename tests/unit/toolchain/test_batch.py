@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
+from compiled_c import SingularError, compile_motion, missing
 
-from mb2fmu.errors import EmitError
-from mb2fmu.lowering import evaluator
+from mb2fmu import pipeline
+from mb2fmu.lowering import differentiate_forward, evaluator
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import LEAVES, Block, Layout, Op, Program, Table
 from mb2fmu.toolchain import compile_program
+from mb2fmu.toolchain.batch import widest
+from mb2fmu.toolchain.compilers import Variant
+
+_KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
+VARIANTS = _KNOWN[: _KNOWN.index(widest()) + 1]
+"""That the running machine can."""
 
 FUNCTIONS = (
     *(Op.SQRT, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.TANH, Op.ASINH),
@@ -43,9 +52,10 @@ def everything() -> Program:
     return b.build()
 
 
-def test_rows_have_the_bits_that_they_have_alone() -> None:
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_have_the_bits_that_they_have_alone(variant: Variant) -> None:
     program = everything()
-    f = compile_program(program)
+    f = compile_program(program, variant=variant)
     rng = np.random.default_rng(5)
     n = 11  # no multiple of the lanes
     t, x = rng.normal(size=n), rng.normal(size=(n, 2)) * np.array([0.9, 1.0])
@@ -80,13 +90,92 @@ def test_singular_rows_are_nan_and_others_are_not() -> None:
     assert y[2] == 0.5
 
 
-def test_blocks_are_refused_by_name() -> None:
-    b = ProgramBuilder(Layout(states=("a",)))
-    a = b.state(0)
-    factor = b.block(Block("lu_factor", 2, (a, b.constant(1.0), b.constant(2.0), a), name="the mass matrix"))
-    b.entry("rhs", ["a"], b.solution(factor, [a, a])[:1])
-    with pytest.raises(EmitError, match="the mass matrix"):
-        compile_program(b.build())
+def solver(n: int, kind: Literal["lu_factor", "ldlt_factor"]) -> Program:
+    """A⁻¹ b and A⁻¹ A⁻¹ b: the states are A row by row (or its lower triangle) and b."""
+    entries = n * n if kind == "lu_factor" else n * (n + 1) // 2
+    b = ProgramBuilder(Layout(states=tuple(map(str, range(entries + n)))))
+    leaves = [b.state(i) for i in range(entries + n)]
+    factor = b.block(Block(kind, n, tuple(leaves[:entries]), name="the matrix"))
+    once = b.solution(factor, leaves[entries:])
+    results = [*once, *b.solution(factor, once)]
+    b.entry("rhs", list(map(str, range(2 * n))), results)
+    return b.build()
+
+
+@pytest.mark.parametrize("kind", ["lu_factor", "ldlt_factor"])
+def test_each_lane_chooses_its_pivots(kind: Literal["lu_factor", "ldlt_factor"]) -> None:
+    n, count, singular = 5, 13, 6
+    rng = np.random.default_rng(2)
+    matrices = rng.normal(size=(count, n, n))
+    matrices[3] = np.eye(n)[::-1]  # all zeros on the way down the diagonal
+    matrices[singular, 2] = matrices[singular, 1]
+    if kind == "ldlt_factor":
+        matrices = matrices @ matrices.transpose(0, 2, 1)
+        matrices[singular] = np.diag([1.0, 1.0, -1.0, 1.0, 1.0])
+    entries = matrices.reshape(count, -1) if kind == "lu_factor" else matrices[:, *np.tril_indices(n)]
+    states = np.hstack([entries, rng.normal(size=(count, n))])
+    program = solver(n, kind)
+    rows, expected = compile_program(program)(0.0, states), evaluator(program, "rhs")(0.0, states)
+    assert np.isnan(rows[singular]).all()
+    others = np.arange(count) != singular
+    assert rows[others].tobytes() == expected[others].tobytes()
+
+
+@pytest.fixture(scope="module", params=["n_four_bar", "snakeboard"])
+def derivation(request: pytest.FixtureRequest) -> pipeline.Derivation:
+    """Loops closed by Newton's method with linear solves behind them; a constraint on speeds with a pivoted solve."""
+    return pipeline.derive(f"models/{request.param}.py")
+
+
+def test_loops_and_constraints_have_the_bits_of_the_unit(
+    derivation: pipeline.Derivation, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    reason = missing("gcc")
+    if reason:
+        pytest.skip(reason)
+    kinds = {block.kind for block in derivation.program.blocks}
+    assert kinds & {"newton", "lu_factor"}
+    x0, r0, p0 = pipeline.start_values(derivation)
+    rng = np.random.default_rng(1)
+    n = 23
+    distances = np.geomspace(1e-3, 3.0, n)[:, None]  # from the closed loop: lanes need other numbers of steps
+    x = x0 + distances * rng.normal(size=(n, len(x0)))
+    p = p0 * rng.uniform(0.95, 1.05, (n, len(p0)))
+    rows = derivation.program.compile()(0.1, x, r0, p)
+    unit = compile_motion(derivation.program, "gcc", tmp_path_factory.mktemp("unit"))
+    failed = 0
+    for i in range(n):
+        try:
+            alone = unit.call("rhs", 0.1, x[i].copy(), r0, p[i].copy())
+        except SingularError:
+            failed += 1
+            assert np.isnan(rows[i]).all()
+        else:
+            assert alone.tobytes() == rows[i].tobytes()
+    assert failed < n - 10
+    assert (failed > 0) == ("newton" in kinds)
+
+
+def test_seeds_and_outputs_are_entries_like_others() -> None:
+    program = everything()
+    tangent = differentiate_forward(program, "rhs", ["states"])
+    x, s = np.random.default_rng(3).uniform(0.2, 0.8, (2, 5, 2))
+    f = compile_program(tangent, "jvp_rhs")
+    expected = evaluator(tangent, "jvp_rhs")(0.0, x, [0.3], [0.2, 0.4], s=s)
+    out = np.empty(expected.shape)
+    assert f(0.0, x, [0.3], [0.2, 0.4], s=s, out=out) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
+    assert f(0.0, x[1], [0.3], [0.2, 0.4], s=s[1]).tobytes() == out[1].tobytes()
+
+
+def test_shapes_that_do_not_fit_are_told() -> None:
+    f = compile_program(everything())
+    with pytest.raises(ValueError, match=r"x has shape \(3,\): 2 values are needed"):
+        f(0.0, [1.0, 2.0, 3.0], [0.3], [0.2, 0.4])
+    with pytest.raises(ValueError, match=r"p has shape \(0,\)"):
+        f(0.0, [1.0, 2.0], [0.3])
+    with pytest.raises(ValueError, match=r"out must be doubles of shape \(2, 41\)"):
+        f([0.0, 1.0], [1.0, 2.0], [0.3], [0.2, 0.4], out=np.empty(3))
 
 
 def test_every_operation_is_there() -> None:

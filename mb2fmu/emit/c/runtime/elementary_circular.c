@@ -5,7 +5,9 @@
  * Sines and cosines are evaluated for all lanes of a vector register side by side, with bits that do not depend on how
  * many there are. Compilers without vector types have one lane. */
 
-#if defined(__GNUC__) && defined(__AVX2__)
+#if defined(__GNUC__) && defined(__AVX512DQ__)
+#define MB2FMU_LANES 8
+#elif defined(__GNUC__) && defined(__AVX2__)
 #define MB2FMU_LANES 4
 #elif defined(__GNUC__)
 #define MB2FMU_LANES 2

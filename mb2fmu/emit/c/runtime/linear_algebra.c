@@ -129,13 +129,6 @@ static void mb2fmu_lu_solve(int n, const double a[], double x[])
     }
 }
 
-#define MB2FMU_NEWTON_ITERATIONS 60
-#define MB2FMU_NEWTON_HALVINGS 12
-#define MB2FMU_NEWTON_ERROR 1e-16
-#define MB2FMU_NEWTON_STEP 1e-13
-#define MB2FMU_NEWTON_RESIDUAL 1e-10
-#define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
-
 /* The largest magnitude; infinity if one is not finite. */
 static double mb2fmu_largest(int n, const double x[])
 {

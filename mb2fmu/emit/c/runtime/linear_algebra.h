@@ -38,6 +38,12 @@ MB2FMU_UNUSED static void mb2fmu_lu_solve(int n, const double a[], double x[]);
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, section 3.3 (damping, here by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
 #define MB2FMU_NEWTON_WORK(n) (6 * (n))
+#define MB2FMU_NEWTON_ITERATIONS 60
+#define MB2FMU_NEWTON_HALVINGS 12
+#define MB2FMU_NEWTON_ERROR 1e-16
+#define MB2FMU_NEWTON_STEP 1e-13
+#define MB2FMU_NEWTON_RESIDUAL 1e-10
+#define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
 MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
                                        const double theta[], double y[], double work[]);
 

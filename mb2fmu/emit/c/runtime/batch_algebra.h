@@ -1,0 +1,239 @@
+/* batch_algebra.h: linear_algebra.c for many instances side by side (batch.h), each lane with the bits it has alone.
+ *
+ * Lanes take other pivots, and other numbers of iterations, than their neighbours: rows are exchanged lane by lane, and
+ * Newton's method goes on until the last lane is done, while what the others have stays as it is. A lane in which a pivot
+ * fails, or no solution is found, is marked in `lost`; its numbers are of no use.
+ *
+ * Shapes, and the order of operations, are those of linear_algebra.h.
+ */
+#ifndef MB2FMU_BATCH_ALGEBRA_H
+#define MB2FMU_BATCH_ALGEBRA_H
+
+#include "linear_algebra.h"
+
+MB2FMU_UNUSED static void mb2fmu_each_ldlt_factor(int n, mb2fmu_reals a[], mb2fmu_words *lost)
+{
+    mb2fmu_reals *row = a;
+    for (int i = 0; i < n; i++) {
+        const mb2fmu_reals *above = a; /* row j */
+        for (int j = 0; j < i; j++) {
+            mb2fmu_reals value = row[j];
+            for (int k = 0; k < j; k++) {
+                value -= row[k] * above[k];
+            }
+            row[j] = value; /* l_ij d_j until the row is done */
+            above += j + 1;
+        }
+        mb2fmu_reals pivot = row[i];
+        const mb2fmu_reals *diagonal = a;
+        for (int j = 0; j < i; j++) {
+            const mb2fmu_reals scaled = row[j] / *diagonal;
+            pivot -= scaled * row[j];
+            row[j] = scaled;
+            diagonal += j + 2;
+        }
+        row[i] = mb2fmu_each_positive(pivot, lost);
+        row += i + 1;
+    }
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_ldlt_solve(int n, const mb2fmu_reals a[], mb2fmu_reals x[])
+{
+    const mb2fmu_reals *row = a;
+    for (int i = 0; i < n; i++) {
+        mb2fmu_reals value = x[i];
+        for (int j = 0; j < i; j++) {
+            value -= row[j] * x[j];
+        }
+        x[i] = value;
+        row += i + 1;
+    }
+    const mb2fmu_reals *diagonal = a;
+    for (int i = 0; i < n; i++) {
+        x[i] /= *diagonal;
+        diagonal += i + 2;
+    }
+    for (int i = n - 1; i > 0; i--) {
+        row -= i + 1;
+        for (int j = 0; j < i; j++) {
+            x[j] -= row[j] * x[i];
+        }
+    }
+}
+
+/* Exchanges n values of two arrays in one lane. */
+static void mb2fmu_exchange_lane(int n, int lane, mb2fmu_reals first[], mb2fmu_reals second[])
+{
+    for (int j = 0; j < n; j++) {
+        mb2fmu_lanes a, b;
+        a.reals = first[j];
+        b.reals = second[j];
+        const double value = a.lane[lane];
+        a.lane[lane] = b.lane[lane];
+        b.lane[lane] = value;
+        first[j] = a.reals;
+        second[j] = b.reals;
+    }
+}
+
+/* In each lane the row at or below k with the largest entry in column k; the first of equal ones. */
+static mb2fmu_reals mb2fmu_pivot_rows(int n, const mb2fmu_reals a[], int k)
+{
+    mb2fmu_reals best = mb2fmu_all(k), largest = mb2fmu_each_abs(a[k * n + k]);
+    for (int i = k + 1; i < n; i++) {
+        const mb2fmu_reals size = mb2fmu_each_abs(a[i * n + k]);
+        const mb2fmu_words larger = MB2FMU_WHERE(size > largest);
+        best = mb2fmu_choose(larger, mb2fmu_all(i), best);
+        largest = mb2fmu_choose(larger, size, largest);
+    }
+    return best;
+}
+
+/* Exchanges entry or row k, of n values, with that which `with` names in each lane. */
+static void mb2fmu_exchange_lanes(int n, int k, mb2fmu_reals with, mb2fmu_reals a[])
+{
+    if (!mb2fmu_anywhere(MB2FMU_WHERE(with != mb2fmu_all(k)))) {
+        return;
+    }
+    mb2fmu_lanes other;
+    other.reals = with;
+    for (int lane = 0; lane < MB2FMU_LANES; lane++) {
+        if ((int)other.lane[lane] != k) {
+            mb2fmu_exchange_lane(n, lane, a + k * n, a + (int)other.lane[lane] * n);
+        }
+    }
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_lu_factor(int n, mb2fmu_reals a[], mb2fmu_words *lost)
+{
+    mb2fmu_reals *exchanges = a + n * n;
+    for (int k = 0; k < n; k++) {
+        exchanges[k] = mb2fmu_pivot_rows(n, a, k);
+        mb2fmu_exchange_lanes(n, k, exchanges[k], a);
+        const mb2fmu_reals *upper = a + k * n;
+        const mb2fmu_reals pivot = mb2fmu_each_divisor(upper[k], lost);
+        for (int i = k + 1; i < n; i++) {
+            mb2fmu_reals *row = a + i * n;
+            const mb2fmu_reals factor = row[k] / pivot;
+            row[k] = factor;
+            for (int j = k + 1; j < n; j++) {
+                row[j] -= factor * upper[j];
+            }
+        }
+    }
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_lu_solve(int n, const mb2fmu_reals a[], mb2fmu_reals x[])
+{
+    const mb2fmu_reals *exchanges = a + n * n;
+    for (int k = 0; k < n; k++) {
+        mb2fmu_exchange_lanes(1, k, exchanges[k], x);
+    }
+    for (int i = 1; i < n; i++) {
+        mb2fmu_reals value = x[i];
+        for (int j = 0; j < i; j++) {
+            value -= a[i * n + j] * x[j];
+        }
+        x[i] = value;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        mb2fmu_reals value = x[i];
+        for (int j = i + 1; j < n; j++) {
+            value -= a[i * n + j] * x[j];
+        }
+        x[i] = value / a[i * n + i];
+    }
+}
+
+/* In each lane the largest magnitude; infinity if one is not finite. */
+static mb2fmu_reals mb2fmu_each_largest(int n, const mb2fmu_reals x[])
+{
+    mb2fmu_reals largest = mb2fmu_all(0.0);
+    mb2fmu_words finite = ~mb2fmu_nowhere();
+    for (int i = 0; i < n; i++) {
+        const mb2fmu_reals size = mb2fmu_each_abs(x[i]);
+        finite &= mb2fmu_finite(size);
+        largest = mb2fmu_choose(MB2FMU_WHERE(size > largest), size, largest);
+    }
+    return mb2fmu_choose(finite, largest, mb2fmu_all(MB2FMU_INFINITY));
+}
+
+/* Stores residuals and steps as mb2fmu_newton_body does; marks lanes instead of returning a number. */
+typedef int (*mb2fmu_each_newton_body)(const mb2fmu_reals y[], const mb2fmu_reals theta[], mb2fmu_reals values[],
+                                       mb2fmu_words lost[], mb2fmu_reals work[]);
+
+/* Largest residual in each lane of y; infinity where it cannot be evaluated. */
+static mb2fmu_reals mb2fmu_each_residual(int n, mb2fmu_each_newton_body body, const mb2fmu_reals theta[],
+                                         const mb2fmu_reals y[], mb2fmu_reals values[], mb2fmu_reals work[])
+{
+    mb2fmu_words lost = mb2fmu_nowhere();
+    (void)body(y, theta, values, &lost, work);
+    return mb2fmu_choose(lost, mb2fmu_all(MB2FMU_INFINITY), mb2fmu_each_largest(n, values));
+}
+
+/* What Newton's method has in each lane: the places are those of mb2fmu_newton. */
+typedef struct {
+    mb2fmu_each_newton_body body;
+    const mb2fmu_reals *theta;
+    mb2fmu_reals *y, *values, *found, *tried, *way, *rest;
+    mb2fmu_reals residual;
+} mb2fmu_each_iteration;
+
+/* Parts of the step, in the lanes that are marked, until less is left over; returns the lanes in which that is so. */
+static mb2fmu_words mb2fmu_each_newton_step(int n, mb2fmu_each_iteration *at, mb2fmu_words moving)
+{
+    mb2fmu_words trying = moving;
+    double part = 1.0;
+    for (int k = 0; k < MB2FMU_NEWTON_HALVINGS && mb2fmu_anywhere(trying); k++) {
+        for (int i = 0; i < n; i++) {
+            at->tried[i] = at->y[i] + mb2fmu_all(part) * at->values[n + i];
+        }
+        const mb2fmu_reals left = mb2fmu_each_residual(n, at->body, at->theta, at->tried, at->found, at->rest);
+        const mb2fmu_words less =
+            trying & MB2FMU_WHERE(left <= mb2fmu_all(MB2FMU_NEWTON_SCARCELY) * at->residual);
+        for (int i = 0; i < n; i++) {
+            at->way[i] = mb2fmu_choose(less, at->way[i] + (at->tried[i] - at->y[i]), at->way[i]);
+            at->y[i] = mb2fmu_choose(less, at->tried[i], at->y[i]);
+        }
+        for (int i = 0; i < 2 * n; i++) {
+            at->values[i] = mb2fmu_choose(less, at->found[i], at->values[i]);
+        }
+        at->residual = mb2fmu_choose(less, left, at->residual);
+        trying &= ~less;
+        part *= 0.5;
+    }
+    return moving & ~trying;
+}
+
+/* The lanes in which one more step is the last. */
+static mb2fmu_words mb2fmu_each_arrived(int n, const mb2fmu_each_iteration *at)
+{
+    const mb2fmu_reals size = mb2fmu_each_largest(n, at->values + n);
+    const mb2fmu_reals error = size * (mb2fmu_each_largest(n, at->way) + size);
+    return MB2FMU_WHERE(size <= mb2fmu_all(MB2FMU_NEWTON_STEP)) |
+           MB2FMU_WHERE(error <= mb2fmu_all(MB2FMU_NEWTON_ERROR));
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body, const mb2fmu_reals theta[],
+                                             mb2fmu_reals y[], mb2fmu_words *lost, mb2fmu_reals work[])
+{
+    mb2fmu_each_iteration at = {body,         theta,        y,           work, work + 2 * n, work + 4 * n,
+                                work + 5 * n, work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
+    for (int i = 0; i < n; i++) {
+        at.way[i] = mb2fmu_all(0.0);
+    }
+    at.residual = mb2fmu_each_residual(n, body, theta, y, at.values, at.rest);
+    mb2fmu_words moving = mb2fmu_finite(at.residual), solved = mb2fmu_nowhere();
+    for (int k = 0; k < MB2FMU_NEWTON_ITERATIONS && mb2fmu_anywhere(moving); k++) {
+        const mb2fmu_words arrived = moving & mb2fmu_each_arrived(n, &at);
+        for (int i = 0; i < n; i++) {
+            y[i] = mb2fmu_choose(arrived, y[i] + at.values[n + i], y[i]);
+        }
+        solved |= arrived;
+        moving = mb2fmu_each_newton_step(n, &at, moving & ~arrived);
+    }
+    solved |= MB2FMU_WHERE(at.residual <= mb2fmu_all(MB2FMU_NEWTON_RESIDUAL));
+    *lost |= ~solved;
+}
+
+#endif
