@@ -1,9 +1,11 @@
-"""x' of spatial chains of revolute joints in generated C code, in one run with what CasADi generates for them.
+"""x' of spatial chains of revolute joints in generated C code, in one run with CasADi's and Pinocchio's.
 
-The chain is ``models/chain.py``; CasADi is given the articulated-body algorithm in spatial vectors, as it stands in
+The chain is ``models/chain.py``. CasADi is given the articulated-body algorithm in spatial vectors, as it stands in
 Featherstone's book, its symbolic expressions shared (``cse``), and its C code is compiled by the system's compiler with
--O3 -march=native. Both sides have the parameters as arguments. Programs are timed in turns, the fastest of many rounds
-counts; instructions are counted by callgrind. Accelerations of both sides are compared before anything is measured.
+-O3 -march=native; Pinocchio's algorithm, a library of templates, is compiled into ``bench_chain.cpp`` with the same
+options (its headers come with the package ``pin``, Eigen's with ``casadi``). All have the parameters as
+numbers that can be changed. Programs are timed in turns, the fastest of many rounds counts; instructions are
+counted by callgrind. Accelerations of all are compared before anything is measured.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+import pinocchio
+import sympy as sm
+import sympy.physics.mechanics as me
 from bench_native import COUNTED, counted
 
 from mb2fmu import lowering, pipeline
@@ -32,6 +37,7 @@ from mb2fmu.lowering.passes import prune
 from mb2fmu.lowering.program import Entry, Program
 from mb2fmu.outcomes import Derivation
 from mb2fmu.toolchain import compile_program
+from mb2fmu.toolchain.batch import widest
 from mb2fmu.toolchain.compilers import Variant, compiling, find
 from mb2fmu.toolchain.platforms import host
 
@@ -40,7 +46,20 @@ PAGE = ROOT / "docs" / "performance_chains.md"
 JOINTS = (2, 6, 7, 12, 30, 100, 300)
 CASADI_MOST = 30
 """Joints; its compiler takes minutes for more."""
+KANE_MOST = 7
+"""Joints; SymPy takes minutes for more."""
+BATCH = 1_000
+"""Instances."""
+OPTIONS = ("-O3", "-march=native")
+PINOCCHIO = (
+    *("-std=c++17", "-DNDEBUG", "-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS"),
+    *("-DBOOST_MPL_LIMIT_VECTOR_SIZE=30", "-DBOOST_FUSION_INVOKE_MAX_ARITY=12", "-w"),
+)
+"""What its own package says to its users' compilers."""
 ROUNDS = 25
+NUMBERS = (0.3, 0.1, 0.2, 0.15, 0.02, 0.05, 1.5, 0.1, 0.01, 0.02, 0.2, 0.03, 0.3, 9.81)
+"""Of the chain: offset of the next joint, mass centre, mass, central inertia (xx, xy, xz, yy, yz, zz), gravity."""
+OTHERS = ("casadi", "pinocchio", "kane")
 BUILDS: dict[str, tuple[Variant, bool]] = {"any": ("any", False), "avx2": ("avx2", False), "fast": ("avx2", True)}
 """Variant of the equations, and whether multiply-adds are fused (``--fast``)."""
 
@@ -51,19 +70,25 @@ class Side:
 
     Attributes:
         file: The program.
-        operations: Of x'.
+        operations: Of x'; 0: not known.
+        arguments: That come first.
     """
 
     file: Path
-    operations: int
+    operations: int = 0
+    arguments: tuple[str, ...] = ()
+
+    def command(self, calls: int) -> list[str]:
+        """Runs so many calls."""
+        return [str(self.file), *self.arguments, str(calls)]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One chain: ns and instructions by the name of a side, and what the derivatives cost in operations."""
+    """One chain: s, ns and instructions by the name of a side, and what the derivatives cost in operations."""
 
     joints: int
-    derive: float
+    derive: dict[str, float]
     operations: dict[str, int]
     nanoseconds: dict[str, float]
     instructions: dict[str, float | None]
@@ -76,26 +101,34 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--joints", type=int, nargs="+", default=JOINTS, help="lengths of chains")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of which the fastest counts")
+    parser.add_argument("--without", nargs="+", default=(), choices=OTHERS, help="what others not to measure")
     parser.add_argument("--output", type=Path, default=PAGE, help="page to write")
     chosen = parser.parse_args(arguments)
+    others = set(OTHERS) - set(chosen.without)
     rows = []
-    for n in sorted(chosen.joints):
-        with tempfile.TemporaryDirectory() as folder:
-            rows.append(row(n, Path(folder), chosen.rounds))
-        print(line(rows[-1]), flush=True)
-        chosen.output.write_text(page(rows), encoding="utf-8")
+    derived(2)  # imports what is imported on first use
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        library = compiled_pinocchio(folder) if "pinocchio" in others else None
+        for n in sorted(chosen.joints):
+            rows.append(row(n, folder / f"n{n}", chosen.rounds, others, library))
+            print(line(rows[-1]), flush=True)
+            chosen.output.write_text(page(rows), encoding="utf-8")
     return 0
 
 
-def row(n: int, folder: Path, rounds: int) -> Row:
+def row(n: int, folder: Path, rounds: int, others: set[str], library: Path | None) -> Row:
     """Derives, prints, compiles, compares, and measures a chain."""
-    model = pipeline.load(ROOT / "models" / "chain.py", {"n": n})
-    begin = time.perf_counter()
-    derivation = pipeline.derive(model, method="recursive-articulated")
-    derive = time.perf_counter() - begin
+    folder.mkdir()
+    derivation, derive = derived(n)
+    taken = {"ours": derive}
+    if "kane" in others and n <= KANE_MOST:
+        taken["kane"] = kanes_method(n)
     sides = ours(derivation, n, folder)
-    if n <= CASADI_MOST:
+    if "casadi" in others and n <= CASADI_MOST:
         sides["casadi"] = theirs(n, folder)
+    if library:
+        sides["pinocchio"] = Side(library, arguments=(str(n), *map(repr, NUMBERS)))
     said = {name: np.array(run(side, 1, "values").split(), dtype=float) for name, side in sides.items()}
     for name, values in said.items():
         np.testing.assert_allclose(values, said["any"], rtol=1e-8, err_msg=name)
@@ -103,13 +136,47 @@ def row(n: int, folder: Path, rounds: int) -> Row:
     adjoint = lowering.differentiate_reverse(derivation.program, "rhs")
     return Row(
         joints=n,
-        derive=derive,
+        derive=taken,
         operations={name: side.operations for name, side in sides.items()},
-        nanoseconds=fastest(sides, n, rounds) | {"batch": many(derivation, n, rounds)},
-        instructions={name: counted([str(sides[name].file)], COUNTED) for name in BUILDS},
+        nanoseconds=fastest(sides, n, rounds) | many(derivation, n, rounds),
+        instructions={name: counted(sides[name].command(0)[:-1], COUNTED) for name in BUILDS},
         tangent=total(tangent, "jvp_rhs"),
         adjoint=total(adjoint, "vjp_rhs"),
     )
+
+
+def derived(n: int) -> tuple[Derivation, float]:
+    """A chain's program, and what it took from the model, in s."""
+    model = pipeline.load(ROOT / "models" / "chain.py", {"n": n})
+    begin = time.perf_counter()
+    derivation = pipeline.derive(model, method="recursive-articulated")
+    return derivation, time.perf_counter() - begin
+
+
+def kanes_method(n: int) -> float:
+    """What SymPy's own KanesMethod takes to form M and f of such a chain, its joints there already, in s."""
+    m, g, *numbers = sm.symbols("m g p_x p_y p_z c_x c_y c_z I_xx I_yy I_zz I_xy I_yz I_xz")
+    ground = me.RigidBody("ground")
+    system = me.System.from_newtonian(ground)
+    parent = ground
+    for i in range(n):
+        body = me.RigidBody(f"body{i}", mass=m)
+        body.central_inertia = me.inertia(body.frame, *numbers[6:])
+        frame = parent.frame
+        offset = numbers[:3] if i else [0, 0, 0]
+        centre = [0, 0, 0] if parent is ground else numbers[3:6]
+        place = sum(((o - c) * axis for o, c, axis in zip(offset, centre, frame, strict=True)), me.Vector(0))
+        behind = sum((-c * axis for c, axis in zip(numbers[3:6], body.frame, strict=True)), me.Vector(0))
+        q, u, torque = me.dynamicsymbols(f"q{i} u{i} tau{i}")
+        axis = (frame.z, frame.y, frame.x)[i % 3]
+        joint = me.PinJoint(f"joint{i}", parent, body, q, u, parent_point=place, child_point=behind, joint_axis=axis)
+        system.add_joints(joint)
+        system.add_actuators(me.TorqueActuator(torque, axis, body, parent))
+        parent = body
+    system.apply_uniform_gravity(-g * ground.frame.z)
+    begin = time.perf_counter()
+    system.form_eoms()
+    return time.perf_counter() - begin
 
 
 def total(program: Program, entry: str) -> int:
@@ -151,6 +218,19 @@ def motion_only(program: Program) -> lowering.NativeProgram:
     return lowering.NativeProgram(small, nothing, nothing, nothing)
 
 
+# --- Pinocchio --------------------------------------------------------------------------------------------------------
+
+
+def compiled_pinocchio(folder: Path) -> Path:
+    """The program that evaluates chains of any length; takes minutes to compile."""
+    prefix = next(path for path in Path(pinocchio.__file__).parents if path.name == "cmeel.prefix")
+    includes = [f"-I{prefix / 'include'}", f"-I{Path(ca.__file__).parent / 'include' / 'eigen3'}"]
+    program = folder / "pinocchio"
+    command = ["c++", *OPTIONS, *PINOCCHIO, *includes, str(ROOT / "scripts" / "bench_chain.cpp"), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=1_800)
+    return program
+
+
 # --- CasADi -----------------------------------------------------------------------------------------------------------
 
 
@@ -164,10 +244,11 @@ def theirs(n: int, folder: Path) -> Side:
         function.generate("fd.c")
     finally:
         os.chdir(here)
-    centre, inertia, mass = np.array([0.15, 0.02, 0.05]), [[0.1, 0.01, 0.02], [0.01, 0.2, 0.03], [0.02, 0.03, 0.3]], 1.5
-    at_joint = np.array(inertia) + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    values = [0.3, 0.1, 0.2, *centre.tolist(), mass, *at_joint.ravel().tolist(), 9.81]
-    compiler = [*find("cc").command, "-O3", "-march=native", "-fno-math-errno"]
+    centre, mass, (xx, xy, xz, yy, yz, zz) = np.array(NUMBERS[3:6]), NUMBERS[6], NUMBERS[7:13]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    at_joint = inertia + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    values = [*NUMBERS[:7], *at_joint.ravel().tolist(), NUMBERS[13]]
+    compiler = [*find("cc").command, *OPTIONS, "-fno-math-errno"]
     defines = [f"-DN={n}", "-DCASADI", f"-DWORK={function.sz_w() + 1}", f"-DPARAMETERS={','.join(map(repr, values))}"]
     program = folder / "casadi"
     subprocess.run([*compiler, "-c", str(folder / "fd.c"), "-o", str(folder / "fd.o")], check=True, timeout=900)
@@ -253,7 +334,7 @@ def rotation(axis: int, angle: Any) -> Any:
 
 def run(side: Side, calls: int, *more: str) -> str:
     """What a program says."""
-    command = [str(side.file), str(calls), *more]
+    command = [*side.command(calls), *more]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
@@ -267,34 +348,43 @@ def fastest(sides: dict[str, Side], n: int, rounds: int) -> dict[str, float]:
     return {name: min(each) for name, each in times.items()}
 
 
-def many(derivation: Derivation, n: int, rounds: int) -> float:
-    """ns per instance of x' of 1,000 instances at once, from Python."""
-    function = compile_program(derivation.program)
+def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
+    """ns per instance of x' of many instances at once, from Python: by AVX2, and by the widest vectors there are."""
     x0, r0, p0 = pipeline.start_values(derivation)
-    batch = x0 * np.linspace(0.5, 1.5, 1_000)[:, None]
-    arrays = (np.zeros(1_000), batch, np.tile(r0, (1_000, 1)), p0)
-    times = []
-    for _ in range(max(3, min(rounds, 3_000 // n))):
-        begin = time.perf_counter()
-        function(*arrays)
-        times.append(time.perf_counter() - begin)
-    return 1e9 * min(times) / 1_000
+    x = x0 * np.linspace(0.5, 1.5, BATCH)[:, None]
+    out = np.empty_like(x)
+    found = {}
+    variants: set[Variant] = {"avx2", widest()} if widest() != "any" else {"any"}
+    for variant in sorted(variants):
+        function = compile_program(derivation.program, variant=variant)
+        times = []
+        for _ in range(max(5, min(20 * rounds, 20_000 // n))):
+            begin = time.perf_counter()
+            function(0.0, x, r0, p0, out=out)
+            times.append(time.perf_counter() - begin)
+        found[f"{variant} batch"] = 1e9 * min(times) / BATCH
+    return found
 
 
 def line(row: Row) -> str:
     """A row of the table."""
-    cells = [f"{row.joints}", f"{row.derive:.2f}", f"{row.operations['any']:,}"]
+    kane = f" ({row.derive['kane']:.1f})" if "kane" in row.derive else ""
+    cells = [f"{row.joints}", f"{row.derive['ours']:.2f}{kane}"]
+    casadi = row.operations.get("casadi")
+    cells.append(f"{row.operations['any']:,}" + (f" ({casadi:,})" if casadi else ""))
     reference = row.nanoseconds.get("casadi")
-    cells.append(f"{row.operations['casadi']:,}" if reference else "")
-    for name in ("casadi", *BUILDS):
+    for name in ("pinocchio", "casadi", *BUILDS):
         if name not in row.nanoseconds:
             cells.append("")
             continue
-        count = row.instructions.get(name)  # valgrind does not know all that -march=native may give
-        ratio = f" **{row.nanoseconds[name] / reference:.2f}**" if reference and name != "casadi" else ""
+        count = row.instructions.get(name)
+        ratio = f" **{row.nanoseconds[name] / reference:.2f}**" if reference and name in BUILDS else ""
         cells.append(f"{row.nanoseconds[name]:,.0f}{'' if count is None else f' ({count:,.0f})'}{ratio}")
-    batch, one = row.nanoseconds["batch"], row.nanoseconds["avx2"]
-    cells.append(f"{batch:,.0f} ({one / batch:.1f})")
+    for name in ("avx2 batch", "avx512 batch"):
+        if name in row.nanoseconds:
+            cells.append(f"{row.nanoseconds[name]:,.0f} ({row.nanoseconds['avx2'] / row.nanoseconds[name]:.1f})")
+        else:
+            cells.append("")
     cells += [f"{value / row.operations['any']:.2f}" for value in (row.tangent, row.adjoint)]
     return f"| {' | '.join(cells)} |"
 
@@ -308,20 +398,21 @@ instructions not at all.
 
 The chain of `models/chain.py`: n bodies in space on revolute joints about z, y, x, z, …, all ten inertial parameters
 general, all of them tunable, by `--method recursive-articulated`. One x' in the generated C code, beside the
-articulated-body algorithm in CasADi's generated C code (`cse`, compiled by the system's compiler with `-O3
--march=native`); accelerations of both agree.
+articulated-body algorithm of Pinocchio {pinocchio.__version__} (C++, `-O3 -march=native`) and the same in C code that
+CasADi {ca.__version__} generates (`cse`, `-O3 -march=native`); accelerations of all agree.
 
-- *derive*: from the model to the program, in s.
-- *operations*: of x', and CasADi's instructions.
+- *derive*: from the model to the program, after imports, in s (SymPy's `KanesMethod`, to M and f).
+- *operations*: of x' (CasADi's instructions).
+- *Pinocchio*, *CasADi*: ns of the accelerations; callgrind does not know all that `-march=native` may give.
 - *any*, *avx2*: ns of one x' (instructions by callgrind) **ratio to CasADi's** of the build that has the same bits
   everywhere, on any processor and on one with AVX2; *fast*: by `--fast`, with fused multiply-adds.
-- *batch*: ns per instance of 1,000 at once from Python (`toolchain.compile_program`), same bits as *any*, and how many
-  times the throughput of *avx2* that is.
+- *batch*: ns per instance of {BATCH:,} at once, the call from Python included ([many at once](batches.md)), with the
+  bits of *any* (how many times the throughput of *avx2* that is): 4 side by side with AVX2, 8 with AVX-512.
 - *tangent*, *adjoint*: operations of one directional derivative and of one adjoint of x' by states, inputs, parameters
   and time, as multiples of x'.
 
-| joints | derive | operations | CasADi | CasADi ns | any | avx2 | fast | batch | tangent | adjoint |
-|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| joints | derive | operations | Pinocchio | CasADi | any | avx2 | fast | batch, AVX2 | AVX-512 | tangent | adjoint |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 {chr(10).join(map(line, rows))}
 """
 
