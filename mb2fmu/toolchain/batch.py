@@ -6,6 +6,7 @@ import ctypes
 import functools
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,10 @@ class CompiledProgram:
         self._widths = (1, *map(len, named))
         self._function = library.mb2fmu_batch
         self._function.restype = None
-        self._function.argtypes = [ctypes.c_long, ctypes.c_int * len(self._widths), *[ctypes.c_void_p] * 8]
+        self._function.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 8]
         library.mb2fmu_batch_memory.restype = ctypes.c_long
         self._memory = int(library.mb2fmu_batch_memory())
-        self._own = threading.local()
+        self._local = threading.local()
 
     def __call__(
         self,
@@ -73,31 +74,61 @@ class CompiledProgram:
         Raises:
             ValueError: If shapes do not fit.
         """
-        arrays = [np.asarray(value, dtype=np.float64, order="C") for value in (t, x, r, p, m, s)]
-        many = [array.ndim > (k > 0) for k, array in enumerate(arrays)]
-        n = self._size(arrays, many)
-        batch = any(many)
-        shape = (n, len(self.labels)) if batch else (len(self.labels),)
+        own: _Own | None = getattr(self._local, "own", None)
+        if own is None:
+            own = self._local.own = _Own(self._widths, self._memory)
+        n, batches, arrays = _read(own, (t, x, r, p, m, s))
+        shape = (n, len(self.labels)) if batches else (len(self.labels),)
         if out is None:
             out = np.empty(shape)
         elif out.shape != shape or out.dtype != np.float64 or not (out.flags.c_contiguous and out.flags.writeable):
             raise ValueError(f"out must be doubles of shape {shape} in C's order, and writeable")
-        memory: Floats | None = getattr(self._own, "memory", None)
-        if memory is None:
-            memory = self._own.memory = np.empty(self._memory)
-        self._function(n, (ctypes.c_int * len(many))(*many), *(array.ctypes.data for array in (*arrays, out, memory)))
+        addresses = own.addresses.copy()
+        for k, array in arrays.items():
+            addresses[k] = array.ctypes.data
+        self._function(n, batches, *addresses, out.ctypes.data, own.memory)
         return out
 
-    def _size(self, arrays: list[Floats], many: list[bool]) -> int:
-        """How many instances there are; all shapes are looked at."""
-        sizes = {len(array) for array, is_batch in zip(arrays, many, strict=True) if is_batch}
-        if len(sizes) > 1:
-            raise ValueError(f"batches of different sizes: {sorted(sizes)}")
-        for name, array, width, is_batch in zip("txrpms", arrays, self._widths, many, strict=True):
-            last = array.shape[int(is_batch) :] if name != "t" else array.shape[1:] or (1,)
-            if last != (width,):
-                raise ValueError(f"{name} has shape {array.shape}: {width} values are needed, or rows of so many")
-        return next(iter(sizes), 1)
+
+class _Own:
+    """What a thread keeps for its calls: asking an array where it is costs as much as evaluating a small mechanism.
+
+    Attributes:
+        places: Where an argument goes that is one set of values.
+        addresses: Of these.
+        memory: Address of what the compiled function works in.
+
+    Args:
+        widths: Numbers in one set of t, x, r, p, m, s.
+        memory: Doubles.
+    """
+
+    def __init__(self, widths: Sequence[int], memory: int) -> None:
+        once = np.empty(sum(widths) + 1)
+        ends = np.cumsum(widths)
+        self.places = [once[end - width : end] for end, width in zip(ends, widths, strict=True)]
+        self.addresses = [int(once.ctypes.data) + 8 * int(end - width) for end, width in zip(ends, widths, strict=True)]
+        self._kept = once, np.empty(memory)
+        self.memory = int(self._kept[1].ctypes.data)
+
+
+def _read(own: _Own, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[int, Floats]]:
+    """How many instances there are; which arguments are batches, as bits and with their arrays."""
+    n, batches, arrays = 1, 0, {}
+    for k, (value, place) in enumerate(zip(values, own.places, strict=True)):
+        array = np.asarray(value, dtype=np.float64, order="C")
+        one = place.shape if k else ()
+        if array.shape == one:
+            place[:] = array
+        elif array.shape[1:] == one and array.ndim == len(one) + 1:
+            if batches and len(array) != n:
+                raise ValueError(f"batches of different sizes: {sorted((n, len(array)))}")
+            n, batches = len(array), batches | 1 << k
+            arrays[k] = array
+        else:
+            needed = f"{len(place)} values are needed" if k else "one value is needed"
+            raise ValueError(f"{'txrpms'[k]} has shape {array.shape}: {needed}, or a row of so many per instance")
+    return n, batches, arrays
 
 
 def compile_program(

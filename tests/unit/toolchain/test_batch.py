@@ -170,7 +170,7 @@ def test_seeds_and_outputs_are_entries_like_others() -> None:
 
 def test_shapes_that_do_not_fit_are_told() -> None:
     f = compile_program(everything())
-    with pytest.raises(ValueError, match=r"x has shape \(3,\): 2 values are needed"):
+    with pytest.raises(ValueError, match=r"x has shape \(3,\): 2 values are needed, or a row"):
         f(0.0, [1.0, 2.0, 3.0], [0.3], [0.2, 0.4])
     with pytest.raises(ValueError, match=r"p has shape \(0,\)"):
         f(0.0, [1.0, 2.0], [0.3])
