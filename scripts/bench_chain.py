@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import os
 import subprocess
 import sys
@@ -19,12 +20,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
-import pinocchio
 import sympy as sm
 import sympy.physics.mechanics as me
 from bench_native import COUNTED, counted
@@ -223,7 +224,10 @@ def motion_only(program: Program) -> lowering.NativeProgram:
 
 def compiled_pinocchio(folder: Path) -> Path:
     """The program that evaluates chains of any length; takes minutes to compile."""
-    prefix = next(path for path in Path(pinocchio.__file__).parents if path.name == "cmeel.prefix")
+    found = importlib.util.find_spec("pinocchio")
+    assert found is not None
+    assert found.origin is not None
+    prefix = next(path for path in Path(found.origin).parents if path.name == "cmeel.prefix")
     includes = [f"-I{prefix / 'include'}", f"-I{Path(ca.__file__).parent / 'include' / 'eigen3'}"]
     program = folder / "pinocchio"
     command = ["c++", *OPTIONS, *PINOCCHIO, *includes, str(ROOT / "scripts" / "bench_chain.cpp"), "-o", str(program)]
@@ -398,8 +402,8 @@ instructions not at all.
 
 The chain of `models/chain.py`: n bodies in space on revolute joints about z, y, x, z, …, all ten inertial parameters
 general, all of them tunable, by `--method recursive-articulated`. One x' in the generated C code, beside the
-articulated-body algorithm of Pinocchio {pinocchio.__version__} (C++, `-O3 -march=native`) and the same in C code that
-CasADi {ca.__version__} generates (`cse`, `-O3 -march=native`); accelerations of all agree.
+articulated-body algorithm of Pinocchio {version("pin")} (C++, `-O3 -march=native`) and the same in C code that
+CasADi {version("casadi")} generates (`cse`, `-O3 -march=native`); accelerations of all agree.
 
 - *derive*: from the model to the program, after imports, in s (SymPy's `KanesMethod`, to M and f).
 - *operations*: of x' (CasADi's instructions).
