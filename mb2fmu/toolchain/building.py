@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from mb2fmu.emit.c import translation_units
+from mb2fmu.emit.c import is_compiled_once, translation_units
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import universal
@@ -120,10 +120,13 @@ def _job(
 ) -> _Job:
     names = translation_units(sources)
     several = len(names) > 1
+    each_variant = [name for name in names[1:] if not is_compiled_once(name)]
     objects = [_Object(UNIT, "unit.o", compiling(compiler, platform, fast=fast, variant=own, dispatching=several))]
     for variant in variants(platform):
         arguments = compiling(compiler, platform, fast=fast, variant=variant)
-        objects += [_Object(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in names[1:]]
+        objects += [_Object(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in each_variant]
+    arguments = compiling(compiler, platform, fast=fast, seldom=True)
+    objects += [_Object(f"sources/{name}", f"{name[:-2]}.o", arguments) for name in names if is_compiled_once(name)]
     return _Job(platform, tuple(objects), linking(compiler, platform, identifier))
 
 

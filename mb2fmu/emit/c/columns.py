@@ -39,7 +39,7 @@ def jacobian_by_columns(
 {_table("jacobian_order", order)}
 {_table("jacobian_end", ends)}
 {_table("jacobian_runs", [number for run in runs for number in run])}
-{head("static int", signature.name, signature.parameters)}
+{head(signature.linkage, signature.function, signature.parameters)}
 {{
     double *const s = work + {memory};
     double *const out = s + {seeds};

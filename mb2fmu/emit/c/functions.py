@@ -35,6 +35,11 @@ def definition(prefix: str, name: str, parameters: Sequence[str], body: Body) ->
     return "\n".join([head(prefix, name, parameters), "{", *body.lines, *silenced, "    return 0;", "}", ""])
 
 
+def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
+    """Of a function that other translation units of the unit know, and nobody else."""
+    return head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
+
+
 def head(prefix: str, name: str, parameters: Sequence[str]) -> str:
     """Declaration of a function that returns int, without what follows."""
     lines, line = [], f"{prefix} {name}("

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mb2fmu.emit.c.columns import jacobian_by_columns
+from mb2fmu.emit.c.functions import declaration
 from mb2fmu.emit.c.literals import number
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.parts import PART, print_forwarding, print_function
@@ -28,6 +29,9 @@ _ARGUMENTS = (
 _LEAVES = {Op.TIME: "t", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 UNIT = 12_000
 """Largest number of values that the functions of one translation unit compute."""
+
+ONCE = 10_000
+"""Nodes of a program above which what is seldom evaluated is compiled once, and not for each kind of processor."""
 
 _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
@@ -68,12 +72,14 @@ class PrintedUnit:
         texts: Definitions.
         tables: Lookup tables that they read.
         entries: Names of the functions of ``runtime/equations.h``, in its order; of one unit only.
+        once: It is compiled once for all kinds of processors.
     """
 
     prototypes: tuple[str, ...]
     texts: tuple[str, ...]
     tables: tuple[PrintedTable, ...]
     entries: tuple[str, ...] = ()
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,8 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     """
     program = native.program
     graph = Graph(program)
-    functions = _functions(native)
+    once = len(program) > ONCE
+    functions = _functions(native, once=once)
     constant = parameter_only(program)
     hoisted = constant & ~graph.is_leaf
     calculated = program.entries["prepare"].results
@@ -121,7 +128,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         pivots=required_nodes(program, "pivots"),
         divisors=required_nodes(program, "divisors"),
     )
-    prepare = _prepare(calculated, names)
+    prepare = _prepare(calculated, names, once=once)
     bodies, inner = print_bodies(program, names)
     printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
@@ -167,7 +174,7 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
     seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
     results = len(native.program.entries["tangent"].results)
     return PrintedFunction(
-        name=signature.name,
+        name=signature.function,
         text=jacobian_by_columns(
             signature=signature,
             tangent=tangent.name,
@@ -179,44 +186,53 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
         ),
         weight=1,
         work=tangent.work + seeds + results,
+        prototype=declaration(signature.function, signature.parameters) if signature.once else "",
     )
 
 
 def _units(
     printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable], bodies: Sequence[PrintedFunction]
 ) -> tuple[PrintedUnit, ...]:
-    """Functions with their parts in the first unit as long as there is room, further parts in others.
+    """What is compiled for each kind of processor, then what is compiled once; the first unit has the table.
 
     What Newton's method evaluates stands in every unit that calls it.
     """
-    parts = [part for function in printed for part in function.parts]
+    units: list[PrintedUnit] = []
+    entries = tuple(function.name for function in printed)
+    shared = tuple(function.prototype for function in printed if function.prototype)
+    for once in (False, True):
+        functions = [function for function in printed if bool(function.prototype) is once]
+        prototypes = (*shared, *(part.prototype for function in functions for part in function.parts))
+        for group in _groups(functions) if functions else ():
+            used = [body.text for body in bodies if any(f" {body.name}," in text for text in group)]
+            units.append(
+                PrintedUnit(
+                    prototypes=prototypes,
+                    texts=(*used, *group),
+                    tables=tuple(t for t in tables if any(f"&{t.name}," in text for text in (*used, *group))),
+                    entries=() if units else entries,
+                    once=once,
+                )
+            )
+    return tuple(units)
+
+
+def _groups(functions: Sequence[PrintedFunction]) -> list[list[str]]:
+    """Functions with their parts in the first group as long as there is room, further parts in others."""
     groups: list[list[str]] = [[]]
-    weights = [sum(function.weight for function in printed)]
-    for part in parts:
+    weights = [sum(function.weight for function in functions)]
+    for part in [part for function in functions for part in function.parts]:
         if weights[-1] + part.weight > UNIT and (groups[-1] or len(groups) == 1):
             groups.append([])
             weights.append(0)
         groups[-1].append(part.text)
         weights[-1] += part.weight
-    groups[0] += [function.text for function in printed]
-    groups = [
-        [*(body.text for body in bodies if any(f" {body.name}," in text for text in group)), *group] for group in groups
-    ]
-    prototypes = tuple(part.prototype for part in parts)
-    entries = tuple(function.name for function in printed)
-    return tuple(
-        PrintedUnit(
-            prototypes=prototypes,
-            texts=tuple(group),
-            tables=tuple(table for table in tables if any(f"&{table.name}," in text for text in group)),
-            entries=() if i else entries,
-        )
-        for i, group in enumerate(groups)
-    )
+    groups[0] += [function.text for function in functions]
+    return groups
 
 
-def _functions(native: NativeProgram) -> list[_Function]:
-    """All but ``prepare``, in the order of ``runtime/equations.h``."""
+def _functions(native: NativeProgram, *, once: bool) -> list[_Function]:
+    """All but ``prepare``, in the order of ``runtime/equations.h``; what is seldom evaluated perhaps compiled once."""
     entries = native.program.entries
     functions = []
     for name in _PLAIN:
@@ -226,25 +242,25 @@ def _functions(native: NativeProgram) -> list[_Function]:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
     derived = [("tangent", "s", "out"), ("adjoint", "bar", "sbar")]
     if "initialize" in entries:
-        functions.append(_function("initialize", ("double y[]",), _LEAVES, _stores("y", entries["initialize"].results)))
+        results = _stores("y", entries["initialize"].results)
+        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, once=once))
         derived = [*((f"initialize_{name}", seeds, array) for name, seeds, array in derived), *derived]
     for name, seeds, array in derived:
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)
-        functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs))
-    functions.append(_jacobian(native))
+        functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, once=once))
+    functions.append(_jacobian(native, once=once))
     return functions
 
 
-def _jacobian(native: NativeProgram) -> _Function:
+def _jacobian(native: NativeProgram, *, once: bool) -> _Function:
     entries = native.program.entries
     by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
     outputs = _stores("values", entries["jacobian"].results)
     outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
     zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
-    return _function(
-        "jacobian", ("double values[]", "double dfdt[]"), _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros]
-    )
+    parameters = ("double values[]", "double dfdt[]")
+    return _function("jacobian", parameters, _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros], once=once)
 
 
 def _function(
@@ -253,8 +269,10 @@ def _function(
     leaves: dict[Op, str],
     outputs: tuple[tuple[str, int], ...],
     zeros: Iterable[str] = (),
+    *,
+    once: bool = False,
 ) -> _Function:
-    signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros))
+    signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), once=once)
     return _Function(signature, outputs)
 
 
@@ -290,11 +308,11 @@ def printed_tables(program: Program, names: Names, inner: Sequence[Names]) -> tu
     )
 
 
-def _prepare(calculated: Sequence[int], names: Names) -> _Function:
+def _prepare(calculated: Sequence[int], names: Names, *, once: bool) -> _Function:
     outputs = [(f"w[{i}]", node) for i, node in enumerate(calculated)]
     outputs += [(f"w[{place}]", node) for node, place in names.prepared.items() if place >= len(calculated)]
     parameters = ("const double p[]", "double w[]", "double work[]")
-    signature = Signature("equations_prepare", parameters, {Op.PARAMETER: "p"})
+    signature = Signature("equations_prepare", parameters, {Op.PARAMETER: "p"}, once=once)
     return _Function(signature, tuple(outputs))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.emit.c.functions import Body, definition, head
+from mb2fmu.emit.c.functions import Body, declaration, definition, head
 from mb2fmu.emit.c.records import Names, PrintedFunction, PrintedPart, Signature, factor_size
 from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Statement
 
@@ -65,7 +65,7 @@ def print_forwarding(
         size: How many results the other one has.
     """
     lines = [
-        head("static int", signature.name, signature.parameters),
+        head(signature.linkage, signature.function, signature.parameters),
         "{",
         f"    double *const results = work + {source.work};",
         f"    const int failed = {source.name}({', '.join(arguments)}, results);",
@@ -128,17 +128,19 @@ class Parts:
     def printed(self) -> PrintedFunction:
         """The function, and the parts that it calls one after the other if there are several."""
         bodies = self._bodies()
-        name, parameters = self._signature.name, self._signature.parameters
+        signature = self._signature
+        name, parameters = signature.function, signature.parameters
         weights = [self._weight(i) for i in range(len(self._parts))]
+        prototype = declaration(name, parameters) if signature.once else ""
         if len(bodies) == 1:
-            text = definition("static int", name, parameters, bodies[0])
-            return PrintedFunction(name, text, weights[0], work=self._size)
+            text = definition(signature.linkage, name, parameters, bodies[0])
+            return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
         parts = []
         for i, (body, weight) in enumerate(zip(bodies, weights, strict=True)):
             text = definition("int", self._part(i), parameters, body)
-            prototype = head("MB2FMU_HIDDEN MB2FMU_NOINLINE int", self._part(i), parameters) + ";"
-            parts.append(PrintedPart(prototype, text, weight))
-        return PrintedFunction(name, self._calls(), len(parts), tuple(parts), self._size)
+            known = declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
+            parts.append(PrintedPart(known, text, weight))
+        return PrintedFunction(name, self._calls(), len(parts), tuple(parts), self._size, prototype)
 
     def _bodies(self) -> list[Body]:
         last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
@@ -221,12 +223,12 @@ class Parts:
         return self._size - 1
 
     def _part(self, i: int) -> str:
-        return f"MB2FMU_VARIANT({self._signature.name.removeprefix('equations_')}_{i})"
+        return f"MB2FMU_VARIANT({self._signature.stem}_{i})"
 
     def _calls(self) -> str:
         arguments = ", ".join(self._signature.arguments)
         lines = [
-            head("static int", self._signature.name, self._signature.parameters),
+            head(self._signature.linkage, self._signature.function, self._signature.parameters),
             "{",
             f"    int failed = {self._part(0)}({arguments});",
         ]

@@ -18,6 +18,7 @@ class Signature:
         zeros: Lvalues that are set to zero.
         batch: Values are vectors, one lane per instance (runtime/batch.h); ``mb2fmu_words lost[]`` is one of the
             parameters.
+        once: It is compiled once for all kinds of processors, and other translation units know it.
     """
 
     name: str
@@ -25,6 +26,22 @@ class Signature:
     leaves: dict[Op, str]
     zeros: tuple[str, ...] = ()
     batch: bool = False
+    once: bool = False
+
+    @property
+    def stem(self) -> str:
+        """The name without what names of equations begin with."""
+        return self.name.removeprefix("equations_")
+
+    @property
+    def function(self) -> str:
+        """What the function is called in C."""
+        return f"MB2FMU_UNIT(any_{self.stem})" if self.once else self.name
+
+    @property
+    def linkage(self) -> str:
+        """What its definition begins with."""
+        return "int" if self.once else "static int"
 
     @property
     def real(self) -> str:
@@ -100,10 +117,11 @@ class PrintedFunction:
 
     Attributes:
         name: Of the function.
-        text: Definition with internal linkage; ends with a line break.
+        text: Definition; ends with a line break.
         weight: How many values it computes itself.
         parts: What it calls one after the other.
         work: Doubles it needs in ``work``.
+        prototype: Its declaration if other translation units know it.
     """
 
     name: str
@@ -111,3 +129,4 @@ class PrintedFunction:
     weight: int
     parts: tuple[PrintedPart, ...] = ()
     work: int = 0
+    prototype: str = ""

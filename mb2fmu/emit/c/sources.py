@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
 import jinja2
 
 from mb2fmu.emit.c.literals import comment, number, string
-from mb2fmu.emit.c.model import PrintedModel, print_model
+from mb2fmu.emit.c.model import PrintedModel, PrintedUnit, print_model
 from mb2fmu.emit.c.parts import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
@@ -56,6 +57,8 @@ _PREFIX = b"""#if defined(FMI2_FUNCTION_PREFIX)
 """
 """fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1)."""
 
+_ONCE = "equations_once"
+
 BATCH = "batch.h"
 """Of the runtime's files the one that units do not need."""
 
@@ -98,6 +101,7 @@ def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) ->
 
 def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
     by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
+    named = _named(model.units)
     facts: dict[str, object] = {
         "interface": interface,
         "model": model,
@@ -105,7 +109,8 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
         "solver": _solver(interface),
         "included": _INCLUDED,
         "fmi": interface.target.fmi,
-        "equations": _equations(len(model.units)),
+        "equations": [name for name, unit in named.items() if not unit.once],
+        "once": [name for name, unit in named.items() if unit.once],
         "prefix": f"{interface.model_identifier}_",
     }
     return {
@@ -121,15 +126,23 @@ def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
                 prototypes=unit.prototypes,
                 texts=unit.texts,
                 entries=unit.entries,
+                once=unit.once,
             )
-            for name, unit in zip(_equations(len(model.units)), model.units, strict=True)
+            for name, unit in named.items()
         },
     }
 
 
-def _equations(count: int) -> tuple[str, ...]:
-    """Names of the translation units that have the equations."""
-    return tuple(f"equations_{i}.c" if i else "equations.c" for i in range(count))
+def _named(units: Sequence[PrintedUnit]) -> dict[str, PrintedUnit]:
+    """The translation units that have the equations, by their names."""
+    several = [unit for unit in units if not unit.once]
+    once = [unit for unit in units if unit.once]
+    return dict(zip(_equations(len(several)) + _equations(len(once), _ONCE), [*several, *once], strict=True))
+
+
+def _equations(count: int, stem: str = "equations") -> tuple[str, ...]:
+    """Names of translation units that have equations."""
+    return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
 
 def translation_units(sources: FileTree) -> tuple[str, ...]:
@@ -138,8 +151,17 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
     Args:
         sources: From :func:`emit`.
     """
-    equations = [name for name in _equations(len(sources)) if f"sources/{name}" in sources.files]
-    return ("unit.c", *equations)
+    names = (*_equations(len(sources)), *_equations(len(sources), _ONCE))
+    return ("unit.c", *(name for name in names if f"sources/{name}" in sources.files))
+
+
+def is_compiled_once(name: str) -> bool:
+    """Whether a translation unit is the same for all kinds of processors, and worth no long optimization.
+
+    Args:
+        name: One of :func:`translation_units`.
+    """
+    return name.startswith(_ONCE)
 
 
 def coordinates(program: Program) -> int:

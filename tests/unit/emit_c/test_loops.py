@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compiled_c import SingularError, bare_interface
 
-from mb2fmu.emit.c import emit, rolling
+from mb2fmu.emit.c import emit, model, rolling, translation_units
 from mb2fmu.lowering import evaluator, jacobian, native
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.native import RESULTS, with_derivatives
@@ -80,6 +80,25 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     np.testing.assert_allclose(rolled, expected, rtol=1e-10, atol=1e-12)
 
 
+def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_processor(
+    compile_model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = 4
+    program, (t, x, r, p) = row(n), point(n)
+    units = [compile_model(program)]
+    monkeypatch.setattr(model, "ONCE", 0)
+    sources = emit(with_derivatives(program), bare_interface())
+    assert translation_units(sources) == ("unit.c", "equations.c", "equations_once.c")
+    assert b"SHARED unit.c ${equations} equations_once.c" in sources["sources/CMakeLists.txt"]
+    each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "equations_once"))
+    assert "static int equations_rhs(" in each
+    assert "static int equations_tangent(" not in each + once
+    units.append(compile_model(program))
+    for entry, more in (("rhs", ()), ("tangent", (np.ones(4 * n + 2),)), ("adjoint", (np.ones(3 * n + 1),))):
+        either, other = (unit.call(entry, t, x, r, p, *more) for unit in units)
+        assert either.tobytes() == other.tobytes(), entry
+
+
 def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     n = 40
@@ -93,6 +112,7 @@ def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest
 
 def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of x': what grows is a list of stores."""
+    monkeypatch.setattr(model, "ONCE", 10**9)
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     lengths = []
     for n in (60, 120):
