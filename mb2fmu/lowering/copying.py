@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 
@@ -83,7 +84,7 @@ class ProgramCopy:
         if block.factor not in self.factor:
             old = self.program.blocks[block.factor]
             operands = tuple(self.node[node] for node in old.operands)
-            self.factor[block.factor] = b.block(Block(old.kind, old.size, operands, name=old.name))
+            self.factor[block.factor] = b.block(dataclasses.replace(old, operands=operands))
         right = [self.node[node] for node in block.operands]
         self.solution[index] = b.solution(self.factor[block.factor], right)
         return self.solution[index]

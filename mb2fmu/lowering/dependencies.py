@@ -232,6 +232,9 @@ def block_operations(kind: str, n: int) -> dict[str, int]:
     pairs, triples = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
     if kind == "ldlt_factor":
         return {"MUL": triples + pairs, "SUB": triples + pairs, "DIV": pairs}
+    if kind == "least_norm_factor":  # Jacobi's method: three sweeps, as a guess
+        rotations = 3 * pairs
+        return {"MUL": 8 * n * rotations, "ADD": 2 * n * rotations, "SUB": 2 * n * rotations, "SQRT": 2 * rotations}
     if kind == "lu_factor":
         inner = sum(k * k for k in range(n))
         return {"MUL": inner, "SUB": inner, "DIV": pairs}

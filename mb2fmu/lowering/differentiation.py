@@ -2,14 +2,16 @@
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
 a linear solve A X = B follows from the implicit function theorem, dX = A⁻¹ (dB − dA X), with the factors of A that
-are there already; solutions of Newton's method are smoothed first (``smoothing``). Where an operation has a kink (Abs,
+are there already, and a solution X = S⁺ B of least norm, of constant rank, from
+dX = S⁺ (dB − dS X) + (I − S⁺ S) dS S⁺ X + S⁺ S⁺ dS (B − S X) (Golub and Pereyra, SIAM Journal on Numerical Analysis 10
+(1973) 413-432, for symmetric S); solutions of Newton's method are smoothed first (``smoothing``). Where an operation has a kink (Abs,
 Min, Max, selections) the derivative is that of the branch taken; jumps (sign, floor) have derivative 0.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +23,7 @@ from mb2fmu.lowering.dependencies import Group
 from mb2fmu.lowering.needed import needed
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Op, Program
+from mb2fmu.lowering.program import Block, Op, Program
 from mb2fmu.lowering.smoothing import smoothed
 
 ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
@@ -238,17 +240,68 @@ class _Differentiation:
         right = [self._tangent[node] for node in block.operands]
         matrix = [self._tangent[node] for node in old.operands]
         result: list[Tangent] = [{} for _ in range(n)]
+        short = _LeastNorm.of(self._copy, block) if old.kind == "least_norm_factor" else None
         for direction in sorted(set().union(*right, *matrix)):
-            products: list[list[int]] = [[] for _ in range(n)]
-            for position, tangent in enumerate(matrix):
-                if direction not in tangent:
-                    continue
-                i, j = place(old, position)
-                products[i].append(b.mul(tangent[direction], x[j]))
-                if old.kind == "ldlt_factor" and i != j:
-                    products[j].append(b.mul(tangent[direction], x[i]))
-            residual = [b.sum([right[i].get(direction, zero)], products[i]) for i in range(n)]
-            for i, node in enumerate(b.solution(factor, residual)):
+            slopes = {i: tangent[direction] for i, tangent in enumerate(matrix) if direction in tangent}
+            known = [tangent.get(direction, zero) for tangent in right]
+            residual = [b.sum([value], less) for value, less in zip(known, _products(b, old, slopes, x), strict=True)]
+            found = short.tangent(residual, slopes) if short else b.solution(factor, residual)
+            for i, node in enumerate(found):
                 if not b.is_zero(node):
                     result[i][direction] = node
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class _LeastNorm:
+    """What derivatives of one solution x = S⁺ b of least norm have in common.
+
+    Attributes:
+        builder: Takes the nodes.
+        block: The factor block of the old program.
+        factor: Its number in the new one.
+        entries: Of S, by operand.
+        twice: S⁺ x.
+        left: b − S x.
+    """
+
+    builder: ProgramBuilder
+    block: Block
+    factor: int
+    entries: dict[int, int]
+    twice: list[int]
+    left: list[int]
+
+    @classmethod
+    def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNorm:
+        b, old = copy.builder, copy.program.blocks[solve.factor]
+        factor = copy.factor[solve.factor]
+        entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
+        right = [copy.node[node] for node in solve.operands]
+        x = b.solution(factor, right)
+        left = [b.sub(value, less) for value, less in zip(right, product(b, old, entries, x), strict=True)]
+        return cls(b, old, factor, entries, b.solution(factor, x), left)
+
+    def tangent(self, residual: Sequence[int], slopes: Mapping[int, int]) -> list[int]:
+        """dx, from db − dS x and the entries of dS that are not zero."""
+        b, old = self.builder, self.block
+        turned = product(b, old, slopes, self.twice)
+        back = b.solution(self.factor, product(b, old, slopes, self.left))
+        inside = product(b, old, self.entries, turned)
+        right = [b.sub(b.add(r, k), i) for r, k, i in zip(residual, back, inside, strict=True)]
+        return [b.add(x, w) for x, w in zip(b.solution(self.factor, right), turned, strict=True)]
+
+
+def product(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[int]:
+    """A x, of the entries of A that are not zero by operand of its factor block."""
+    return [b.sum(row) for row in _products(b, factor, entries, x)]
+
+
+def _products(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[list[int]]:
+    products: list[list[int]] = [[] for _ in range(factor.size)]
+    for position, entry in entries.items():
+        i, j = place(factor, position)
+        products[i].append(b.mul(entry, x[j]))
+        if factor.symmetric and i != j:
+            products[j].append(b.mul(entry, x[i]))
+    return products

@@ -110,29 +110,42 @@ class Block:
 
     Attributes:
         kind: ``lu_factor`` (pivoted), ``ldlt_factor`` (symmetric positive definite, lower triangle row by row),
-            ``solve`` (with the factors of block ``factor``; ``operands`` are the right-hand side), ``newton`` (unknowns
+            ``least_norm_factor`` (symmetric positive semidefinite, lower triangle row by row; solutions are those of
+            least norm, see ``rank``), ``solve`` (with the factors of block ``factor``; ``operands`` are the right-hand
+            side), ``newton`` (unknowns
             y with F(y, theta) = 0; ``operands`` are theta, then the guess of y; see :class:`Program` for ``body``).
         size: n of the n × n matrix, or the number of unknowns.
         operands: Node ids.
         factor: For ``solve``: the index of its factor block; -1 otherwise.
         name: For messages when it fails.
         body: For ``newton``: the index of its body; -1 otherwise.
+        rank: For ``least_norm_factor``: how many eigenvalues count, the largest; those below 1e-14 of the largest fade
+            out. -1 otherwise.
     """
 
-    kind: Literal["lu_factor", "ldlt_factor", "solve", "newton"]
+    kind: Literal["lu_factor", "ldlt_factor", "least_norm_factor", "solve", "newton"]
     size: int
     operands: tuple[int, ...]
     factor: int = -1
     name: str = ""
     body: int = -1
+    rank: int = -1
 
     def __post_init__(self) -> None:
-        entries = {"lu_factor": self.size**2, "ldlt_factor": self.size * (self.size + 1) // 2, "solve": self.size}
+        triangle = self.size * (self.size + 1) // 2
+        entries = {"lu_factor": self.size**2, "ldlt_factor": triangle, "least_norm_factor": triangle, "solve": self.size}
         assert len(self.operands) == entries.get(self.kind, len(self.operands)), (
             f"{self.kind} of size {self.size}: {len(self.operands)} operands"
         )
         assert (self.factor >= 0) == (self.kind == "solve"), f"{self.kind} with factor block {self.factor}"
         assert (self.body >= 0) == (self.kind == "newton"), f"{self.kind} with body {self.body}"
+        ranked = self.kind == "least_norm_factor"
+        assert 0 <= self.rank <= self.size if ranked else self.rank < 0, f"{self.kind} with rank {self.rank}"
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it is a factor block whose operands are a lower triangle."""
+        return self.kind in {"ldlt_factor", "least_norm_factor"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +331,7 @@ def _check_order(program: Program) -> None:
         assert bool(np.all((operand >= 0) & (operand < ids[mask]))), f"operand {name} does not come first"
     for index, block in enumerate(program.blocks):
         assert block.factor < index, f"{block.name}: factors come first"
-        factored = block.factor < 0 or program.blocks[block.factor].kind in {"lu_factor", "ldlt_factor"}
+        factored = block.factor < 0 or program.blocks[block.factor].kind.endswith("_factor")
         assert factored, f"{block.name}: nothing was factored"
     newest = [max(program.block_operands(i), default=-1) for i in range(len(program.blocks))]
     for node in np.flatnonzero(op == Op.BLOCK):

@@ -163,7 +163,8 @@ class _Printer:
         kind = factor.kind.removesuffix("_factor")
         if f"b{block.factor}" not in done:
             entries = self._tuple(factor.operands)
-            text = f"{kind}_factor({factor.size}, {factor.name!r}, {entries})"
+            rank = f", {factor.rank}" if factor.rank >= 0 else ""
+            text = f"{kind}_factor({factor.size}, {factor.name!r}, {entries}{rank})"
             emit(f"b{block.factor}", text, factor.operands, "")
         right = self._tuple(block.operands)
         emit(f"b{index}", f"{kind}_solve(b{block.factor}, {right})", block.operands, f"b{block.factor}")

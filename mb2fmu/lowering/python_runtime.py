@@ -1,6 +1,6 @@
 """What printed Python functions call: scalar and batched arithmetic, lookup tables and linear solves.
 
-Imports ``math``, ``numpy`` and ``python_newton`` only, because these very files are copied into FMUs that are hosted by
+Imports ``math``, ``numpy``, ``python_newton`` and ``python_least_norm`` only, because these very files are copied into FMUs that are hosted by
 Python.
 
 The same printed source runs in three name spaces:
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .python_least_norm import array_least_norm_factor, array_least_norm_solve, least_norm_factor, least_norm_solve
 from .python_newton import NoSolutionError, SingularMatrixError, array_newton, newton
 
 __all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "SingularMatrixError"]
@@ -369,6 +370,8 @@ FAST: dict[str, Any] = {
     "ldlt_solve": _ldlt_solve,
     "lu_factor": _lu_factor,
     "lu_solve": _lu_solve,
+    "least_norm_factor": least_norm_factor,
+    "least_norm_solve": least_norm_solve,
     "newton": newton,
 }
 
@@ -388,6 +391,8 @@ IEEE: dict[str, Any] = {
     "ldlt_solve": _ieee_list(_ldlt_solve),
     "lu_factor": _lu_factor,
     "lu_solve": _ieee_list(_lu_solve),
+    "least_norm_factor": least_norm_factor,
+    "least_norm_solve": _ieee_list(least_norm_solve),
     "newton": _ieee_list(newton),
 }
 
@@ -422,5 +427,7 @@ ARRAY: dict[str, Any] = {
     "ldlt_solve": _ldlt_solve,
     "lu_factor": _array_lu_factor,
     "lu_solve": _array_lu_solve,
+    "least_norm_factor": array_least_norm_factor,
+    "least_norm_solve": array_least_norm_solve,
     "newton": array_newton,
 }

@@ -6,7 +6,8 @@ adjoint X̄ of its result,
 
     B̄ = A⁻ᵀ X̄,      Ā = −B̄ Xᵀ.
 
-A symmetric matrix keeps its factors; a general one is factored once more, transposed. The cost is a small multiple of
+A symmetric matrix keeps its factors; a general one is factored once more, transposed. Of a solution X = S⁺ B of least
+norm, of constant rank, S̄ has two terms more: (X̄ − S B̄) (S⁺ X)ᵀ + S⁺ B̄ (B − S X)ᵀ. The cost is a small multiple of
 that of the results, whatever the number of variables (Griewank and Walther, Evaluating Derivatives, 2008, ch. 3-4).
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
-from mb2fmu.lowering.differentiation import ALL, Variable, variables_of
+from mb2fmu.lowering.differentiation import ALL, Variable, product, variables_of
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Block, Op, Program
@@ -143,17 +144,34 @@ class _Adjoints:
         right = b.solution(self._transposed(block.factor), [adjoints.get(i, zero) for i in range(old.size)])
         for operand, share in zip(block.operands, right, strict=True):
             self._add(operand, share)
+        more: list[tuple[list[int], list[int]]] = []
+        if old.kind == "least_norm_factor":
+            more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
         for position, operand in enumerate(old.operands):
             i, j = place(old, position)
-            share = b.mul(right[i], x[j])
-            if old.kind == "ldlt_factor" and i != j:
+            share, terms = b.mul(right[i], x[j]), [b.mul(left[i], other[j]) for left, other in more]
+            if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))
-            self._add(operand, b.neg(share))
+                terms += [b.mul(left[j], other[i]) for left, other in more]
+            self._add(operand, b.sum([b.neg(share), *terms]))
+
+    def _of_least_norm(
+        self, block: Block, adjoints: Sequence[int], right: Sequence[int]
+    ) -> list[tuple[list[int], list[int]]]:
+        """The columns and rows of the two terms more."""
+        b, copy, old = self._builder, self._copy, self._program.blocks[block.factor]
+        factor = copy.factor[block.factor]
+        entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
+        known = [copy.node[node] for node in block.operands]
+        x = b.solution(factor, known)
+        outside = [b.sub(a, s) for a, s in zip(adjoints, product(b, old, entries, right), strict=True)]
+        left = [b.sub(a, s) for a, s in zip(known, product(b, old, entries, x), strict=True)]
+        return [(outside, b.solution(factor, x)), (b.solution(factor, right), left)]
 
     def _transposed(self, factor: int) -> int:
         """A factor block of the transposed matrix."""
         old = self._program.blocks[factor]
-        if old.kind == "ldlt_factor":
+        if old.symmetric:
             return self._copy.factor[factor]
         n = old.size
         operands = tuple(self._copy.node[old.operands[j * n + i]] for i in range(n) for j in range(n))

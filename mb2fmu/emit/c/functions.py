@@ -311,7 +311,8 @@ class Body:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
             self.lines.append(f"    {self._signature.real} {name}[{factor_size(block.kind, block.size)}];")
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
-        self._check(block.kind, ", ".join((str(block.size), name, *self._marks())), block.name)
+        sizes = (str(block.size), *((str(block.rank),) if block.rank >= 0 else ()))
+        self._check(block.kind, ", ".join((*sizes, name, *self._marks())), block.name)
 
     def _add_solve(self, statement: Solve) -> None:
         block = self._program.blocks[statement.block]

@@ -93,7 +93,8 @@ def body_name(index: int) -> str:
 
 def factor_size(kind: str, n: int) -> int:
     """Doubles that the factors of an n × n matrix take (runtime/linear_algebra.h)."""
-    return n * (n + 1) // 2 if kind == "ldlt_factor" else n * (n + 1)
+    sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
+    return sizes.get(kind, n * (n + 1))
 
 
 @dataclass(frozen=True, slots=True)

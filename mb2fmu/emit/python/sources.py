@@ -16,6 +16,7 @@ from mb2fmu.lowering.differentiation import jacobian
 from mb2fmu.lowering.program import Program
 from mb2fmu.lowering.python_code import print_function
 
+_ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
 _RUNTIME = (
     "__init__.py",
     "description.py",
@@ -73,8 +74,8 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
             arithmetic=_used(functions),
         ),
     }
-    fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
-    fixed |= {name: _read("mb2fmu.lowering", name) for name in ("python_newton.py", "python_runtime.py")}
+    fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _ARITHMETIC}
+    fixed |= {name: _read("mb2fmu.lowering", name) for name in _RUNTIME}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
 

@@ -30,6 +30,15 @@ int lu(int n, double a[], double x[])
     }
     return failed;
 }
+int least_norm(int n, int rank, double a[], double x[]);
+int least_norm(int n, int rank, double a[], double x[])
+{
+    const int failed = mb2fmu_least_norm_factor(n, rank, a);
+    if (failed == 0) {
+        mb2fmu_least_norm_solve(n, a, x);
+    }
+    return failed;
+}
 """
 
 
@@ -88,3 +97,25 @@ def test_rows_are_exchanged_where_a_pivot_is_zero(library: ctypes.CDLL) -> None:
     failed, x = solve(library, "lu", np.array([[0.0, 2.0], [4.0, 0.0]]), np.array([2.0, 8.0]))
     assert failed == 0
     assert x.tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(("n", "rank"), [(1, 0), (1, 1), (2, 1), (5, 3), (6, 6), (12, 9)])
+def test_solutions_of_least_norm(library: ctypes.CDLL, n: int, rank: int) -> None:
+    """The Python runtime's bits, and numpy's pseudo-inverse; what lies beyond the rank is left out, small or not."""
+    rng = np.random.default_rng(n)
+    directions = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    values = np.concatenate([rng.uniform(0.2, 2.0, rank), np.full(n - rank, 1e-9)])
+    matrix = directions @ np.diag(values) @ directions.T
+    right = rng.standard_normal(n)
+    lower = matrix[np.tril_indices(n)]
+    a, x = np.concatenate([lower, np.zeros(2 * n * n + n)]), right.copy()
+    assert library.least_norm(n, rank, ctypes.c_void_p(a.ctypes.data), ctypes.c_void_p(x.ctypes.data)) == 0
+    factors = python_runtime.FAST["least_norm_factor"](n, "", lower.tolist(), rank)
+    assert x.tolist() == python_runtime.FAST["least_norm_solve"](factors, right.tolist())
+    kept = directions[:, :rank]
+    np.testing.assert_allclose(x, kept @ ((kept.T @ right) / values[:rank]), rtol=0, atol=1e-12)
+
+
+def test_a_matrix_that_is_not_finite_has_no_solution_of_least_norm(library: ctypes.CDLL) -> None:
+    a, x = np.array([1.0, np.nan, 1.0, *np.zeros(7)]), np.ones(2)
+    assert library.least_norm(2, 2, ctypes.c_void_p(a.ctypes.data), ctypes.c_void_p(x.ctypes.data)) == 2

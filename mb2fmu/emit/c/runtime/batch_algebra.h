@@ -145,6 +145,112 @@ MB2FMU_UNUSED static void mb2fmu_each_lu_solve(int n, const mb2fmu_reals a[], mb
     }
 }
 
+/* Makes entry (p, q) zero in the lanes that are marked. */
+static void mb2fmu_each_jacobi_rotate(int n, int p, int q, mb2fmu_words marked, mb2fmu_reals a[], mb2fmu_reals v[])
+{
+    const mb2fmu_reals one = mb2fmu_all(1.0), zero = mb2fmu_all(0.0), entry = a[p * n + q];
+    const mb2fmu_reals theta = (a[q * n + q] - a[p * n + p]) / (mb2fmu_all(2.0) * entry);
+    const mb2fmu_reals size = one / (mb2fmu_each_abs(theta) + mb2fmu_each_sqrt(theta * theta + one));
+    const mb2fmu_reals t = mb2fmu_choose(MB2FMU_WHERE(theta < zero), -size, size);
+    const mb2fmu_reals c = one / mb2fmu_each_sqrt(t * t + one);
+    const mb2fmu_reals s = t * c;
+    a[p * n + p] = mb2fmu_choose(marked, a[p * n + p] - t * entry, a[p * n + p]);
+    a[q * n + q] = mb2fmu_choose(marked, a[q * n + q] + t * entry, a[q * n + q]);
+    a[p * n + q] = mb2fmu_choose(marked, zero, entry);
+    a[q * n + p] = a[p * n + q];
+    for (int k = 0; k < n; k++) {
+        mb2fmu_reals x = a[p * n + k], y = a[q * n + k];
+        if (k != p && k != q) {
+            a[p * n + k] = mb2fmu_choose(marked, c * x - s * y, x);
+            a[q * n + k] = mb2fmu_choose(marked, s * x + c * y, y);
+            a[k * n + p] = a[p * n + k];
+            a[k * n + q] = a[q * n + k];
+        }
+        x = v[p * n + k];
+        y = v[q * n + k];
+        v[p * n + k] = mb2fmu_choose(marked, c * x - s * y, x);
+        v[q * n + k] = mb2fmu_choose(marked, s * x + c * y, y);
+    }
+}
+
+static mb2fmu_reals mb2fmu_each_least_norm_share(int n, int rank, const mb2fmu_reals a[], int i)
+{
+    const mb2fmu_reals value = a[i * n + i], zero = mb2fmu_all(0.0), one = mb2fmu_all(1.0);
+    mb2fmu_reals largest = zero, before = zero;
+    for (int j = 0; j < n; j++) {
+        const mb2fmu_reals other = a[j * n + j];
+        const mb2fmu_words first = MB2FMU_WHERE(other > value) | (j < i ? MB2FMU_WHERE(other == value) : mb2fmu_nowhere());
+        largest = mb2fmu_choose(MB2FMU_WHERE(other > largest), other, largest);
+        before = before + mb2fmu_choose(first, one, zero);
+    }
+    const mb2fmu_reals shifted = value + mb2fmu_all(MB2FMU_LEAST_NORM_FADING) * largest;
+    const mb2fmu_reals part = value / shifted;
+    const mb2fmu_words counts = MB2FMU_WHERE(before < mb2fmu_all(rank)) & MB2FMU_WHERE(value > zero);
+    return mb2fmu_choose(counts, part / shifted * (mb2fmu_all(2.0) - part * part), zero);
+}
+
+/* The matrix in full from its lower triangle, in place, and V = 1 behind it; returns its trace. */
+static mb2fmu_reals mb2fmu_each_unfold(int n, mb2fmu_reals a[], mb2fmu_words *lost)
+{
+    mb2fmu_reals trace = mb2fmu_all(0.0);
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = i; j >= 0; j--) {
+            const mb2fmu_reals value = a[i * (i + 1) / 2 + j];
+            *lost |= ~mb2fmu_finite(value);
+            a[i * n + j] = value;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            a[i * n + j] = j > i ? a[j * n + i] : a[i * n + j];
+            a[n * n + i * n + j] = mb2fmu_all(i == j ? 1.0 : 0.0);
+        }
+        trace = trace + a[i * n + i];
+    }
+    return trace;
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_least_norm_factor(int n, int rank, mb2fmu_reals a[], mb2fmu_words *lost)
+{
+    const mb2fmu_reals nothing = mb2fmu_all(MB2FMU_JACOBI_NOTHING) * mb2fmu_each_unfold(n, a, lost);
+    mb2fmu_words rotated = ~mb2fmu_nowhere();
+    for (int sweep = 0; mb2fmu_anywhere(rotated) && sweep < MB2FMU_JACOBI_SWEEPS; sweep++) {
+        rotated = mb2fmu_nowhere();
+        for (int p = 0; p < n; p++) {
+            for (int q = p + 1; q < n; q++) {
+                const mb2fmu_words marked = MB2FMU_WHERE(mb2fmu_each_abs(a[p * n + q]) > nothing);
+                rotated |= marked;
+                mb2fmu_each_jacobi_rotate(n, p, q, marked, a, a + n * n);
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        a[2 * n * n + i] = mb2fmu_each_least_norm_share(n, rank, a, i);
+    }
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_least_norm_solve(int n, mb2fmu_reals a[], mb2fmu_reals x[])
+{
+    mb2fmu_reals *const sum = a;
+    for (int j = 0; j < n; j++) {
+        sum[j] = mb2fmu_all(0.0);
+    }
+    for (int i = 0; i < n; i++) {
+        const mb2fmu_reals *const vector = a + n * n + i * n;
+        mb2fmu_reals along = mb2fmu_all(0.0);
+        for (int j = 0; j < n; j++) {
+            along = along + vector[j] * x[j];
+        }
+        along = along * a[2 * n * n + i];
+        for (int j = 0; j < n; j++) {
+            sum[j] = sum[j] + vector[j] * along;
+        }
+    }
+    for (int j = 0; j < n; j++) {
+        x[j] = sum[j];
+    }
+}
+
 /* In each lane the largest magnitude; infinity if one is not finite. */
 static mb2fmu_reals mb2fmu_each_largest(int n, const mb2fmu_reals x[])
 {

@@ -129,6 +129,134 @@ static void mb2fmu_lu_solve(int n, const double a[], double x[])
     }
 }
 
+/* (first, second) = (c first - s second, s first + c second) */
+static void mb2fmu_jacobi_turn(double c, double s, double *first, double *second)
+{
+    const double x = *first;
+    const double y = *second;
+    *first = c * x - s * y;
+    *second = s * x + c * y;
+}
+
+/* Makes entry (p, q) of the symmetric matrix `a` zero; `v` has its eigenvectors as rows when all are. */
+static void mb2fmu_jacobi_rotate(int n, int p, int q, double a[], double v[])
+{
+    const double entry = a[p * n + q];
+    const double theta = (a[q * n + q] - a[p * n + p]) / (2.0 * entry);
+    const double size = 1.0 / (fabs(theta) + sqrt(theta * theta + 1.0));
+    const double t = theta < 0.0 ? -size : size;
+    const double c = 1.0 / sqrt(t * t + 1.0);
+    const double s = t * c;
+    a[p * n + p] = a[p * n + p] - t * entry;
+    a[q * n + q] = a[q * n + q] + t * entry;
+    a[p * n + q] = 0.0;
+    a[q * n + p] = 0.0;
+    for (int k = 0; k < n; k++) {
+        if (k != p && k != q) {
+            mb2fmu_jacobi_turn(c, s, &a[p * n + k], &a[q * n + k]);
+            a[k * n + p] = a[p * n + k];
+            a[k * n + q] = a[q * n + k];
+        }
+        mb2fmu_jacobi_turn(c, s, &v[p * n + k], &v[q * n + k]);
+    }
+}
+
+/* The matrix in full from its lower triangle, in place. 0, or the number of a row that is not finite. */
+static int mb2fmu_full_from_lower(int n, double a[])
+{
+    int wrong = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = i; j >= 0; j--) {
+            const double value = a[i * (i + 1) / 2 + j];
+            if (!(fabs(value) < MB2FMU_INFINITY)) {
+                wrong = i + 1;
+            }
+            a[i * n + j] = value;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int j = i + 1; j < n; j++) {
+            a[i * n + j] = a[j * n + i];
+        }
+    }
+    return wrong;
+}
+
+/* What eigenvalue i counts for: nothing if it is none of the `rank` largest. `a` has the eigenvalues on its diagonal. */
+static double mb2fmu_least_norm_share(int n, int rank, const double a[], int i)
+{
+    const double value = a[i * n + i];
+    double largest = 0.0;
+    int before = 0;
+    for (int j = 0; j < n; j++) {
+        const double other = a[j * n + j];
+        largest = other > largest ? other : largest;
+        before += other > value || (other == value && j < i);
+    }
+    if (before >= rank || !(value > 0.0)) {
+        return 0.0;
+    }
+    const double shifted = value + MB2FMU_LEAST_NORM_FADING * largest;
+    const double part = value / shifted;
+    return part / shifted * (2.0 - part * part);
+}
+
+static int mb2fmu_least_norm_factor(int n, int rank, double a[])
+{
+    double *const v = a + n * n;
+    double *const share = v + n * n;
+    const int wrong = mb2fmu_full_from_lower(n, a);
+    if (wrong != 0) {
+        return wrong;
+    }
+    double trace = 0.0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            v[i * n + j] = i == j ? 1.0 : 0.0;
+        }
+        trace += a[i * n + i];
+    }
+    int rotated = 1;
+    for (int sweep = 0; rotated && sweep < MB2FMU_JACOBI_SWEEPS; sweep++) {
+        rotated = 0;
+        for (int p = 0; p < n; p++) {
+            for (int q = p + 1; q < n; q++) {
+                if (fabs(a[p * n + q]) > MB2FMU_JACOBI_NOTHING * trace) {
+                    rotated = 1;
+                    mb2fmu_jacobi_rotate(n, p, q, a, v);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        share[i] = mb2fmu_least_norm_share(n, rank, a, i);
+    }
+    return 0;
+}
+
+static void mb2fmu_least_norm_solve(int n, double a[], double x[])
+{
+    double *const sum = a; /* the first n values are free once the matrix is factored */
+    const double *const share = a + 2 * n * n;
+    for (int j = 0; j < n; j++) {
+        sum[j] = 0.0;
+    }
+    for (int i = 0; i < n; i++) {
+        const double *const vector = a + n * n + i * n;
+        double along = 0.0;
+        for (int j = 0; j < n; j++) {
+            along += vector[j] * x[j];
+        }
+        along *= share[i];
+        for (int j = 0; j < n; j++) {
+            sum[j] += vector[j] * along;
+        }
+    }
+    for (int j = 0; j < n; j++) {
+        x[j] = sum[j];
+    }
+}
+
 /* The largest magnitude; infinity if one is not finite. */
 static double mb2fmu_largest(int n, const double x[])
 {

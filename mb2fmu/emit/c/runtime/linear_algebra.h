@@ -25,6 +25,21 @@ MB2FMU_UNUSED static int mb2fmu_lu_factor(int n, double a[]);
 /* x = A^-1 x for one right-hand side. */
 MB2FMU_UNUSED static void mb2fmu_lu_solve(int n, const double a[], double x[]);
 
+/* Symmetric positive semidefinite: `a` has the lower triangle row by row in its first n (n + 1) / 2 values and takes
+ * n n + n n + n values: eigenvectors as rows from n n on, factors of their eigenvalues from 2 n n on. Of these the `rank`
+ * largest count, 1 / lambda but for those that fade out below 1e-14 of the largest. Jacobi's rotations choose no pivots,
+ * so nothing jumps. Returns 0, or the number of a row, counted from 1, with an entry that is not finite.
+ *
+ * Sources: Golub, Van Loan: Matrix Computations, section 8.5 (Jacobi's method); Hansen: Rank-Deficient and Discrete
+ * Ill-Posed Problems, 1998, chapter 5 (iterated Tikhonov regularization). */
+#define MB2FMU_JACOBI_SWEEPS 30
+#define MB2FMU_JACOBI_NOTHING 1e-17 /* of the trace: an entry below it is not rotated away */
+#define MB2FMU_LEAST_NORM_FADING 1e-14
+MB2FMU_UNUSED static int mb2fmu_least_norm_factor(int n, int rank, double a[]);
+
+/* x becomes the shortest vector for which A x is nearest to it. */
+MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[]);
+
 /* Newton's method for n equations in n unknowns.
  *
  * Damped steps until they are so small that one more is the last: the error that it leaves is about its product with the
