@@ -264,7 +264,8 @@ class EquationsOfMotion:
         attractor_rate: In 1/s; of the treatment ``attractor``.
         baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
             ``multipliers``; None: gamma alone.
-        redundant: Names of the rows of ``velocity_constraints`` that follow from others at the start.
+        redundant: Names of the rows of ``velocity_constraints`` that follow from others wherever the constraints hold;
+            of holonomic ones as many as follow from holonomic ones.
         start: Of coordinates and speeds, for consistent initialization.
         dynamics: M u' = f, or what gives u' without M.
         recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
@@ -334,6 +335,12 @@ class EquationsOfMotion:
     def q_independent(self) -> tuple[int, ...]:
         """Indices of the coordinates that are states."""
         return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
+
+    @property
+    def redundant_rows(self) -> frozenset[int]:
+        """Numbers of the rows of ``velocity_constraints`` that are ``redundant``."""
+        names = self.velocity_constraints.names if self.velocity_constraints else ()
+        return frozenset(i for i, name in enumerate(names) if name in self.redundant)
 
     @property
     def guessed(self) -> frozenset[sm.Symbol]:

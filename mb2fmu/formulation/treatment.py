@@ -16,17 +16,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-import scipy.linalg
 import sympy as sm
 
 from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.formulation.loops import recognise
-from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.redundancy import find_redundancy
 from mb2fmu.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers", "explicit"]
@@ -99,15 +96,14 @@ def treat(
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
             raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
         return equations, ""
-    shared = _shared_rows(mechanism)
-    equations = dataclasses.replace(equations, redundant=tuple(shared))
-    because = _BECAUSE[asked] + (f"; redundant, so that they share their forces: {', '.join(shared)}" if shared else "")
+    rows = find_redundancy(mechanism)
+    equations = dataclasses.replace(equations, redundant=rows.always)
+    because = _BECAUSE[asked]
+    if rows.always:
+        because += f"; redundant, so that they share their forces: {', '.join(rows.always)}"
+    if rows.at_start:
+        because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":
-        if shared and baumgarte is None:
-            because += (
-                "; beside the constraints such rows need not be redundant, and a drift above 1e-5 can hold up the "
-            )
-            because += "motion: ask for Baumgarte's terms"
         rate = None if baumgarte is None else mechanism.stabilization_rate or sm.Float(baumgarte, 17)
         terms = None if rate is None else (rate, rate)
         return dataclasses.replace(equations, treatment=asked, attractor_rate=None, baumgarte=terms), because
@@ -144,24 +140,3 @@ def with_independent_states(
         u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
         closed_forms=tuple(closed_forms),
     )
-
-
-def _shared_rows(m: Mechanism) -> list[str]:
-    """Names of rows of A that follow from others at the start."""
-    c, d = m.velocity_constraints, m.definition
-    assert c is not None
-    numeric = NumericMechanism(m)
-    numeric.set(
-        0.0,
-        np.array([c.start for c in d.coordinates]),
-        np.zeros(len(m.u_all)),
-        np.array([s.start for s in d.auxiliary_states]),
-        np.array([i.start for i in d.inputs]),
-        numeric.parameters(parameter_values(m)),
-    )
-    A = numeric.constraints()[0]
-    A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
-    _, R, order = scipy.linalg.qr(A.T, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(diagonal > 1e-8 * diagonal[0])) if len(diagonal) else 0
-    return [c.names[i] for i in sorted(order[rank:])]

@@ -12,6 +12,12 @@ nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way 
 rows is not magnified, and what comes out for them is the solution of least norm. Source: Hansen, Rank-Deficient and
 Discrete Ill-Posed Problems, 1998, ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian).
 
+**Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by as
+much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
+conditions of rank four; four hinges in space). Where such rows are known, the rank of S is too: only as many of its
+eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since the others
+are as small as the square of the drift. Nothing is chosen, neither rows nor pivots, that would have to be remembered.
+
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
 method that starts at λ = 0; then speeds by u = v − Aᵀ (A Aᵀ)⁻¹ (A v + b) at that q. P(x) depends on x alone.
 
@@ -29,7 +35,7 @@ import sympy as sm
 
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.linear_solve import OrderedSystem
-from mb2fmu.lowering.program import Layout, Op, Program
+from mb2fmu.lowering.program import Block, Layout, Op, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
 Rows = list[list[int]]
@@ -37,13 +43,10 @@ Rows = list[list[int]]
 EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
-DRIFT_EPSILON = 1e-8
-"""Instead of it where rows are redundant on the constraints and states drift off them. Beside the constraints such rows
-are independent by as much as the loops have drifted apart (a Bricard mechanism's five closing conditions of rank four):
-with :data:`EPSILON` they would take the mechanism its freedom when that is more than 1e-7."""
-
 _NO_LENGTH = 1e-8  # squared length of a row that counts as none: it is not scaled up further, nor round-off in its φ
 _NO_WEIGHT = 1e-12  # the same of a row that gets no weight
+_SHORT = 0.01  # of the mean squared length: below it rows are not scaled up further where some are redundant
+_NO_ROOT = 1e-30  # added to weights before their root is taken: it has a slope where a row vanishes
 _NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
 
 
@@ -55,7 +58,7 @@ class RegularizedSystem:
         matrix: S, shape (m, m), symmetric positive semidefinite; nodes.
         scales: Positive scale s of each row: ε / s² is added to its diagonal.
         name: What is solved for.
-        regularization: ε.
+        redundant: Numbers of rows that follow from the others.
     """
 
     def __init__(
@@ -64,10 +67,33 @@ class RegularizedSystem:
         matrix: Rows,
         scales: Sequence[int],
         name: str,
-        regularization: float = EPSILON,
+        redundant: Collection[int] = (),
     ) -> None:
+        self._parts: list[tuple[list[int], _Filtered | _LeastNorm]] = []
+        groups = connected(builder, matrix) if redundant else [list(range(len(matrix)))]
+        ranked = [group for group in groups if set(group) & set(redundant)]
+        others = sorted({i for group in groups for i in group if group not in ranked})
+        for group in [*ranked, *([others] if others else [])]:
+            part = [[matrix[i][j] for j in group] for i in group]
+            some = [scales[i] for i in group]
+            rank = len(group) - len(set(group) & set(redundant))
+            system = _LeastNorm(builder, part, some, name, rank) if group in ranked else None
+            self._parts.append((group, system or _Filtered(builder, part, some, name)))
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        """The solution."""
+        found = {}
+        for group, system in self._parts:
+            found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
+        return [found[i] for i in range(len(right))]
+
+
+class _Filtered:
+    """Where no rows are known to be redundant."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str) -> None:
         self._builder = b = builder
-        epsilon = b.constant(regularization)
+        epsilon = b.constant(EPSILON)
         self._added = [b.div(epsilon, b.mul(scale, scale)) for scale in scales]
         regular = [list(row) for row in matrix]
         for i, added in enumerate(self._added):
@@ -75,7 +101,7 @@ class RegularizedSystem:
         self._system = OrderedSystem(b, regular, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """The solution. With z = (S + ε)⁻¹ r what T r leaves over is ε (z + T r), which loses no digits."""
+        """With z = (S + ε)⁻¹ r what T r leaves over is ε (z + T r), which loses no digits."""
         b = self._builder
         z, first = self._filtered(right)
         left = [b.mul(e, b.add(x, y)) for e, x, y in zip(self._added, z, first, strict=True)]
@@ -90,9 +116,43 @@ class RegularizedSystem:
         return z, [b.sub(x, y) for x, y in zip(z, weak, strict=True)]
 
 
-def row_scales(b: ProgramBuilder, rows: Rows) -> list[int]:
-    """1 / length of each row."""
+class _LeastNorm:
+    """Where the rank is known: s S s with eigenvalues of order 1."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str, rank: int) -> None:
+        self._builder, self._scales = builder, list(scales)
+        b, n = builder, len(matrix)
+        lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
+        self._factor = b.block(Block("least_norm_factor", n, tuple(lower), name=name, rank=rank))
+
+    def solve(self, right: Sequence[int]) -> list[int]:
+        b = self._builder
+        found = b.solution(self._factor, [b.mul(s, value) for s, value in zip(self._scales, right, strict=True)])
+        return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
+
+
+def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
+    """Rows of a symmetric matrix in groups that share no entries but constant zeros."""
+    left, groups = set(range(len(matrix))), []
+    while left:
+        group, found = set(), {min(left)}
+        while found:
+            group |= found
+            found = {j for i in found for j in left - group if not b.is_zero(matrix[max(i, j)][min(i, j)])}
+        groups.append(sorted(group))
+        left -= group
+    return groups
+
+
+def row_scales(b: ProgramBuilder, rows: Rows, redundant: Collection[int] = ()) -> list[int]:
+    """1 / length of each row.
+
+    Among redundant rows one may vanish on the way while others say the same: it is not followed down to nothing, since
+    its direction there is as wrong as the states have drifted.
+    """
     small, one = b.constant(_NO_LENGTH), b.constant(1.0)
+    if redundant:
+        small = b.add(small, b.mul(b.constant(_SHORT / len(rows)), b.sum([b.mul(e, e) for row in rows for e in row])))
     return [b.div(one, b.unary(Op.SQRT, b.sum([*(b.mul(e, e) for e in row), small]))) for row in rows]
 
 
@@ -118,6 +178,7 @@ class PositionProjection:
         phi: One expression per row.
         name: What is solved for.
         free: Those of ``q`` that may move, from far away too; None: all, from near by.
+        redundant: Numbers of rows that follow from the others; only without ``free``.
     """
 
     def __init__(
@@ -127,8 +188,10 @@ class PositionProjection:
         phi: Sequence[sm.Expr],
         name: str,
         free: Collection[sm.Symbol] | None = None,
+        redundant: Collection[int] = (),
     ) -> None:
         self._builder = builder
+        self._redundant = redundant
         self._q = tuple(q)
         self._phi = tuple(phi)
         self._far = free is not None
@@ -152,7 +215,7 @@ class PositionProjection:
         b, n, m = self._builder, len(self._q), len(self._phi)
         x, others, entries = nodes[:n], nodes[n : n + len(self._others)], nodes[n + len(self._others) :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
-        scales = row_scales(b, G)
+        scales = row_scales(b, G, self._redundant)
         D = scaled(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
@@ -191,7 +254,7 @@ class PositionProjection:
             right = [b.dot(column, residual) for column in columns]
             step = RegularizedSystem(b, gram(b, columns, columns), [one] * m, self._name).solve(right)
         else:
-            step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name).solve(residual)
+            step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name, self._redundant).solve(residual)
         slopes = [[b.add(e, epsilon) if i == j else e for j, e in enumerate(row)] for i, row in enumerate(slopes)]
         labels = [f"y{i}" for i in range(m)]
         b.entry("residual", labels, residual)
@@ -200,13 +263,15 @@ class PositionProjection:
         return b.build()
 
 
-def project_speeds(b: ProgramBuilder, A: Rows, offset: Sequence[int], v: Sequence[int]) -> list[int]:
-    """The speeds with A u + b = 0 that are nearest to v."""
-    scales = row_scales(b, A)
+def project_speeds(
+    b: ProgramBuilder, A: Rows, offset: Sequence[int], v: Sequence[int], redundant: Collection[int] = ()
+) -> list[int]:
+    """The speeds with A u + b = 0 that are nearest to v; ``redundant`` rows follow from the others."""
+    name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
+    scales = row_scales(b, A, redundant)
     rows = scaled(b, scales, A)
     right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
-    system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the speeds on the constraints")
-    weights = system.solve(right)
+    weights = RegularizedSystem(b, gram(b, rows, rows), ones, name, redundant).solve(right)
     return [
         b.sum([speed], [b.mul(row[j], weight) for row, weight in zip(rows, weights, strict=True)])
         for j, speed in enumerate(v)
@@ -223,12 +288,12 @@ class MultiplierSystem:
         builder: Takes the nodes.
         M: Shape (n, n), symmetric, regular on the null space of A.
         A: Shape (m, n).
-        regularization: ε of the multipliers' system.
+        redundant: Numbers of rows of A that follow from the others.
     """
 
-    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, regularization: float = EPSILON) -> None:
+    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, redundant: Collection[int] = ()) -> None:
         self._builder = b = builder
-        self._A = A
+        self._A, self._redundant = A, redundant
         n, m = len(M), len(A)
         self._weights = self._row_weights(M)
         weighted = scaled(b, self._weights, A)
@@ -240,8 +305,9 @@ class MultiplierSystem:
         self._mass = OrderedSystem(b, augmented, "the mass matrix with the constraints")
         self._columns = self._mass.solve_all(A)  # M̂⁻¹ Aᵀ
         compliance = gram(b, A, self._columns)
-        roots = [b.unary(Op.SQRT, weight) for weight in self._weights]
-        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers", regularization)
+        least = b.constant(_NO_ROOT)
+        roots = [b.unary(Op.SQRT, b.add(weight, least)) for weight in self._weights]
+        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers", redundant)
 
     def _row_weights(self, M: Rows) -> list[int]:
         """ρ of each row: the mean mass of what it holds over its squared length."""
@@ -250,9 +316,12 @@ class MultiplierSystem:
         least = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
         masses = [b.add(mass, least) for mass in diagonal]
         weights = []
-        for row in self._A:
-            squares = [b.mul(e, e) for e in row]
-            length = b.sum([*squares, b.constant(_NO_WEIGHT)])
+        rows = [[b.mul(e, e) for e in row] for row in self._A]
+        small = b.constant(_NO_WEIGHT)
+        if self._redundant:
+            small = b.add(small, b.mul(b.constant(_SHORT / len(rows)), b.sum([e for row in rows for e in row])))
+        for squares in rows:
+            length = b.sum([*squares, small])
             weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
         return weights
 
@@ -266,4 +335,12 @@ class MultiplierSystem:
         multipliers = [
             b.sub(value, b.mul(weight, bias)) for value, weight, bias in zip(mu, self._weights, gamma, strict=True)
         ]
-        return u_dot, multipliers
+        return u_dot, self._shared(multipliers) if self._redundant else multipliers
+
+    def _shared(self, multipliers: Sequence[int]) -> list[int]:
+        """Those of least norm with the same Aᵀ λ: the mechanism determines no more than that."""
+        b, A, m = self._builder, self._A, len(self._A)
+        one = [b.constant(1.0)] * m
+        force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]
+        system = RegularizedSystem(b, gram(b, A, A), one, "redundant constraints' multipliers", self._redundant)
+        return system.solve([b.dot(row, force) for row in A])

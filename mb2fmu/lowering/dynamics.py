@@ -18,7 +18,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import DRIFT_EPSILON, EPSILON, MultiplierSystem
+from mb2fmu.lowering.constraints import MultiplierSystem
 from mb2fmu.lowering.linear_solve import LinearSystem
 
 Rows = list[list[int]]
@@ -100,9 +100,7 @@ class ConstrainedDynamics:
         b, n, m = self._builder, len(self._equations.u), self._m
         M, f, rest = _rows(nodes, n, n), nodes[n * n : n * n + n], nodes[n * n + n :]
         load = [b.add(x, y) for x, y in zip(f, force, strict=True)] if force else list(f)
-        drifting = self._equations.treatment == "multipliers" and self._equations.redundant
-        epsilon = DRIFT_EPSILON if drifting else EPSILON
-        return MultiplierSystem(b, M, _rows(rest, m, n), epsilon).solve(load, rest[m * n :])
+        return MultiplierSystem(b, M, _rows(rest, m, n), self._equations.redundant_rows).solve(load, rest[m * n :])
 
     def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
         """u' for generalized forces that are added to f, one list per set of forces; one factorization for all.

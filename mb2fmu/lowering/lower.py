@@ -144,12 +144,14 @@ class Lowering:
         if not self.raw or c is None:
             return
         m, n = c.jacobian.shape
-        projection = PositionProjection(self.builder, e.q, [phi for _, phi in e.holonomic], "the holonomic constraints")
+        redundant = e.redundant_rows
+        rows, closed = [phi for _, phi in e.holonomic], redundant & set(range(len(e.holonomic)))
+        projection = PositionProjection(self.builder, e.q, rows, "the holonomic constraints", redundant=closed)
         self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
 
         def onto(nodes: Sequence[int]) -> list[int]:
             rows = [list(nodes[i * n : i * n + n]) for i in range(m)]
-            return project_speeds(self.builder, rows, nodes[m * n : m * n + m], nodes[m * n + m :])
+            return project_speeds(self.builder, rows, nodes[m * n : m * n + m], nodes[m * n + m :], redundant)
 
         self.walker.define(e.u, [*c.jacobian, *c.offset, *(self.raw[u] for u in e.u)], onto)
 

@@ -90,20 +90,24 @@ def test_singular_rows_are_nan_and_others_are_not() -> None:
     assert y[2] == 0.5
 
 
-def solver(n: int, kind: Literal["lu_factor", "ldlt_factor"]) -> Program:
+Kind = Literal["lu_factor", "ldlt_factor", "least_norm_factor"]
+
+
+def solver(n: int, kind: Kind) -> Program:
     """A⁻¹ b and A⁻¹ A⁻¹ b: the states are A row by row (or its lower triangle) and b."""
     entries = n * n if kind == "lu_factor" else n * (n + 1) // 2
     b = ProgramBuilder(Layout(states=tuple(map(str, range(entries + n)))))
     leaves = [b.state(i) for i in range(entries + n)]
-    factor = b.block(Block(kind, n, tuple(leaves[:entries]), name="the matrix"))
+    rank = n - 1 if kind == "least_norm_factor" else -1
+    factor = b.block(Block(kind, n, tuple(leaves[:entries]), name="the matrix", rank=rank))
     once = b.solution(factor, leaves[entries:])
     results = [*once, *b.solution(factor, once)]
     b.entry("rhs", list(map(str, range(2 * n))), results)
     return b.build()
 
 
-@pytest.mark.parametrize("kind", ["lu_factor", "ldlt_factor"])
-def test_each_lane_chooses_its_pivots(kind: Literal["lu_factor", "ldlt_factor"]) -> None:
+@pytest.mark.parametrize("kind", ["lu_factor", "ldlt_factor", "least_norm_factor"])
+def test_each_lane_chooses_its_pivots(kind: Kind) -> None:
     n, count, singular = 5, 13, 6
     rng = np.random.default_rng(2)
     matrices = rng.normal(size=(count, n, n))
@@ -112,6 +116,10 @@ def test_each_lane_chooses_its_pivots(kind: Literal["lu_factor", "ldlt_factor"])
     if kind == "ldlt_factor":
         matrices = matrices @ matrices.transpose(0, 2, 1)
         matrices[singular] = np.diag([1.0, 1.0, -1.0, 1.0, 1.0])
+    elif kind == "least_norm_factor":
+        matrices = matrices @ matrices.transpose(0, 2, 1)
+        matrices[4] = np.diag([1.0, 2.0, 2.0, 0.0, 0.0])  # nothing to rotate, equal eigenvalues
+        matrices[singular, 0, 0] = np.nan
     entries = matrices.reshape(count, -1) if kind == "lu_factor" else matrices[:, *np.tril_indices(n)]
     states = np.hstack([entries, rng.normal(size=(count, n))])
     program = solver(n, kind)

@@ -1,0 +1,94 @@
+"""Which constraints follow from others: wherever they hold, or at the start only, where the mechanism is singular.
+
+The rank of the rows is counted at the start and a little beside it, along motions that the constraints allow. Rows that
+are redundant wherever the constraints hold stay so, but for the square of the distance; in a position that is singular
+(a parallelogram that lies flat) the rank grows with the distance itself. Between the two is room for a threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mb2fmu.mechanism.consistency import parameter_values
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Mechanism
+
+Floats = npt.NDArray[np.float64]
+
+_RANK = 1e-8  # of rows of unit length: what is left of one that follows from others, at the start
+_ASIDE = 1e-4  # how far the mechanism is moved
+_RANK_ASIDE = 1e-6  # the same there: between the distance and its square
+_DIRECTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Redundancy:
+    """Rows of A that say nothing new.
+
+    Attributes:
+        always: Names of those that follow from the others wherever the constraints hold.
+        at_start: Names of further ones that follow from the others at the start only.
+    """
+
+    always: tuple[str, ...] = ()
+    at_start: tuple[str, ...] = ()
+
+
+def find_redundancy(mechanism: Mechanism) -> Redundancy:
+    """The redundant rows of a mechanism with velocity constraints; its start values are on the constraints."""
+    m, d = mechanism, mechanism.definition
+    c = m.velocity_constraints
+    if c is None:
+        return Redundancy()
+    numeric = NumericMechanism(m)
+    parameters = numeric.parameters(parameter_values(m))
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+
+    def rows(q: Floats) -> Floats:
+        numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
+        A = numeric.constraints()[0]
+        length = np.linalg.norm(A, axis=1, keepdims=True)
+        return np.asarray(A / np.maximum(length, 1e-8 * max(1.0, float(length.max(initial=0.0)))))
+
+    start = np.array([item.start for item in d.coordinates])
+    here = rows(start)
+    first = len(m.holonomic)
+    singular = _dependent(here, first, _RANK)
+    if not singular:
+        return Redundancy()
+    K = numeric.kinematics()[0]
+    free = scipy.linalg.null_space(here, rcond=_RANK)
+    generator = np.random.default_rng(3)
+    always = set(singular)
+    for _ in range(_DIRECTIONS):
+        step = K @ free @ generator.normal(size=free.shape[1])
+        size = float(np.linalg.norm(step))
+        beside = _dependent(rows(start + _ASIDE / size * step), first, _RANK_ASIDE) if size > 0.0 else always
+        if len(beside) < len(always):
+            always = set(beside)
+    return Redundancy(
+        tuple(c.names[i] for i in sorted(always)), tuple(c.names[i] for i in sorted(set(singular) - always))
+    )
+
+
+def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:
+    """Numbers of rows of which no more than ``threshold`` is beside the span of others, those of the first ones first.
+
+    QR with column pivoting of the transposed rows: of the ``first`` ones, then of what they leave of the rest.
+    """
+    dependent: list[int] = []
+    span = np.zeros((rows.shape[1], 0))
+    for numbers in (range(first), range(first, len(rows))):
+        left = rows[list(numbers)].T
+        left = left - span @ (span.T @ left)
+        if not left.size:
+            continue
+        Q, R, order = scipy.linalg.qr(left, mode="economic", pivoting=True)
+        rank = int(np.count_nonzero(np.abs(np.diag(R)) > threshold))
+        dependent += [numbers[int(i)] for i in order[rank:]]
+        span = np.concatenate([span, Q[:, :rank]], axis=1)
+    return sorted(dependent)
