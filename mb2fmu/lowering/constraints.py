@@ -12,10 +12,10 @@ nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way 
 rows is not magnified, and what comes out for them is the solution of least norm. Source: Hansen, Rank-Deficient and
 Discrete Ill-Posed Problems, 1998, ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian).
 
-**Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by as
-much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
-conditions of rank four; four hinges in space). Where such rows are known, the rank of S is too: only as many of its
-eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since the others
+**Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by
+as much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
+conditions of rank four; four hinges in space). Where such rows are known, the rank of S is too: only as many of
+its eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since the others
 are as small as the square of the drift. Nothing is chosen, neither rows nor pivots, that would have to be remembered.
 
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
@@ -82,7 +82,7 @@ class RegularizedSystem:
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """The solution."""
-        found = {}
+        found: dict[int, int] = {}
         for group, system in self._parts:
             found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
         return [found[i] for i in range(len(right))]

@@ -133,7 +133,12 @@ class Block:
 
     def __post_init__(self) -> None:
         triangle = self.size * (self.size + 1) // 2
-        entries = {"lu_factor": self.size**2, "ldlt_factor": triangle, "least_norm_factor": triangle, "solve": self.size}
+        entries = {
+            "lu_factor": self.size**2,
+            "ldlt_factor": triangle,
+            "least_norm_factor": triangle,
+            "solve": self.size,
+        }
         assert len(self.operands) == entries.get(self.kind, len(self.operands)), (
             f"{self.kind} of size {self.size}: {len(self.operands)} operands"
         )

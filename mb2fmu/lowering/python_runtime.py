@@ -1,7 +1,7 @@
 """What printed Python functions call: scalar and batched arithmetic, lookup tables and linear solves.
 
-Imports ``math``, ``numpy``, ``python_newton`` and ``python_least_norm`` only, because these very files are copied into FMUs that are hosted by
-Python.
+Imports ``math``, ``numpy``, ``python_newton`` and ``python_least_norm`` only, because these very files are copied into
+FMUs that are hosted by Python.
 
 The same printed source runs in three name spaces:
 
