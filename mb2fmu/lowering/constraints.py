@@ -15,8 +15,9 @@ Discrete Ill-Posed Problems, 1998, ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9
 **Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by
 as much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
 conditions of rank four; four hinges in space). Where such rows are known, the rank of S is too: only as many of
-its eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since the others
-are as small as the square of the drift. Nothing is chosen, neither rows nor pivots, that would have to be remembered.
+its eigenvalues count, the largest (block ``least_norm_factor``). That changes with S as smoothly as S does, since
+the others are as small as the square of the drift. Nothing is chosen, neither rows nor pivots, that would have to be
+remembered.
 
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
 method that starts at λ = 0; then speeds by u = v − Aᵀ (A Aᵀ)⁻¹ (A v + b) at that q. P(x) depends on x alone.

@@ -5,9 +5,9 @@ operations are those of ``runtime/linear_algebra.c``, in the same order.
 
 S = V Λ Vᵀ by Jacobi's rotations, which chooses no pivots: nothing jumps where two rows change places. Of the
 eigenvalues the ``rank`` largest count, and each by g(λ) = λ / (λ + ε)² (2 − λ² / (λ + ε)²), ε = 1e-14 of the largest
-one: 1 / λ but for round-off where λ is large, 0 where it vanishes, smooth in between (iterated Tikhonov regularization).
-Sources: Golub and Van Loan, Matrix Computations, 4th ed. 2013, sec. 8.5; Hansen, Rank-Deficient and Discrete Ill-Posed
-Problems, 1998, ch. 5.
+one: 1 / λ but for round-off where λ is large, 0 where it vanishes, smooth in between (iterated Tikhonov's
+regularization). Sources: Golub and Van Loan, Matrix Computations, 4th ed. 2013, sec. 8.5; Hansen, Rank-Deficient and
+Discrete Ill-Posed Problems, 1998, ch. 5.
 """
 
 from __future__ import annotations
