@@ -74,8 +74,8 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
             arithmetic=_used(functions),
         ),
     }
-    fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _ARITHMETIC}
-    fixed |= {name: _read("mb2fmu.lowering", name) for name in _RUNTIME}
+    fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
+    fixed |= {name: _read("mb2fmu.lowering", name) for name in _ARITHMETIC}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
 
