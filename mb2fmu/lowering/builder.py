@@ -29,6 +29,7 @@ _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
 _COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
+_CONSTANT = int(Op.CONSTANT)
 _MOST_FACTORS = 16  # a product of products unfolds without end
 _LARGEST_PRODUCT = 64  # higher powers are left to pow()
 
@@ -49,8 +50,8 @@ class ProgramBuilder:
         self._rank: list[int] = []  # 0: a number, 1: of parameters only, 2: of anything
         self._nodes: dict[tuple[int, int, int, int], int] = {}
         self._values: list[float] = []
-        self._value_index: dict[str, int] = {}
-        self._constant: dict[int, float] = {}  # node → value
+        self._constants: dict[float, int] = {}  # value → node
+        self._value: list[float | None] = []  # of each node that is a number
         self._blocks: list[Block] = []
         self._block_index: dict[Block, int] = {}
         self._bodies: list[Program] = []
@@ -66,16 +67,16 @@ class ProgramBuilder:
 
     def constant(self, value: float) -> int:
         """A number; −0.0 becomes 0.0."""
-        value = float(value)
-        if value == 0.0:
-            value = 0.0
-        text = repr(value)
-        index = self._value_index.get(text)
-        if index is None:
-            index = self._value_index[text] = len(self._values)
+        node = self._constants.get(value)
+        return self._new_constant(float(value)) if node is None else node
+
+    def _new_constant(self, value: float) -> int:
+        value = math.nan if math.isnan(value) else value + 0.0  # one NaN, that it is found again; −0.0 + 0.0 is 0.0
+        node = self._constants.get(value)
+        if node is None:
+            node = self._constants[value] = self._intern(_CONSTANT, len(self._values), -1, -1, 0)
             self._values.append(value)
-        node = self._intern(Op.CONSTANT, index, -1, -1, 0)
-        self._constant[node] = value
+            self._value[node] = value
         return node
 
     def time(self) -> int:
@@ -104,31 +105,32 @@ class ProgramBuilder:
 
     def value(self, node: int) -> float | None:
         """The number that a node is, None if it is not one."""
-        return self._constant.get(node)
+        return self._value[node]
 
     def is_zero(self, node: int) -> bool:
         """True if the node is the number 0."""
-        return self._constant.get(node) == 0.0
+        return self._value[node] == 0.0
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
     def neg(self, a: int) -> int:
         """−a."""
-        value = self._constant.get(a)
+        value = self._value[a]
         if value is not None:
             return self.constant(-value)
         if self._op[a] == _NEG:
             return self._a[a]
         return self._intern(_NEG, a, -1, -1, self._rank[a])
 
-    def add(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
+    def add(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
         """a + b."""
-        x, y = self._constant.get(a), self._constant.get(b)
-        if x is not None and y is not None:
-            return self.constant(x + y)
-        if x == 0.0:
-            return b
-        if y == 0.0:
+        x, y = self._value[a], self._value[b]
+        if x is not None:
+            if y is not None:
+                return self.constant(x + y)
+            if x == 0.0:
+                return b
+        elif y == 0.0:
             return a
         negative_a, negative_b = self._op[a] == _NEG, self._op[b] == _NEG
         if negative_a and negative_b:
@@ -143,13 +145,13 @@ class ProgramBuilder:
             return self.sub(a, self.constant(-y))
         if a == b:
             return self._scale(2.0, a)
-        return self._binary(_ADD, min(a, b), max(a, b))
+        return self._binary(_ADD, a, b) if a < b else self._binary(_ADD, b, a)
 
     def sub(self, a: int, b: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """a − b."""
         if a == b:
             return self.constant(0.0)
-        x, y = self._constant.get(a), self._constant.get(b)
+        x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
             return self.constant(x - y)
         if x == 0.0:
@@ -160,13 +162,12 @@ class ProgramBuilder:
             return self.add(a, self.neg(b))
         if self._op[a] == _NEG or (x is not None and x < 0.0):
             return self.neg(self.add(self.neg(a), b))
-        if (_SUB, b, a, -1) in self._nodes:
-            return self.neg(self._nodes[_SUB, b, a, -1])
-        return self._binary(_SUB, a, b)
+        reverse = self._nodes.get((_SUB, b, a, -1))
+        return self._binary(_SUB, a, b) if reverse is None else self.neg(reverse)
 
     def mul(self, a: int, b: int) -> int:
         """a·b."""
-        x, y = self._constant.get(a), self._constant.get(b)
+        x, y = self._value[a], self._value[b]
         if x is not None:
             return self.constant(x * y) if y is not None else self._scale(x, b)
         if y is not None:
@@ -175,7 +176,7 @@ class ProgramBuilder:
             return self.neg(self.mul(self._a[a], b))
         if self._op[b] == _NEG:
             return self.neg(self.mul(a, self._a[b]))
-        return self._binary(_MUL, min(a, b), max(a, b))
+        return self._binary(_MUL, a, b) if a < b else self._binary(_MUL, b, a)
 
     def _scale(self, factor: float, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """factor·a, where a is no number."""
@@ -189,21 +190,21 @@ class ProgramBuilder:
         if op == _NEG:
             return self.neg(self._scale(factor, self._a[a]))
         if op == _MUL:
-            inner = self._constant.get(self._a[a])
+            inner = self._value[self._a[a]]
             rest = self._b[a]
             if inner is None:
-                inner, rest = self._constant.get(self._b[a]), self._a[a]
+                inner, rest = self._value[self._b[a]], self._a[a]
             if inner is not None:
                 return self._scale(factor * inner, rest)
         if op == _DIV:
-            inner = self._constant.get(self._a[a])
+            inner = self._value[self._a[a]]
             if inner is not None:
                 return self.div(self.constant(factor * inner), self._b[a])
         return self._binary(_MUL, self.constant(factor), a)
 
     def div(self, a: int, b: int) -> int:  # noqa: C901, PLR0911 (one law of folding after the other)
         """a / b."""
-        x, y = self._constant.get(a), self._constant.get(b)
+        x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
             return self.constant(evaluate(Op.DIV, x, y))
         if x == 0.0:
@@ -221,15 +222,15 @@ class ProgramBuilder:
             return self.neg(self.div(self._a[a], b))
         if self._op[b] == _NEG:
             return self.neg(self.div(a, self._a[b]))
-        if self._op[b] == _DIV and self._constant.get(self._a[b]) == 1.0:
+        if self._op[b] == _DIV and self._value[self._a[b]] == 1.0:
             return self.mul(a, self._b[b])
         return self._binary(_DIV, a, b)
 
     def power(self, a: int, b: int) -> int:
         """a to the power b; numbers that are multiples of ½ become products, square roots and quotients."""
-        exponent = self._constant.get(b)
+        exponent = self._value[b]
         if exponent is None or not (abs(exponent) <= _LARGEST_PRODUCT and 2 * exponent == int(2 * exponent)):
-            if self._constant.get(a) == 1.0:
+            if self._value[a] == 1.0:
                 return a
             return self._folded(Op.POW, a, b)
         if exponent < 0:
@@ -253,11 +254,22 @@ class ProgramBuilder:
     def sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
         """The sum of some nodes less the sum of others, common factors taken out."""
         plus, minus = self._signed(positive, negative)
+        count = len(plus) + len(minus)
+        if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
+            return self._added(plus, minus)
         return factored_sum(self, plus, minus)
+
+    def _share_factor(self, a: int, b: int) -> bool:
+        if self._op[a] != _MUL and self._op[b] != _MUL:
+            return a == b
+        return not set(self.factors(a)).isdisjoint(self.factors(b))
 
     def plain_sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
         """The sum of some nodes less the sum of others, in an order that lets equal partial sums be shared."""
-        plus, minus = self._signed(positive, negative)
+        return self._added(*self._signed(positive, negative))
+
+    def _added(self, plus: list[int], minus: list[int]) -> int:
+        """The same, of terms that are no negations."""
         result = self.constant(0.0)
         for term in self._ordered(plus or minus):
             result = self.add(result, term)
@@ -269,12 +281,13 @@ class ProgramBuilder:
 
     def _signed(self, positive: Iterable[int], negative: Iterable[int]) -> tuple[list[int], list[int]]:
         """The same terms, none of them a negation."""
+        op, inner = self._op, self._a
         plus: list[int] = []
         minus: list[int] = []
         for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
             for term in terms:
-                if self._op[term] == _NEG:
-                    other.append(self._a[term])
+                if op[term] == _NEG:
+                    other.append(inner[term])
                 else:
                     side.append(term)
         return plus, minus
@@ -282,16 +295,19 @@ class ProgramBuilder:
     def product(self, factors: Iterable[int]) -> int:
         """The product of some nodes: numbers first, then what depends on parameters only, then the rest."""
         result = self.constant(1.0)
-        for factor in self._ordered(factors):
+        for factor in self._ordered(list(factors)):
             result = self.mul(result, factor)
         return result
 
     def factors(self, node: int) -> list[int]:
         """Nodes whose product the node is; it is itself its only factor where there would be too many."""
-        found, stack = [], [node]
+        op = self._op
+        if op[node] != _MUL:
+            return [node]
+        found, stack = [], [self._a[node], self._b[node]]
         while stack:
             last = stack.pop()
-            if self._op[last] == _MUL:
+            if op[last] == _MUL:
                 stack += [self._a[last], self._b[last]]
             else:
                 found.append(last)
@@ -307,15 +323,14 @@ class ProgramBuilder:
         """The sum of products of two rows of nodes."""
         return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
 
-    def _ordered(self, nodes: Iterable[int]) -> list[int]:
-        rank = self._rank
-        return sorted(nodes, key=lambda node: (rank[node], node))
+    def _ordered(self, nodes: list[int]) -> list[int]:
+        return nodes if len(nodes) < 2 else sorted(sorted(nodes), key=self._rank.__getitem__)
 
     # --- functions ---------------------------------------------------------------------------------------------------
 
     def unary(self, op: Op, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """A function of one argument."""
-        value = self._constant.get(a)
+        value = self._value[a]
         if op is Op.FROZEN:
             return a if value is not None else self._intern(op, a, -1, -1, self._rank[a])
         if value is not None:
@@ -331,15 +346,13 @@ class ProgramBuilder:
             return self._a[a] if op is Op.NOT else a
         return self._intern(op, a, -1, -1, self._rank[a])
 
-    def binary(self, op: Op, a: int, b: int) -> int:
+    def binary(self, op: int, a: int, b: int) -> int:
         """An operation with two operands."""
-        arithmetic = {Op.ADD: self.add, Op.SUB: self.sub, Op.MUL: self.mul, Op.DIV: self.div, Op.POW: self.power}
-        if op in arithmetic:
-            return arithmetic[op](a, b)
-        return self._folded(op, a, b)
+        rule = _ARITHMETIC.get(op)
+        return self._folded(Op(op), a, b) if rule is None else rule(self, a, b)
 
     def _folded(self, op: Op, a: int, b: int) -> int:
-        x, y = self._constant.get(a), self._constant.get(b)
+        x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
             return self.constant(evaluate(op, x, y))
         if op in _COMMUTATIVE:
@@ -353,11 +366,11 @@ class ProgramBuilder:
                 return other if value else self.constant(0.0)
             if value is not None and op is Op.OR:
                 return self.constant(1.0) if value else other
-        return self._binary(op, a, b)
+        return self._binary(int(op), a, b)
 
     def select(self, condition: int, a: int, b: int) -> int:
         """a where the condition is not 0, else b."""
-        value = self._constant.get(condition)
+        value = self._value[condition]
         if value is not None:
             return a if value else b
         if a == b:
@@ -399,8 +412,8 @@ class ProgramBuilder:
 
         What is required stands in the entry points ``pivots`` and ``divisors``, with the system's name as the label.
         """
-        value = self._constant.get(node, 0.0)
-        if value == 0.0 or (positive and value < 0.0):
+        value = self._value[node]
+        if value is None or value == 0.0 or (positive and value < 0.0):
             self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
 
     def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
@@ -451,8 +464,18 @@ class ProgramBuilder:
         )
 
     def _binary(self, op: int, a: int, b: int) -> int:
-        rank = self._rank
-        return self._intern(op, a, b, -1, max(rank[b], rank[a]))
+        key = (op, a, b, -1)
+        node = self._nodes.get(key)
+        if node is None:  # as _intern has it, which would be one more call per node
+            node = self._nodes[key] = len(self._op)
+            self._op.append(op)
+            self._a.append(a)
+            self._b.append(b)
+            self._c.append(-1)
+            rank = self._rank
+            rank.append(max(rank[b], rank[a]))
+            self._value.append(None)
+        return node
 
     def _intern(self, op: int, a: int, b: int, c: int, rank: int) -> int:
         key = (op, a, b, c)
@@ -464,4 +487,9 @@ class ProgramBuilder:
             self._b.append(b)
             self._c.append(c)
             self._rank.append(rank)
+            self._value.append(None)
         return node
+
+
+_B = ProgramBuilder
+_ARITHMETIC = {_ADD: _B.add, _SUB: _B.sub, _MUL: _B.mul, _DIV: _B.div, int(Op.POW): _B.power}

@@ -20,6 +20,9 @@ LEAF_GROUP: dict[Op, Group] = {
 }
 
 
+_ARITHMETIC = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
+
+
 class ProgramCopy:
     """The nodes and entry points of a program in a builder.
 
@@ -39,6 +42,7 @@ class ProgramCopy:
     def __init__(self, program: Program, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
         self.program = program
         self.builder = builder
+        self._op: list[int] = program.op.tolist()
         self._operands = program.all_operands()
         self.node: list[int] = []
         self.factor: dict[int, int] = {}
@@ -49,10 +53,12 @@ class ProgramCopy:
             entry = program.entries[name]
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
-    def _copied(self, node: int) -> int:
+    def _copied(self, node: int) -> int:  # noqa: PLR0911 (one kind of node after the other)
         program, b = self.program, self.builder
-        op = Op(int(program.op[node]))
-        index = int(program.a[node])
+        op, operands = self._op[node], self._operands[node]
+        if op in _ARITHMETIC:  # nearly all of them
+            return b.binary(op, self.node[operands[0]], self.node[operands[1]])
+        op, index = Op(op), int(program.a[node])
         if op is Op.CONSTANT:
             return b.constant(float(program.constants[index]))
         if op in LEAF_GROUP:
@@ -61,7 +67,7 @@ class ProgramCopy:
             return self._solved(index)[int(program.b[node])]
         if op is Op.TABLE:
             return b.table(program.tables[index], int(program.b[node]), self.node[int(program.c[node])])
-        nodes = [self.node[operand] for operand in self._operands[node]]
+        nodes = [self.node[operand] for operand in operands]
         if op is Op.SELECT:
             return b.select(*nodes)
         return b.unary(op, nodes[0]) if len(nodes) == 1 else b.binary(op, nodes[0], nodes[1])

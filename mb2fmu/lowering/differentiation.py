@@ -28,6 +28,10 @@ from mb2fmu.lowering.smoothing import smoothed
 
 ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
 
+_ADD, _SUB, _MUL, _DIV = (int(op) for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV))  # a member of Op takes long to look up
+_SUMS = frozenset({_ADD, _SUB})
+_ARITHMETIC = frozenset({_ADD, _SUB, _MUL, _DIV})
+
 Tangent = dict[int, int]  # direction → node
 Variable = tuple[str, tuple[Group, int]]  # name and place
 Places = npt.NDArray[np.intp]
@@ -164,22 +168,28 @@ class _Differentiation:
         self._builder = copy.builder
         self._leaf_tangents = tangents
         self._copy = copy
-        self._tangent: dict[int, Tangent] = {}
+        self._zero = copy.builder.constant(0.0)
         self._solution_tangents: dict[int, list[Tangent]] = {}
+        self._op: list[int] = copy.program.op.tolist()
         self._operands = copy.program.all_operands()
-        is_zero = copy.builder.is_zero
+        self._tangent: list[Tangent] = [{}] * len(copy.program)
         for node in np.flatnonzero(needed(copy.program, results)[0]).tolist():
             tangent = self._tangent_of(node)
-            self._tangent[node] = {i: d for i, d in tangent.items() if not is_zero(d)}
+            if self._zero in tangent.values():
+                tangent = {i: d for i, d in tangent.items() if d != self._zero}
+            self._tangent[node] = tangent
 
     def tangent(self, node: int) -> Tangent:
         """Derivatives of a node of the program that are not zero."""
         return self._tangent[node]
 
     def _tangent_of(self, node: int) -> Tangent:  # noqa: PLR0911 (one kind of node after the other)
-        program = self._program
-        op = Op(int(program.op[node]))
-        index = int(program.a[node])
+        program, operands = self._program, self._operands[node]
+        code = self._op[node]
+        if code in _ARITHMETIC:  # nearly all
+            dx, dy = self._tangent[operands[0]], self._tangent[operands[1]]
+            return self._of_arithmetic(code, node, dx, dy) if dx or dy else dx
+        op, index = Op(code), int(program.a[node])
         if op is Op.CONSTANT or op in FLAT:
             return {}
         if op in LEAF_GROUP:
@@ -192,7 +202,6 @@ class _Differentiation:
             return self._solution_tangents[index][int(program.b[node])]
         if op is Op.TABLE:
             return self._of_table(node)
-        operands = self._operands[node]
         tangents = [self._tangent[operand] for operand in operands]
         if not any(tangents):
             return {}
@@ -200,21 +209,33 @@ class _Differentiation:
 
     # --- operations --------------------------------------------------------------------------------------------------
 
+    def _of_arithmetic(self, op: int, node: int, dx: Tangent, dy: Tangent) -> Tangent:
+        """Of x + y, x − y, x·y, x/y with d(x/y) = (dx − (x/y) dy)/y."""
+        b, zero = self._builder, self._zero
+        if not dy and op in _SUMS:
+            return dx
+        x, y = self._operands[node]
+        x, y = self._copy.node[x], self._copy.node[y]
+        if op == _MUL and not dy:
+            return {i: b.mul(y, d) for i, d in dx.items()}
+        if op == _MUL and not dx:
+            return {i: b.mul(x, d) for i, d in dy.items()}
+        pairs = [(i, dx.get(i, zero), dy.get(i, zero)) for i in sorted(dx.keys() | dy.keys())]
+        if op == _MUL:
+            return {i: b.sum((b.mul(y, one), b.mul(x, other))) for i, one, other in pairs}
+        if op == _DIV:
+            value = self._copy.node[node]
+            return {i: b.div(b.sub(one, b.mul(value, other)), y) for i, one, other in pairs}
+        return {i: b.binary(op, one, other) for i, one, other in pairs}
+
     def _rule(self, op: Op, nodes: list[int], tangents: list[Tangent], value: int) -> Tangent:
-        b, zero = self._builder, self._builder.constant(0.0)
+        b, zero = self._builder, self._zero
         directions = sorted(set().union(*tangents))
         if op is Op.SELECT:
             return {i: b.select(nodes[0], tangents[1].get(i, zero), tangents[2].get(i, zero)) for i in directions}
-        if op in {Op.ADD, Op.SUB}:
-            return {i: b.binary(op, tangents[0].get(i, zero), tangents[1].get(i, zero)) for i in directions}
         if op in {Op.MIN, Op.MAX}:
             first = b.binary(Op.LT, *(nodes if op is Op.MIN else nodes[::-1]))
             return {i: b.select(first, tangents[0].get(i, zero), tangents[1].get(i, zero)) for i in directions}
-        if op is Op.DIV:  # d(a/b) = (da − (a/b) db)/b
-            return {
-                i: b.div(b.sub(tangents[0].get(i, zero), b.mul(value, tangents[1].get(i, zero))), nodes[1])
-                for i in directions
-            }
         partials = [partial(b, op, nodes, value, k) if tangent else zero for k, tangent in enumerate(tangents)]
         return {
             i: b.sum(
@@ -235,7 +256,7 @@ class _Differentiation:
         """dX = A⁻¹ (dB − dA X), one solve per direction."""
         block = self._program.blocks[index]
         old = self._program.blocks[block.factor]
-        b, n, zero = self._builder, old.size, self._builder.constant(0.0)
+        b, n, zero = self._builder, old.size, self._zero
         factor, x = self._copy.factor[block.factor], self._copy.solution[index]
         right = [self._tangent[node] for node in block.operands]
         matrix = [self._tangent[node] for node in old.operands]

@@ -6,10 +6,8 @@ again nearly halves the operations of a spatial chain of joints (7,650 → 4,430
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 _LONGEST_SUM = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
 
@@ -38,12 +36,11 @@ class Arithmetic(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(NamedTuple):
     """``sign`` · the product of ``factors``, which is ``node`` if that is known."""
 
     sign: int
-    factors: tuple[int, ...]
+    factors: list[int]
     node: int | None = None
 
 
@@ -58,32 +55,42 @@ def factored_sum(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> in
     if not 2 <= len(plus) + len(minus) <= _LONGEST_SUM:
         return b.plain_sum(plus, minus)
     signed = [*((1, node) for node in plus), *((-1, node) for node in minus)]
-    return _collect(b, [_Term(sign, tuple(b.factors(node)), node) for sign, node in signed])
+    return _collect(b, [_Term(sign, b.factors(node), node) for sign, node in signed])
 
 
 def _collect(b: Arithmetic, terms: list[_Term]) -> int:
-    collected: list[int] = []
-    counts = Counter(factor for term in terms for factor in set(term.factors) if b.rank(factor) > 0)
+    plus: list[int] = []
+    minus: list[int] = []
+    counts = _shared_factors(b, terms)
     while (shared := _most_frequent(b, counts)) is not None:
         inside = [term for term in terms if shared in term.factors]
         terms = [term for term in terms if shared not in term.factors]
-        counts.subtract(factor for term in inside for factor in set(term.factors) if b.rank(factor) > 0)
-        collected.append(b.mul(shared, _collect(b, [_without(term, shared) for term in inside])))
-    plus = collected
-    minus: list[int] = []
+        for term in inside:
+            for factor in set(term.factors) & counts.keys():
+                counts[factor] -= 1
+        plus.append(b.mul(shared, _collect(b, [_without(term, shared) for term in inside])))
     for term in terms:
         node = b.product(term.factors) if term.node is None else term.node
         (plus if term.sign > 0 else minus).append(node)
     return b.plain_sum(plus, minus)
 
 
-def _most_frequent(b: Arithmetic, counts: Counter[int]) -> int | None:
+def _shared_factors(b: Arithmetic, terms: Sequence[_Term]) -> dict[int, int]:
+    """In how many terms each factor is that more than one has; numbers are not counted."""
+    counts: dict[int, int] = {}
+    for term in terms:
+        for factor in set(term.factors):
+            counts[factor] = counts.get(factor, 0) + 1
+    return {factor: count for factor, count in counts.items() if count > 1 and b.rank(factor) > 0}
+
+
+def _most_frequent(b: Arithmetic, counts: Mapping[int, int]) -> int | None:
     """The factor in most terms; of several the one that depends on most: what is left may depend on parameters only."""
-    shared = max(((count, b.rank(node), node) for node, count in counts.items()), default=(0, 0, -1))
-    return shared[2] if shared[0] > 1 else None
+    most = max(counts.values(), default=0)
+    return max((b.rank(node), node) for node, count in counts.items() if count == most)[1] if most > 1 else None
 
 
 def _without(term: _Term, factor: int) -> _Term:
     factors = list(term.factors)
     factors.remove(factor)
-    return _Term(term.sign, tuple(factors))
+    return _Term(term.sign, factors)

@@ -90,16 +90,14 @@ def _reads(program: Program) -> list[int]:
     """On which states, and on time, every node that x' needs depends: sets as bits, time the first."""
     wanted, _ = needed(program, program.entries["rhs"].results)
     reads = [0] * len(program)
+    for node in np.flatnonzero(program.op == Op.TIME).tolist():
+        reads[node] = 1
+    for node in np.flatnonzero(program.op == Op.STATE).tolist():
+        reads[node] = 2 << int(program.a[node])
     operands = program.all_operands()
     for node in np.flatnonzero(wanted).tolist():
-        op = program.op[node]
-        if op == Op.STATE:
-            reads[node] = 2 << int(program.a[node])
-        elif op == Op.TIME:
-            reads[node] = 1
-        else:
-            for operand in operands[node]:
-                reads[node] |= reads[operand]
+        for operand in operands[node]:
+            reads[node] |= reads[operand]
     return reads
 
 
@@ -108,7 +106,10 @@ def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
     for name in ("jacobian", "jacobian_time"):
         copy.builder.entry(name, (), ())
     n = len(copy.program.layout.states)
-    holders = [np.array([each >> (j + 1) & 1 for each in reads], dtype=bool) for j in range(n)]
+    size = n // 8 + 1  # of bytes, for time too
+    rows_of_bytes = np.frombuffer(b"".join(each.to_bytes(size, "little") for each in reads), dtype=np.uint8)
+    bits = np.unpackbits(rows_of_bytes.reshape(len(reads), size), axis=1, count=n + 1, bitorder="little")
+    holders = bits[:, 1:].T.astype(bool)
     columns, rows = np.nonzero(holders)
     order = np.lexsort((columns, rows))
     return NativeProgram(
@@ -120,17 +121,17 @@ def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
     )
 
 
-def _coloured(holders: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.intp]:
+def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     """A colour per column, so that columns of one colour have no row in common; the first that will do.
 
     Curtis, Powell and Reid: On the estimation of sparse Jacobian matrices, J. Inst. Math. Appl. 13 (1974) 117.
     """
-    taken: list[npt.NDArray[np.bool_]] = []
+    taken: list[int] = []  # rows, as bits
     colours = []
-    for column in holders:
-        colour = next((i for i, rows in enumerate(taken) if not np.any(rows & column)), len(taken))
+    for column in (int.from_bytes(row.tobytes(), "little") for row in np.packbits(holders, axis=1, bitorder="little")):
+        colour = next((i for i, rows in enumerate(taken) if not rows & column), len(taken))
         if colour == len(taken):
-            taken.append(np.zeros_like(column))
+            taken.append(0)
         taken[colour] |= column
         colours.append(colour)
     return np.array(colours, dtype=np.intp)

@@ -77,20 +77,22 @@ BINARY = frozenset(
 UNARY = frozenset(Op) - LEAVES - TERNARY - BINARY - {Op.TABLE, Op.BLOCK}
 
 _ARITY_TABLE, _ARITY_BLOCK = 4, 5
-_ARITY = [
-    0
-    if op in LEAVES
-    else 1
-    if op in UNARY
-    else 2
-    if op in BINARY
-    else 3
-    if op in TERNARY
-    else _ARITY_TABLE
-    if op is Op.TABLE
-    else _ARITY_BLOCK
-    for op in Op
-]
+_ARITY = np.array(
+    [
+        0
+        if op in LEAVES
+        else 1
+        if op in UNARY
+        else 2
+        if op in BINARY
+        else 3
+        if op in TERNARY
+        else _ARITY_TABLE
+        if op is Op.TABLE
+        else _ARITY_BLOCK
+        for op in Op
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,22 +256,20 @@ class Program:
 
     def all_operands(self) -> list[tuple[int, ...]]:
         """The operands of every node at once, much faster than one by one."""
-        arity = _ARITY
         blocks = [self.block_operands(i) for i in range(len(self.blocks))]
-        rows = zip(self.op.tolist(), self.a.tolist(), self.b.tolist(), self.c.tolist(), strict=True)
-        result: list[tuple[int, ...]] = []
-        for op, a, b, c in rows:
-            count = arity[op]
-            if count == 2:
-                result.append((a, b))
-            elif count == 1:
-                result.append((a,))
+        arity = _ARITY[self.op]
+        result: list[tuple[int, ...]] = list(zip(self.a.tolist(), self.b.tolist(), strict=True))
+        others = np.flatnonzero(arity != 2)
+        columns = (arity, self.a, self.b, self.c)
+        for node, count, a, b, c in zip(others.tolist(), *(each[others].tolist() for each in columns), strict=True):
+            if count == 1:
+                result[node] = (a,)
             elif count == 0:
-                result.append(())
+                result[node] = ()
             elif count == 3:
-                result.append((a, b, c))
+                result[node] = (a, b, c)
             else:
-                result.append((c,) if count == _ARITY_TABLE else blocks[a])
+                result[node] = (c,) if count == _ARITY_TABLE else blocks[a]
         return result
 
     def block_operands(self, index: int) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
@@ -24,6 +26,9 @@ from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Block, Op, Program
 from mb2fmu.lowering.smoothing import smoothed
+
+_ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up
+_SUMS = frozenset({_ADD, int(Op.SUB)})
 
 
 def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
@@ -73,12 +78,13 @@ class _Adjoints:
         self._builder = copy.builder
         self._copy = copy
         self._operands = program.all_operands()
+        self._zero = copy.builder.constant(0.0)
+        self._op: list[int] = program.op.tolist()
         self._shares: dict[int, list[int]] = {}
         self._solution_adjoints: dict[int, dict[int, int]] = {}
         self._first_result: dict[int, int] = {}
-        for node in range(len(program)):
-            if program.op[node] == Op.BLOCK:
-                self._first_result.setdefault(int(program.a[node]), node)
+        for node in np.flatnonzero(program.op == Op.BLOCK).tolist():
+            self._first_result.setdefault(int(program.a[node]), node)
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[Group, int], int]:
         """Adjoints of the leaves that anything reaches."""
@@ -87,44 +93,58 @@ class _Adjoints:
         gradient: dict[tuple[Group, int], int] = {}
         for node in range(len(self._program) - 1, -1, -1):
             shares = self._shares.pop(node, None)
-            op = Op(int(self._program.op[node]))
-            if op is Op.BLOCK:
+            op = self._op[node]
+            if op == _BLOCK:
                 self._of_result(node, shares)
             elif shares is not None:
                 adjoint = self._builder.sum(shares)
                 if op in LEAF_GROUP:
-                    gradient[LEAF_GROUP[op], int(self._program.a[node])] = adjoint
-                elif op is not Op.CONSTANT and op not in FLAT and not self._builder.is_zero(adjoint):
+                    gradient[LEAF_GROUP[Op(op)], int(self._program.a[node])] = adjoint
+                elif op != _CONSTANT and op not in FLAT and adjoint != self._zero:
                     self._spread(op, node, adjoint)
         return gradient
 
     def _add(self, node: int, share: int) -> None:
-        if not self._builder.is_zero(share):
-            self._shares.setdefault(node, []).append(share)
+        if share == self._zero:
+            return
+        known = self._shares.get(node)
+        if known is None:
+            self._shares[node] = [share]
+        else:
+            known.append(share)
 
-    def _spread(self, op: Op, node: int, adjoint: int) -> None:
+    def _spread(self, op: int, node: int, adjoint: int) -> None:
         """Gives each operand its share."""
+        operands, nodes = self._operands[node], self._copy.node
+        if op == _MUL:
+            x, y = operands
+            self._add(x, self._builder.mul(nodes[y], adjoint))
+            self._add(y, self._builder.mul(nodes[x], adjoint))
+        elif op in _SUMS:
+            x, y = operands
+            self._add(x, adjoint)
+            self._add(y, adjoint if op == _ADD else self._builder.neg(adjoint))
+        else:
+            shares = self._shares_of(Op(op), node, [nodes[operand] for operand in operands], adjoint)
+            for operand, share in zip(operands, shares, strict=True):
+                self._add(operand, share)
+
+    def _shares_of(self, op: Op, node: int, nodes: list[int], adjoint: int) -> list[int]:
+        """Of each operand of what is neither a product nor a sum."""
         program, b = self._program, self._builder
-        operands = self._operands[node]
-        nodes = [self._copy.node[operand] for operand in operands]
-        value, zero = self._copy.node[node], b.constant(0.0)
+        value, zero = self._copy.node[node], self._zero
         if op is Op.TABLE:
             slope = b.table(program.tables[program.a[node]], int(program.b[node]) + 1, nodes[0])
-            shares = [b.mul(slope, adjoint)]
-        elif op is Op.SELECT:
-            shares = [zero, b.select(nodes[0], adjoint, zero), b.select(nodes[0], zero, adjoint)]
-        elif op in {Op.MIN, Op.MAX}:
+            return [b.mul(slope, adjoint)]
+        if op is Op.SELECT:
+            return [zero, b.select(nodes[0], adjoint, zero), b.select(nodes[0], zero, adjoint)]
+        if op in {Op.MIN, Op.MAX}:
             first = b.binary(Op.LT, *(nodes if op is Op.MIN else nodes[::-1]))
-            shares = [b.select(first, adjoint, zero), b.select(first, zero, adjoint)]
-        elif op in {Op.ADD, Op.SUB}:
-            shares = [adjoint, adjoint if op is Op.ADD else b.neg(adjoint)]
-        elif op is Op.DIV:
+            return [b.select(first, adjoint, zero), b.select(first, zero, adjoint)]
+        if op is Op.DIV:
             quotient = b.div(adjoint, nodes[1])
-            shares = [quotient, b.neg(b.mul(value, quotient))]
-        else:
-            shares = [b.mul(partial(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
-        for operand, share in zip(operands, shares, strict=True):
-            self._add(operand, share)
+            return [quotient, b.neg(b.mul(value, quotient))]
+        return [b.mul(partial(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
 
     def _of_result(self, node: int, shares: list[int] | None) -> None:
         """One result of a solve; when its first one's turn comes, the others are complete."""
@@ -135,7 +155,7 @@ class _Adjoints:
             self._of_solve(index, self._solution_adjoints.pop(index))
 
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
-        b, zero = self._builder, self._builder.constant(0.0)
+        b, zero = self._builder, self._zero
         block = self._program.blocks[index]
         if block.kind == "newton":
             return  # smoothing has left it a number
