@@ -7,6 +7,8 @@ kept, and their difference steers the step size.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import legendre
@@ -18,7 +20,11 @@ Floats = npt.NDArray[np.float64]
 
 STAGES = 7
 _ORDER = 2 * STAGES - 1
-_ITERATIONS = 12
+_ITERATIONS = 15
+_SLOW = 0.5  # a correction that is so large a part of the one before does not converge: it stands still or runs away
+_STANDSTILL = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
+_CANCELS = 16.0
+_EPSILON = float(np.finfo(float).eps)
 
 
 def radau_matrix(stages: int) -> tuple[Floats, Floats]:
@@ -74,16 +80,24 @@ def integrate_stiff(
 def _doubled(f: Slope, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
     """After two steps of h/2, and their difference from one of h over what is allowed; infinite if Newton fails."""
     jacobian = _jacobian(f, t, y, scales)
-    whole = _step(f, t, y, h, jacobian, scales)
-    half = _step(f, t, y, h / 2, jacobian, scales)
-    if whole is None or half is None:
+    whole = _step(f, t, y, h, jacobian, scales, np.zeros((STAGES, len(y))))
+    if whole is None:
         return y, np.inf
-    halves = _step(f, t + h / 2, half, h / 2, _jacobian(f, t + h / 2, half, scales), scales)
-    if halves is None:
+    # Where the halves begin: the polynomial of the whole step.
+    guess = _MIDDLES @ whole.stages
+    half = _step(f, t, y, h / 2, jacobian, scales, guess[:STAGES])
+    if half is None:
         return y, np.inf
+    middle = y + half.stages[-1]
+    there = _jacobian(f, t + h / 2, middle, scales)
+    rest = _step(f, t + h / 2, middle, h / 2, there, scales, guess[STAGES:] - half.stages[-1])
+    if rest is None:
+        return y, np.inf
+    end = middle + rest.stages[-1]
     # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
-    allowed = max(tolerance, 1e-13) * (scales + np.abs(halves))
-    return halves, float(np.max(np.abs(halves - whole) / allowed))
+    floor = whole.floor[-1] + half.floor[-1] + rest.floor[-1]
+    allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
+    return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
 
 
 def _jacobian(f: Slope, t: float, y: Floats, scales: Floats) -> Floats:
@@ -97,25 +111,56 @@ def _jacobian(f: Slope, t: float, y: Floats, scales: Floats) -> Floats:
     return np.array(columns).T
 
 
-def _step(f: Slope, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats) -> Floats | None:
-    """One collocation step by simplified Newton iteration; None if it does not converge."""
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """One collocation step: y at the stages less y at its begin, and what round-off makes of them; shapes (s, n)."""
+
+    stages: Floats
+    floor: Floats
+
+
+def _step(f: Slope, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
+    """One collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
+
+    Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
+    gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
+    from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
+    """
     n = len(y)
     matrix = np.eye(STAGES * n) - h * np.kron(_A, jacobian)
     inverse = np.linalg.inv(matrix)
+    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(t, y)))
+    worst = np.outer(h * np.abs(_A).sum(axis=1), noise).ravel()
+    floor = (np.abs(inverse) @ worst).reshape(STAGES, n)
+    # The bound sums up what mostly cancels.
+    unit = _EPSILON * (scales + np.abs(y)) + floor / _CANCELS
     times = t + h * _C
-    Z = np.zeros((STAGES, n))
-    last = np.inf
+    Z, last = guess, np.inf
     for _ in range(_ITERATIONS):
         slopes = np.array([f(float(time), y + z) for time, z in zip(times, Z, strict=True)])
         update = (inverse @ (h * _A @ slopes - Z).ravel()).reshape(STAGES, n)
-        size = float(np.max(np.abs(update) / scales))
-        if not np.isfinite(size):
+        size = float(np.max(np.abs(update) / unit))
+        rate = size / last
+        if not np.isfinite(size) or (rate > _SLOW and size > _STANDSTILL):
             return None
         Z = Z + update
-        if size < 1e-15 or (size < 1e-12 and size > 0.5 * last):
-            return np.asarray(y + Z[-1])
+        # The next correction would be ``rate`` times this one.
+        if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW:
+            return _Stages(Z, floor)
         last = size
     return None
 
 
+def _middles() -> Floats:
+    """Matrix from a polynomial's values at the stages (0 at the begin) to those at the stages of its halves."""
+    nodes = np.concatenate([[0.0], _C])
+    wanted = np.concatenate([_C / 2, (1 + _C) / 2])
+    weights = np.empty((2 * STAGES, STAGES))
+    for j in range(1, STAGES + 1):
+        others = np.delete(nodes, j)
+        weights[:, j - 1] = np.prod((wanted[:, None] - others) / (nodes[j] - others), axis=1)
+    return weights
+
+
 _C, _A = radau_matrix(STAGES)
+_MIDDLES = _middles()

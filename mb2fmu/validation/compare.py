@@ -28,8 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.integration import integrate
-from mb2fmu.validation.reference import BUDGET, Reference, Variable, held_slope, largest_of_unit
+from mb2fmu.validation.reference import BUDGET, STIFF_BUDGET, Reference, Variable, held_slope, largest_of_unit
 from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
@@ -157,10 +158,12 @@ def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | No
     scales = np.append(reference.state_scales, max(float(np.max(np.abs(reference.work))), 1e-300))
     steps = np.arange(len(time) - 1) if only is None else only
     ends = np.empty((len(steps), states.shape[1] + 1))
+    stiff = reference.conditions.stiff
+    method, budget = (integrate_stiff, STIFF_BUDGET) if stiff else (integrate, BUDGET)
     for row, k in enumerate(steps.tolist()):
         start = np.append(states[row], 0.0)
         span = time[k : k + 2]
-        ends[row] = integrate(lambda _, k=k: slope(k), span, start, _FLOW_TOLERANCE, scales, BUDGET)[-1]  # type: ignore[misc]
+        ends[row] = method(lambda _, k=k: slope(k), span, start, _FLOW_TOLERANCE, scales, budget)[-1]  # type: ignore[misc]
     return ends[:, :-1], ends[:, -1]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 Floats = npt.NDArray[np.float64]
@@ -234,3 +235,39 @@ def biceps_force(
     passive = (np.exp(4.0 * (fibre_length - 1) / 0.6) - 1) / (np.exp(4.0) - 1)
     speed = -0.318 * np.arcsinh(-8.149 * fibre_speed - 0.374) + 0.886
     return float(peak_force * (activation * active * speed + passive + damping * fibre_speed))
+
+
+def governor(t: Floats, turns: float = 1.0) -> tuple[Floats, Floats, float]:
+    """Height of the slider (m), angular speed (rad/s) of the benchmark's flyball governor with rigid couplers, and L.
+
+    Left alone, it has one freedom: theta, the angle of the rods from straight down. With the moment of inertia I(theta)
+    about the shaft, the moment of momentum L = I omega, effective mass M(theta) and potential energy V(theta),
+
+        M theta'' = I' omega²/2 - M' theta'²/2 - V'.
+
+    Dimensions are those of the benchmark's table: rods and shaft 1 m × 0.01 m × 0.01 m, slider 0.1 m, 3000 kg/m³, balls
+    of 5 kg, pins 0.05 m from the axis, start at theta = 60° with ``turns`` per second. Couplers of 0.5 m from the
+    middle of a rod to the slider below its pin make the slider's height 1 - cos(theta).
+    """
+    m, ball, slider, a, g = 0.3, 5.0, 3.0, 0.05, 9.81
+    across, along = m * (1 + 0.01**2) / 12, m * 0.01**2 / 6
+
+    def inertia(theta: float) -> tuple[float, float]:
+        sine, cosine = np.sin(theta), np.cos(theta)
+        value = ball * (a + sine) ** 2 + m * (a + sine / 2) ** 2 + across * sine**2 + along * cosine**2
+        slope = 2 * ball * (a + sine) * cosine + m * (a + sine / 2) * cosine + 2 * (across - along) * sine * cosine
+        return 2 * value + along + slider * 0.1**2 / 6, 2 * slope
+
+    momentum = inertia(np.pi / 3)[0] * 2 * np.pi * turns
+
+    def slope(_: float, y: Floats) -> list[float]:
+        theta, rate = y
+        value, by_theta = inertia(theta)
+        mass = 2 * (ball + m / 4 + across) + slider * np.sin(theta) ** 2
+        weight = (2 * ball + m + slider) * g * np.sin(theta)
+        spin = (momentum / value) ** 2 * by_theta / 2
+        return [rate, (spin - weight - slider * np.sin(theta) * np.cos(theta) * rate**2) / mass]
+
+    found = solve_ivp(slope, (0.0, t[-1]), [np.pi / 3, 0.0], method="DOP853", t_eval=t, rtol=1e-12, atol=1e-12).y[0]
+    omega = np.array([momentum / inertia(theta)[0] for theta in found])
+    return 1 - np.cos(found), omega, float(momentum)

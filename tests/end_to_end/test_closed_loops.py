@@ -7,6 +7,7 @@ import json
 import fmpy
 import numpy as np
 import pytest
+from end_to_end import closed_forms
 from end_to_end.test_models import CASES, ROOT
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
@@ -61,6 +62,15 @@ def test_the_library_s_four_bar_ends_where_a_fresh_computation_ends():
     f = pipeline.right_hand_side(pipeline.derive(ROOT / "models" / "msl_planar_four_bar.py"))
     end = solve_ivp(f, (0.0, 5.0), f.x0, method="DOP853", rtol=1e-10, atol=1e-10).y[:, -1]
     assert end[[0, 3]] == pytest.approx([-0.9401653, 6.9960469], abs=1e-6)
+
+
+def test_a_governor_with_rigid_couplers_moves_as_its_one_freedom_does():
+    f = pipeline.right_hand_side(pipeline.derive(ROOT / "models" / "governor.py", arguments={"rigid": True}))
+    time = np.linspace(0.0, 5.0, 51)
+    x = solve_ivp(f, (0.0, 5.0), f.x0, method="DOP853", t_eval=time, rtol=1e-10, atol=1e-10).y
+    height, omega, _ = closed_forms.governor(time)
+    assert np.max(np.abs(x[1] - height)) < 1e-8
+    assert np.max(np.abs(x[4] - omega)) < 1e-7
 
 
 @pytest.fixture(scope="module")

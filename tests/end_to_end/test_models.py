@@ -28,6 +28,7 @@ NAMES = {
     "double_pendulum",
     "excavator_arm",
     "four_bar",
+    "governor",
     "hand",
     "heavy_top",
     "msl_double_pendulum",
@@ -218,12 +219,24 @@ def _muscle_arm(unit: Simulation) -> None:
     assert _far(unit["biceps_power"][inner], (unit["biceps_force"] * rate)[inner]) < 0.02 * np.ptp(unit["biceps_power"])
 
 
+def _governor(unit: Simulation) -> None:
+    height, omega, momentum = closed_forms.governor(unit.time)
+    # Its couplers give by their load over their stiffness; the benchmark asks for 1e-3 m.
+    assert _far(unit["s"], height) < 3e-4
+    assert _far(unit["omega"], omega) < 3e-3
+    assert _far(unit["moment_of_momentum"], momentum) < 1e-6
+    assert _far(unit["tilt1"], unit["tilt2"]) < 1e-9
+    # The dampers take what they get, which is little.
+    assert 0.0 < unit["total_energy"][0] - unit["total_energy"][-1] < 0.01
+
+
 KNOWN: dict[str, Callable[[Simulation], None]] = {
     "bicycle": _bicycle,
     "bowl": _bowl,
     "chaplygin_sleigh": _chaplygin_sleigh,
     "crank_slider": _crank_slider,
     "excavator_arm": _excavator_arm,
+    "governor": _governor,
     "heavy_top": _heavy_top,
     "msl_double_pendulum": _msl_double_pendulum,
     "msl_pendulum": _msl_pendulum,

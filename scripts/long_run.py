@@ -1,0 +1,185 @@
+"""Runs units of constrained models for as long as one likes, with inputs held at their start values.
+
+Printed for every tenth of the run: the largest residual of the constraints at any communication point so far, by the
+reference's own functions of the coordinates and speeds that the unit gives, and the drift of its energy, over the range
+of the kinetic energy and per 1,000 s. In Co-Simulation the state is saved in mid-run and the rest of that tenth run
+twice: all bits must be the same. Exit code 1 if a residual reaches 1e-10, the drift 1e-6, or a bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import fmpy
+import numpy as np
+from fmpy.fmi2 import FMU2Slave
+
+from mb2fmu import formulation, pipeline
+from mb2fmu.validation.conditions import conditions
+from mb2fmu.validation.numeric import NumericEquations
+
+ROOT = Path(__file__).parents[1]
+RESIDUAL, DRIFT = 1e-10, 1e-6
+TENTHS = 10
+KINETIC = 20
+"""The kinetic energy, of which only the range matters, is looked at in every so manieth point."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """What is kept of a run.
+
+    Attributes:
+        numeric: The equations as functions of numbers, apart from the unit.
+        prepared: Values of the parameters.
+        names: What is read of the unit: coordinates, speeds, total energy.
+        residual: Largest so far.
+    """
+
+    numeric: NumericEquations
+    prepared: tuple[float, ...]
+    names: tuple[str, ...]
+    residual: float = 0.0
+    times: list[float] = field(default_factory=list)
+    energies: list[float] = field(default_factory=list)
+    kinetic: list[float] = field(default_factory=list)
+
+    def look(self, t: float, values: Sequence[float]) -> None:
+        """At one communication point."""
+        n_q, n_u = self.numeric.n_q, self.numeric.n_u
+        q, u, z = np.array(values[:n_q]), np.array(values[n_q : n_q + n_u]), np.zeros(0)
+        off = float(np.max(np.abs(self.numeric.residual(t, q, u, z, self.prepared))))
+        self.residual = max(self.residual, off if np.isfinite(off) else np.inf)
+        if len(self.times) % KINETIC == 0:
+            x = np.concatenate([q, u[list(self.numeric.equations.u_independent)]])
+            held = [0.0] * len(self.numeric.equations.r)
+            self.kinetic.append(self.numeric.kinetic_energy(t, x, held, self.prepared))
+        self.times.append(t)
+        self.energies.append(values[-1])
+
+    @property
+    def drift(self) -> float:
+        """Largest departure from the first energy, over the kinetic energy's range, per 1,000 s (at least those)."""
+        off = np.abs(np.array(self.energies) - self.energies[0])
+        return float(np.max(off / np.maximum(np.array(self.times) / 1000, 1.0)) / np.ptp(self.kinetic))
+
+    def told(self) -> str:
+        """A line."""
+        return f"t = {self.times[-1]:8g} s   residual {self.residual:.2e}   energy drift {self.drift:.2e} per 1000 s"
+
+
+def co_simulation(path: Path, watch: Watch, stop: float, step: float, tolerance: float) -> Iterator[str]:
+    """A line for each tenth; the last one says whether the saved state gave the same bits."""
+    description = fmpy.read_model_description(path)
+    folder = fmpy.extract(str(path))
+    unit = FMU2Slave(
+        guid=description.guid,
+        unzipDirectory=folder,
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="long",
+    )
+    references = {variable.name: variable.valueReference for variable in description.modelVariables}
+    wanted = [references[name] for name in watch.names]
+    unit.instantiate()
+    unit.setupExperiment(tolerance=tolerance, startTime=0.0)
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    count = round(stop / step)
+    middle, tenth = count // 2, max(count // TENTHS, 1)
+
+    def advance(begin: int, end: int) -> list[list[float]]:
+        seen = []
+        for k in range(begin, end):
+            unit.doStep(currentCommunicationPoint=k * step, communicationStepSize=step)
+            seen.append(unit.getReal(wanted))
+        return seen
+
+    watch.look(0.0, unit.getReal(wanted))
+    same = True
+    for begin in range(0, count, tenth):
+        end = min(begin + tenth, count)
+        seen = advance(begin, min(max(begin, middle), end))
+        if begin <= middle < end:
+            saved = unit.getFMUState()
+            first = advance(middle, end)
+            unit.setFMUState(saved)
+            seen += advance(middle, end)
+            same = np.array(first).tobytes() == np.array(seen[middle - begin :]).tobytes()
+            unit.freeFMUState(saved)
+        elif begin > middle:
+            seen = advance(begin, end)
+        for k, values in enumerate(seen, begin + 1):
+            watch.look(k * step, values)
+        yield watch.told()
+    unit.terminate()
+    unit.freeInstance()
+    yield f"saved at {middle * step:g} s and restored: {'the same bits' if same else 'OTHER BITS'}"
+
+
+def model_exchange(path: Path, watch: Watch, stop: float, step: float, tolerance: float) -> Iterator[str]:
+    """By fmpy's CVODE."""
+    lines = iter(range(1, TENTHS + 1))
+    due = [next(lines) * stop / TENTHS]
+
+    def finished(t: float, _recorder: object) -> bool:
+        if t >= due[0]:
+            print(f"  at {t:g} s", flush=True)
+            due[0] = next(lines, TENTHS) * stop / TENTHS if t < stop else np.inf
+        return True
+
+    result = fmpy.simulate_fmu(
+        str(path),
+        fmi_type="ModelExchange",
+        stop_time=stop,
+        output_interval=step,
+        relative_tolerance=tolerance,
+        output=list(watch.names),
+        step_finished=finished,
+        record_events=False,
+    )
+    for row in result:
+        watch.look(float(row[0]), [float(value) for value in list(row)[1:]])
+    yield watch.told()
+
+
+def run(name: str, kind: str, stop: float, step: float, tolerance: float) -> bool:
+    """One unit; True if it kept everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        exported = pipeline.export(ROOT / "models" / f"{name}.py", Path(folder))
+        derivation = exported.build.derivation
+        definition = derivation.definition
+        names = [v.name for v in (*definition.coordinates, *definition.speeds)] + ["total_energy"]
+        equations = replace(formulation.formulate(derivation.mechanism, "tmt"), outputs=())
+        numeric = NumericEquations(equations)
+        watch = Watch(numeric, numeric.prepare(conditions(definition).parameters), tuple(names))
+        begun, same = time.perf_counter(), True
+        print(f"{name}, {kind}, {stop:g} s, tolerance {tolerance:g}:", flush=True)
+        runner = co_simulation if kind == "CoSimulation" else model_exchange
+        for line in runner(exported.path, watch, stop, step, tolerance):
+            print(f"  {line}   ({time.perf_counter() - begun:.0f} s)", flush=True)
+            same = same and "OTHER" not in line
+    return same and watch.residual < RESIDUAL and watch.drift < DRIFT
+
+
+def main() -> int:
+    """Exit code 0, or 1 if something was not kept."""
+    parser = argparse.ArgumentParser(prog="long_run", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of models/NAME.py; four_bar and rolling_disc if none")
+    parser.add_argument("--stop", type=float, default=10_000.0, help="s (default: %(default)g)")
+    parser.add_argument("--step", type=float, default=0.1, help="between communication points, s (%(default)g)")
+    parser.add_argument("--tolerance", type=float, default=1e-10, help="relative (%(default)g)")
+    parser.add_argument("--kind", choices=("CoSimulation", "ModelExchange"), default="CoSimulation")
+    given = parser.parse_args()
+    names = given.names or ["four_bar", "rolling_disc"]
+    kept = [run(name, given.kind, given.stop, given.step, given.tolerance) for name in names]
+    return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
