@@ -255,7 +255,8 @@ def test_a_lagrangian_with_a_constraint(bodies):
         assert ours.output("blade", same) == pytest.approx(theirs.output("blade", state), rel=1e-10)
 
 
-def test_momenta():
+@pytest.mark.parametrize("method", ["kane", "recursive-composite", "recursive-articulated"])
+def test_momenta(method):
     """The moment of momentum about the pin, m l² u, and the sum over a chain, by differences of T."""
     model = _spinning_arm()
     speeds = model.mechanics.u
@@ -263,7 +264,7 @@ def test_momenta():
         model.output_momentum(f"p{i}", u, unit="kg.m2/s")
     model.output_kinetic_energy()
     mechanism = mechanism_of(model)
-    evaluated = Evaluated(mechanism, "kane")
+    evaluated = Evaluated(mechanism, method)
     state = random_states(mechanism, 1)[0]
     n = len(mechanism.q)
     for i in range(len(mechanism.u)):
