@@ -97,6 +97,8 @@ class ClosedForm:
         assignments: In order of evaluation; may use time, parameters, coordinates that are states and coordinates of
             closed forms before it. They end in those of ``unknowns``.
         conditions: What must be positive for the loop to close.
+        relation: Rows ψ = 0, one per unknown, whose rates give the unknowns' rates in place of those of ``rows``: they
+            say the same, and are regular where those lose rank (a parallelogram that lies flat). Empty: ``rows``.
     """
 
     kind: str
@@ -104,6 +106,7 @@ class ClosedForm:
     unknowns: tuple[sm.Symbol, ...]
     assignments: tuple[Assignment, ...]
     conditions: tuple[sm.Expr, ...] = ()
+    relation: tuple[sm.Expr, ...] = ()
 
     @property
     def name(self) -> str:
@@ -259,6 +262,8 @@ class EquationsOfMotion:
         q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
             the treatments ``explicit`` and ``partition``.
         closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
+        reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
+            their place; None: those themselves.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
             may contain; empty where nobody may ask for them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
@@ -295,6 +300,7 @@ class EquationsOfMotion:
     treatment: Treatment | None = None
     q_dependent: tuple[int, ...] = ()
     closed_forms: tuple[ClosedForm, ...] = ()
+    reduction: VelocityConstraints | None = None
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
@@ -381,8 +387,9 @@ class EquationsOfMotion:
                 f"closed forms of {sum(len(form.unknowns) for form in self.closed_forms)} dependent coordinates",
             ),
         ]
-        if self.velocity_constraints:
-            c = self.velocity_constraints
+        for c in (self.velocity_constraints, self.reduction):
+            if c is None:
+                continue
             laws += [
                 (c.jacobian.shape == (m, n_u), f"A has shape {c.jacobian.shape}"),
                 (c.offset.shape == (m, 1), f"b has shape {c.offset.shape}"),
@@ -406,7 +413,7 @@ class EquationsOfMotion:
             (d.forcing.shape == (rows, 1), f"forcing has shape {d.forcing.shape}"),
         ]
 
-    def _symbol_faults(self) -> list[Fault]:  # noqa: C901 (one place after the other)
+    def _symbol_faults(self) -> list[Fault]:  # noqa: C901, PLR0912 (one place after the other)
         known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
         faults: list[Fault] = []
 
@@ -437,9 +444,9 @@ class EquationsOfMotion:
         look("kinematics", known, self.kinematics.matrix, self.kinematics.offset)
         if isinstance(self.dynamics, MassMatrixDynamics):
             look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
-        if self.velocity_constraints:
-            c = self.velocity_constraints
-            look("velocity constraints", known, c.jacobian, c.offset, c.bias)
+        for c in (self.velocity_constraints, self.reduction):
+            if c is not None:
+                look("velocity constraints", known, c.jacobian, c.offset, c.bias)
         late = known | set(self.u_dot) | set(self.multipliers)
         if self.constraint_forces:
             look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)

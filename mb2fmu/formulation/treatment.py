@@ -18,7 +18,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment
+from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.formulation.loops import recognise
@@ -111,7 +111,9 @@ def treat(
         loops = recognise(mechanism)
         kinds = "; ".join(form.name for form in loops.closed_forms)
         forms = loops.closed_forms
-        minimal = with_independent_states(equations, "explicit", loops.q_dependent, loops.u_dependent, forms)
+        minimal = with_independent_states(
+            equations, "explicit", loops.q_dependent, loops.u_dependent, forms, loops.reduction
+        )
         return minimal, f"{because}: {kinds}"
     return equations, because
 
@@ -122,6 +124,7 @@ def with_independent_states(
     q_dependent: Sequence[int],
     u_dependent: Sequence[int],
     closed_forms: Sequence[ClosedForm] = (),
+    reduction: VelocityConstraints | None = None,
 ) -> EquationsOfMotion:
     """The equations with independent coordinates and speeds as the only states besides z.
 
@@ -131,6 +134,7 @@ def with_independent_states(
         q_dependent: Indices of the coordinates that follow from the holonomic constraints, one per row.
         u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
         closed_forms: Of those coordinates, by the treatment ``explicit``.
+        reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
     """
     return dataclasses.replace(
         equations,
@@ -139,4 +143,5 @@ def with_independent_states(
         q_dependent=tuple(q_dependent),
         u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
         closed_forms=tuple(closed_forms),
+        reduction=reduction,
     )

@@ -58,7 +58,7 @@ class ProgramBuilder:
         self._tables: list[Table] = []
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
-        self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}}  # node → name of the solve
+        self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
 
     def __len__(self) -> int:
         return len(self._op)
@@ -415,6 +415,14 @@ class ProgramBuilder:
         value = self._value[node]
         if value is None or value == 0.0 or (positive and value < 0.0):
             self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
+
+    def require_domain(self, node: int, clause: str) -> None:
+        """Where it is not positive, what follows from it has no value; ``clause`` says that in words.
+
+        It stands in the entry point ``domains``, with the clause as the label.
+        """
+        if not self._constant.get(node, 0.0) > 0.0:
+            self._divisors["domains"].setdefault(node, clause)
 
     def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
         """The nodes of the solution y of F(y, theta) = 0.

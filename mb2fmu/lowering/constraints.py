@@ -279,6 +279,15 @@ def project_speeds(
     ]
 
 
+def least_norm_multipliers(b: ProgramBuilder, A: Rows, forces: Sequence[int]) -> list[int]:
+    """The λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank."""
+    scales = row_scales(b, A)
+    rows = scaled(b, scales, A)
+    system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers")
+    found = system.solve([b.dot(row, forces) for row in rows])
+    return [b.mul(scale, value) for scale, value in zip(scales, found, strict=True)]
+
+
 # --- accelerations ---------------------------------------------------------------------------------------------------
 
 

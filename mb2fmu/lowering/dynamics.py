@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion import EquationsOfMotion, VelocityConstraints
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import MultiplierSystem
+from mb2fmu.lowering.constraints import MultiplierSystem, least_norm_multipliers
 from mb2fmu.lowering.linear_solve import LinearSystem
 
 Rows = list[list[int]]
@@ -37,12 +37,17 @@ class ConstrainedDynamics:
         self._equations = equations
         self._m = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
 
+    @property
+    def _reducing(self) -> VelocityConstraints | None:
+        """The rows that dependent speeds follow from."""
+        return self._equations.reduction or self._equations.velocity_constraints
+
     # --- speeds ------------------------------------------------------------------------------------------------------
 
     def speed_expressions(self) -> list[sm.Basic]:
         """What :meth:`dependent_speeds` needs lowered: A, b and the independent u."""
         e = self._equations
-        c = e.velocity_constraints
+        c = self._reducing
         assert c is not None
         return [*c.jacobian, *c.offset, *(e.u[i] for i in e.u_independent)]
 
@@ -67,13 +72,13 @@ class ConstrainedDynamics:
 
     def expressions(self) -> list[sm.Basic]:
         """What :meth:`accelerations` needs lowered: M, f, A and γ."""
-        d, c = self._equations.mass_and_forcing, self._equations.velocity_constraints
+        d, c = self._equations.mass_and_forcing, self._reducing
         return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *self._bias()) if c else ())]
 
     def _bias(self) -> list[sm.Expr]:
         """γ, with the terms that Baumgarte adds where they are asked for."""
         e = self._equations
-        c = e.velocity_constraints
+        c = self._reducing
         assert c is not None
         if e.baumgarte is None:
             return list(c.bias)
@@ -134,19 +139,29 @@ class ConstrainedDynamics:
         M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
+    def multiplier_expressions(self) -> list[sm.Basic]:
+        """What :meth:`multipliers` needs lowered: M, f, A and u'."""
+        e = self._equations
+        d, c = e.mass_and_forcing, e.velocity_constraints
+        return [*d.mass_matrix, *d.forcing, *(c.jacobian if c else ()), *e.u_dot]
+
     def multipliers(self, nodes: Sequence[int]) -> list[int]:
         """λ from the rows of the dependent speeds of Aᵀλ = f - M u'; the other rows then hold by themselves.
 
+        Where A loses rank on the way, so that other rows stand in for it, λ is that of least norm.
+
         Args:
-            nodes: Of :meth:`expressions`, then u'.
+            nodes: Of :meth:`multiplier_expressions`.
         """
         b, e, m = self._builder, self._equations, self._m
-        n, dependent = len(e.u), e.u_dependent
+        n = len(e.u)
         M, f = _rows(nodes, n, n), nodes[n * n : n * n + n]
         A, u_dot = _rows(nodes[n * n + n :], m, n), nodes[-n:]
         M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-        left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in dependent]
-        transposed = [[A[row][i] for row in range(m)] for i in dependent]
+        if e.reduction is not None:
+            return least_norm_multipliers(b, A, [b.sub(f[i], b.dot(M[i], u_dot)) for i in range(n)])
+        left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in e.u_dependent]
+        transposed = [[A[row][i] for row in range(m)] for i in e.u_dependent]
         return LinearSystem(b, transposed, "the multipliers").solve(left)
 
     def _reduced(self, M: Rows, A: Rows, gamma: list[int], loads: Rows) -> Rows:

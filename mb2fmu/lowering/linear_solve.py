@@ -2,12 +2,18 @@
 
 A symmetric positive definite system is written out as L D Lᵀ if it is small or sparse: constant zeros cost nothing and
 no pivoting is needed. A general one first gives up its rows and columns with a single entry (substitution, nothing is
-eliminated); what remains is a block, pivoted when it is run.
+eliminated); what remains is one block after the other of its block triangular form, pivoted when it is run. So loops
+that follow from each other, or share nothing, cost their number. Source: Duff, Erisman and Reid, Direct Methods for
+Sparse Matrices, 2nd ed. 2017, ch. 6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.program import Block
@@ -159,7 +165,7 @@ class _SymmetricBlock:
 
 
 class _Substitution:
-    """Rows and columns with one entry by substitution, the rest by a pivoted block."""
+    """Rows and columns with one entry by substitution, the rest by pivoted blocks."""
 
     def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
         self._builder = b = builder
@@ -179,11 +185,10 @@ class _Substitution:
             columns.remove(column)
         for row, column in (*self._first, *self._last):
             b.require(matrix[row][column], name, positive=False)
-        self._rows, self._columns = sorted(rows), sorted(columns)
-        self._factor = -1
-        if rows:
-            operands = tuple(matrix[i][j] for i in self._rows for j in self._columns)
-            self._factor = builder.block(Block("lu_factor", len(rows), operands, name=name))
+        self._blocks: list[tuple[list[int], list[int], int]] = []  # rows, columns, factor
+        for part, unknowns in _triangular(entries, rows, columns):
+            operands = tuple(matrix[i][j] for i in part for j in unknowns)
+            self._blocks.append((part, unknowns, builder.block(Block("lu_factor", len(part), operands, name=name))))
 
     def solve(self, right: list[int]) -> list[int]:
         b = self._builder
@@ -194,12 +199,43 @@ class _Substitution:
 
         for row, column in self._first:
             x[column] = b.div(remainder(row), self._matrix[row][column])
-        if self._rows:
-            known = [remainder(i) for i in self._rows]
-            x.update(zip(self._columns, b.solution(self._factor, known), strict=True))
+        for part, unknowns, factor in self._blocks:
+            known = [remainder(i) for i in part]
+            x.update(zip(unknowns, b.solution(factor, known), strict=True))
         for row, column in reversed(self._last):
             x[column] = b.div(remainder(row), self._matrix[row][column])
         return [x[j] for j in range(len(right))]
+
+
+def _triangular(entries: list[set[int]], rows: set[int], columns: set[int]) -> list[tuple[list[int], list[int]]]:
+    """Blocks (rows, columns), each of which contains none but its own columns and those of blocks before it.
+
+    A matrix that is singular by its structure is left in one piece, for its pivots to say so.
+    """
+    if not rows:
+        return []
+    order, unknowns = sorted(rows), sorted(columns)
+    place = {j: k for k, j in enumerate(unknowns)}
+    n = len(order)
+    filled = np.zeros((n, n), dtype=np.int8)
+    for i, row in enumerate(order):
+        filled[i, [place[j] for j in entries[row] & columns]] = 1
+    shape = csr_array(filled)
+    holder = maximum_bipartite_matching(shape, perm_type="row")  # column → the row that is solved for it
+    if (holder < 0).any():
+        return [(order, unknowns)]
+    label = connected_components(csr_array(filled[holder]), connection="strong")[1]
+    members: dict[int, list[int]] = {}
+    for column in range(n):
+        members.setdefault(int(label[column]), []).append(column)
+    needs = {
+        part: {int(label[place[j]]) for c in inside for j in entries[order[holder[c]]] & columns} - {part}
+        for part, inside in members.items()
+    }
+    done: list[int] = []
+    while len(done) < len(members):
+        done.append(next(part for part in members if part not in done and needs[part] <= set(done)))
+    return [(sorted(order[holder[c]] for c in members[part]), [unknowns[c] for c in members[part]]) for part in done]
 
 
 def _single(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:

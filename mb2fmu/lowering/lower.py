@@ -126,11 +126,11 @@ class Lowering:
         """By the treatment ``explicit`` dependent coordinates follow from the independent ones."""
         b = self.builder
         for form in self.equations.closed_forms:
-            name = f"the loop ({form.name})"
+            clause = f"the loop cannot be closed ({form.name})"
 
-            def make(nodes: Sequence[int], name: str = name) -> list[int]:
+            def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
                 for condition in nodes[1:]:
-                    b.require(condition, name, positive=True)
+                    b.require_domain(condition, clause)
                 return [nodes[0]]
 
             for item in form.assignments:
@@ -173,7 +173,7 @@ class Lowering:
                 self.walker.define((*e.u_dot, *e.multipliers), needs, both)
             else:
                 self.walker.define(e.u_dot, needs, dynamics.accelerations)
-                self.walker.define(e.multipliers, [*needs, *e.u_dot], dynamics.multipliers)
+                self.walker.define(e.multipliers, dynamics.multiplier_expressions(), dynamics.multipliers)
 
     # --- entry points ------------------------------------------------------------------------------------------------
 

@@ -73,6 +73,8 @@ class _Statement(NamedTuple):
 class _Printer:
     def __init__(self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
         self._program = program
+        domains = program.entries.get("domains")
+        self._domains = dict(zip(domains.results, domains.labels, strict=True)) if domains else {}
         self._name = name
         self._results = results
         self._chunk = chunk
@@ -140,7 +142,10 @@ class _Printer:
                 self._emit_block(int(program.a[node]), done, emit)
                 emit(f"v{node}", f"b{program.a[node]}[{program.b[node]}]", (), f"b{program.a[node]}")
                 continue
-            emit(f"v{node}", self._expression(node, op), self._operands[node], "")
+            text = self._expression(node, op)
+            if node in self._domains:
+                text = f"inside({text}, {self._domains[node]!r})"
+            emit(f"v{node}", text, self._operands[node], "")
         for node in results:
             if node in given and node not in literals and f"v{node}" not in done:
                 done.add(f"v{node}")

@@ -50,6 +50,18 @@ class NoSolutionError(SingularMatrixError):
         Exception.__init__(self, f"no solution is found for {name}: {residual:.3g} is left over")
 
 
+class OutsideError(SingularMatrixError):
+    """A value that must be positive is not.
+
+    Args:
+        name: What is wrong then, as a clause.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        Exception.__init__(self, name)
+
+
 def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float]) -> list[float]:
     """y with F(y, theta) = 0: damped steps until they are so small that one more is the last.
 

@@ -11,7 +11,8 @@ The same printed source runs in three name spaces:
   because both branches of a selection are evaluated, and the one not taken may divide by zero.
 - ``ARRAY``: numpy arrays of shape (n_batch,) per symbol.
 
-``FAST`` and ``IEEE`` raise ``SingularMatrixError`` where a linear solve fails; ``ARRAY`` gives NaN for those instances.
+``FAST`` and ``IEEE`` raise ``SingularMatrixError`` where a linear solve fails, or a value leaves its domain; ``ARRAY``
+gives NaN for those instances.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from .python_least_norm import array_least_norm_factor, array_least_norm_solve, least_norm_factor, least_norm_solve
-from .python_newton import NoSolutionError, SingularMatrixError, array_newton, newton
+from .python_newton import NoSolutionError, OutsideError, SingularMatrixError, array_newton, newton
 
-__all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "SingularMatrixError"]
+__all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "OutsideError", "SingularMatrixError"]
 
 Pieces = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 Factors = tuple[Any, ...]
@@ -70,6 +71,13 @@ def _and(a: float, b: float) -> float:
 
 def _select(condition: float, a: float, b: float) -> float:
     return a if condition != 0.0 else b
+
+
+def _inside(a: float, clause: str) -> float:
+    """a, which must be positive; else what the clause says is wrong."""
+    if not 0.0 < a < math.inf:
+        raise OutsideError(clause)
+    return a
 
 
 def _floor(a: float) -> float:
@@ -267,6 +275,10 @@ def _as_float(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _array_inside(a: Any, _clause: str) -> Any:
+    return np.where((np.asarray(a) > 0.0) & (np.asarray(a) < math.inf), a, math.nan)
+
+
 def _array_select(condition: Any, a: Any, b: Any) -> Any:
     return np.where(np.asarray(condition) != 0.0, a, b)
 
@@ -365,6 +377,7 @@ FAST: dict[str, Any] = {
     "logical_and": _and,
     "logical_or": _maximum,
     "select": _select,
+    "inside": _inside,
     "table": _table,
     "ldlt_factor": _ldlt_factor,
     "ldlt_solve": _ldlt_solve,
@@ -387,6 +400,7 @@ IEEE: dict[str, Any] = {
     "power": _ieee_power,
     "floor": _ieee_floor,
     "ceil": _ieee_ceil,
+    "inside": _inside,
     "ldlt_factor": _ldlt_factor,
     "ldlt_solve": _ieee_list(_ldlt_solve),
     "lu_factor": _lu_factor,
@@ -422,6 +436,7 @@ ARRAY: dict[str, Any] = {
     "logical_and": _as_float(np.logical_and),
     "logical_or": _as_float(np.logical_or),
     "select": _array_select,
+    "inside": _array_inside,
     "table": _array_table,
     "ldlt_factor": _array_ldlt_factor,
     "ldlt_solve": _ldlt_solve,

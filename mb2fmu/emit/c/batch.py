@@ -48,6 +48,7 @@ def emit_batch(program: Program, entry: str) -> FileTree:
         prepared=hoisted_places(graph, results, hoisted),
         pivots=required_nodes(program, "pivots"),
         divisors=required_nodes(program, "divisors"),
+        domains=required_nodes(program, "domains"),
     )
     bodies, inner = print_bodies(program, names, batch=True)
     own = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")

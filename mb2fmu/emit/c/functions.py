@@ -133,8 +133,8 @@ class Body:
         self.lines.append(f"    {self._declared(node, text)};{remark}")
 
     def _declared(self, node: int, text: str) -> str:
-        """The declaration of a value; lanes that stand for a singular linear system are marked there and then."""
-        if self._signature.batch and node in self._names.pivots:
+        """The declaration of a value; lanes in which something fails by it are marked there and then."""
+        if self._signature.batch and (node in self._names.pivots or node in self._names.domains):
             text = f"mb2fmu_each_positive({text}, {self._lost()})"
         elif self._signature.batch and node in self._names.divisors:
             text = f"mb2fmu_each_divisor({text}, {self._lost()})"
@@ -261,7 +261,7 @@ class Body:
     # --- linear solves -----------------------------------------------------------------------------------------------
 
     def _require(self, node: int) -> None:
-        """Gives up where a linear system that is written out in nodes is singular."""
+        """Gives up where a linear system that is written out in nodes is singular, or a node leaves its domain."""
         if self._signature.batch:
             return
         names, value = self._names, self._local[node]
@@ -269,9 +269,14 @@ class Body:
             self._refuse(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", names.pivots[node])
         elif node in names.divisors:
             self._refuse(f"!(fabs({value}) > 0.0 && fabs({value}) < MB2FMU_INFINITY)", names.divisors[node])
+        if node in names.domains:
+            clause = names.domains[node]
+            self._give_up(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", clause, names.clause(clause))
 
     def _refuse(self, condition: str, name: str, *, linear: bool = True) -> None:
-        number_of_failure = self._names.failure(name, linear=linear)
+        self._give_up(condition, name, self._names.failure(name, linear=linear))
+
+    def _give_up(self, condition: str, name: str, number_of_failure: int) -> None:
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
 
     def _lost(self) -> str:

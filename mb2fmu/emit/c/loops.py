@@ -37,7 +37,7 @@ def print_rolled(
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule([node for _, node in outputs], known)
-    marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2)}
+    marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2), **dict.fromkeys(names.domains, 3)}
     addresses = Addresses(graph, statements, names.prepared, marks)
     memory = _arranged(statements, find_loops(graph, statements, addresses), addresses, outputs)
     if not memory.loops:

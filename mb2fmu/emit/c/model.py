@@ -127,6 +127,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
         prepared=_places(graph, functions, hoisted, calculated),
         pivots=required_nodes(program, "pivots"),
         divisors=required_nodes(program, "divisors"),
+        domains=required_nodes(program, "domains"),
     )
     prepare = _prepare(calculated, names, once=once)
     bodies, inner = print_bodies(program, names)
@@ -151,7 +152,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
 
 
 def required_nodes(program: Program, entry: str) -> dict[int, str]:
-    """Nodes without whose being positive, or not zero, a linear system is singular; and what that is called."""
+    """Nodes without whose being positive, or not zero, there is no result; and what that is called."""
     required = program.entries.get(entry)
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
 

@@ -64,6 +64,7 @@ class Names:
         failures: What is wrong when a solve fails, as a clause; what it returns is its place, counted from 1.
         pivots: Name of the linear solve of nodes that must be positive.
         divisors: Name of the linear solve of nodes that must not be zero.
+        domains: What is wrong, as a clause, where a node is not positive.
         body_work: Doubles that the body of each Newton block needs in ``work``.
         stem: Of names that this program's tables have.
     """
@@ -73,6 +74,7 @@ class Names:
     failures: dict[str, int] = field(default_factory=dict)
     pivots: dict[int, str] = field(default_factory=dict)
     divisors: dict[int, str] = field(default_factory=dict)
+    domains: dict[int, str] = field(default_factory=dict)
     body_work: dict[int, int] = field(default_factory=dict)
     stem: str = "model"
 
@@ -82,7 +84,10 @@ class Names:
 
     def failure(self, name: str, *, linear: bool = True) -> int:
         """What is returned when this solve fails."""
-        wrong = f"the matrix of {name} is singular" if linear else f"no solution is found for {name}"
+        return self.clause(f"the matrix of {name} is singular" if linear else f"no solution is found for {name}")
+
+    def clause(self, wrong: str) -> int:
+        """What is returned when this is wrong."""
         return self.failures.setdefault(wrong, len(self.failures) + 1)
 
 

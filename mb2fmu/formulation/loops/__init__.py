@@ -8,7 +8,7 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 1983 (characteristic pair of joints: a loop that is cut at them closes explicitly).
 """
 
-from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Start
+from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start, closed_form
 from mb2fmu.formulation.loops.recognition import ExplicitLoops, recognise
 
-__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Start", "recognise"]
+__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Misfit", "Start", "closed_form", "recognise"]

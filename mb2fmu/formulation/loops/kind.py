@@ -54,6 +54,10 @@ class Start:
         return Assignment(symbol, expression)
 
 
+class Misfit(Exception):  # noqa: N818 (an answer, not an error)
+    """Rows have not the shape of a kind of loop, because of this."""
+
+
 class LoopKind(Protocol):
     """One shape of rows that has a closed form.
 
@@ -65,8 +69,12 @@ class LoopKind(Protocol):
     name: str
     size: int
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm | str:
-        """The closed form on the branch that the start is on; or why the rows have not this shape."""
+    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
+        """The closed form on the branch that the start is on.
+
+        Raises:
+            Misfit: Why the rows have not this shape.
+        """
         ...
 
 
@@ -76,7 +84,8 @@ def closed_form(
     helpers: Sequence[Assignment],
     solution: Mapping[sm.Symbol, sm.Expr],
     conditions: Sequence[sm.Expr] = (),
+    relation: Sequence[sm.Expr] = (),
 ) -> ClosedForm:
-    """The record of a solution."""
+    """The record of a solution; arguments as for :class:`ClosedForm`."""
     assignments = (*helpers, *(Assignment(symbol, expression) for symbol, expression in solution.items()))
-    return ClosedForm(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions))
+    return ClosedForm(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions), tuple(relation))

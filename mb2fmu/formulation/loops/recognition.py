@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,16 +9,18 @@ import numpy as np
 import scipy.linalg
 import sympy as sm
 
-from mb2fmu.equations.motion import ClosedForm
+from mb2fmu.equations.motion import ClosedForm, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Start
+from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start
+from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
+from mb2fmu.formulation.loops.relations import reduction_of
 from mb2fmu.formulation.loops.transmission import Transmission
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.model import mechanics as door
 
-KINDS: tuple[LoopKind, ...] = (Transmission(),)
+KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans())
 """In the order in which they are tried."""
 
 HEADLINE = "the loops have no closed form:"
@@ -34,11 +35,13 @@ class ExplicitLoops:
         closed_forms: In an order in which each uses coordinates that are known by then.
         q_dependent: Indices of the coordinates that they give.
         u_dependent: Indices of as many speeds as there are constraints, which follow from the velocity constraints.
+        reduction: Rows that they follow from instead, where these lose rank on the way.
     """
 
     closed_forms: tuple[ClosedForm, ...]
     q_dependent: tuple[int, ...]
     u_dependent: tuple[int, ...]
+    reduction: VelocityConstraints | None
 
 
 def recognise(mechanism: Mechanism) -> ExplicitLoops:
@@ -57,7 +60,8 @@ def recognise(mechanism: Mechanism) -> ExplicitLoops:
     forms = _in_order(m, wanted, start)
     solved = {s for form in forms for s in form.unknowns}
     q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-    return ExplicitLoops(tuple(forms), q_dependent, dependent_speeds(m, q_dependent))
+    reduction = reduction_of(m, forms)
+    return ExplicitLoops(tuple(forms), q_dependent, dependent_speeds(m, q_dependent), reduction)
 
 
 def dependent_coordinates(m: Mechanism, appearing: set[sm.Symbol]) -> tuple[sm.Symbol, ...]:
@@ -90,43 +94,64 @@ def start_of(m: Mechanism) -> Start:
 
 def _in_order(m: Mechanism, wanted: Sequence[sm.Symbol], start: Start) -> list[ClosedForm]:
     """Takes one loop after the other out of the rows."""
-    names = [name for name, _ in m.holonomic]
-    rows = [phi for _, phi in m.holonomic]
-    left, unknown = list(range(len(rows))), set(wanted)
+    rows = [_Row(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
     found: list[ClosedForm] = []
-    while left:
-        reasons: list[str] = []
-        for taken in _groups(rows, left, unknown):
-            those = tuple(q for q in wanted if q in unknown and any(q in rows[i].free_symbols for i in taken))
-            group = LoopRows(tuple(names[i] for i in taken), tuple(rows[i] for i in taken), those)
-            answers = [(kind, kind.solve(group, start)) for kind in KINDS if kind.size == len(taken)]
-            form = next((answer for _, answer in answers if isinstance(answer, ClosedForm)), None)
+    reasons: list[str] = []
+    while rows:
+        form = None
+        reasons = []
+        for group in _groups(rows, wanted):
+            form = _solved(group, start, reasons)
             if form is not None:
-                found.append(form)
-                left = [i for i in left if i not in taken]
-                unknown -= set(those)
                 break
-            reasons += [f"{kind.name}: {answer}" for kind, answer in answers]
-        else:
-            raise FormulationError(HEADLINE, _left_over([names[i] for i in left], unknown, reasons))
+        if form is None:
+            break
+        found.append(form)
+        rows = [_Row(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows]
+    if rows:
+        which = [str(q) for q in wanted if any(q in row.unknowns for row in rows)]
+        what = f"no kind of loop gives {', '.join(which)} from {', '.join(row.name for row in rows)}"
+        reasons = reasons or ["no one or two of these rows have one or two unknowns"]
+        raise FormulationError(HEADLINE, [Fault(f"{what} ({'; '.join(reasons)})", remedy=_REMEDY)])
     return found
 
 
-def _groups(rows: Sequence[sm.Expr], left: Sequence[int], unknown: set[sm.Symbol]) -> Iterator[tuple[int, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    phi: sm.Expr
+    unknowns: set[sm.Symbol]
+
+
+def _solved(group: LoopRows, start: Start, reasons: list[str]) -> ClosedForm | None:
+    """By the first kind that fits; ``reasons`` grows by why others do not."""
+    for kind in KINDS:
+        if kind.size == len(group.phi):
+            try:
+                return kind.solve(group, start)
+            except Misfit as misfit:
+                reasons.append(f"{', '.join(group.names)} as {kind.name}: {misfit}")
+    return None
+
+
+def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol]) -> Iterator[LoopRows]:
     """Sets of rows that have as many unknowns as there are rows, small ones first."""
-    within = {i: rows[i].free_symbols & unknown for i in left}
-    for size in sorted({kind.size for kind in KINDS}):
-        few = [i for i in left if 0 < len(within[i]) <= size]
-        for taken in itertools.combinations(few, size):
-            if len(set().union(*(within[i] for i in taken))) == size:
-                yield taken
 
+    def group(*taken: _Row) -> LoopRows:
+        together = set().union(*(row.unknowns for row in taken))
+        return LoopRows(
+            tuple(row.name for row in taken),
+            tuple(row.phi for row in taken),
+            tuple(q for q in wanted if q in together),
+        )
 
-def _left_over(names: Sequence[str], unknown: set[sm.Symbol], reasons: Sequence[str]) -> list[Fault]:
-    which = ", ".join(sorted(map(str, unknown)))
-    what = f"no kind of loop gives {which} from {', '.join(names)}"
-    reasons = reasons or [f"no {' or '.join(str(k.size) for k in KINDS)} of these rows have as many unknowns"]
-    return [Fault(f"{what} ({'; '.join(reasons)})", remedy=_REMEDY)]
+    yield from (group(row) for row in rows if len(row.unknowns) == 1)
+    pairs = [row for row in rows if len(row.unknowns) == 2]
+    for first in pairs:
+        after = rows[rows.index(first) + 1 :]
+        others = [r for r in after if r.unknowns and r.unknowns <= first.unknowns]
+        others += [r for r in rows if len(r.unknowns) == 1 and r.unknowns < first.unknowns and r not in others]
+        yield from (group(*sorted((first, other), key=rows.index)) for other in others)
 
 
 def dependent_speeds(m: Mechanism, q_dependent: Sequence[int]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.equations.motion import ClosedForm
-from mb2fmu.formulation.loops.kind import LoopRows, Start, closed_form
+from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start, closed_form
 
 
 class Transmission:
@@ -18,15 +18,15 @@ class Transmission:
     name = "Transmission"
     size = 1
 
-    def solve(self, rows: LoopRows, start: Start) -> ClosedForm | str:
+    def solve(self, rows: LoopRows, start: Start) -> ClosedForm:
         """x = −g / c; see :class:`LoopKind`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)
         if factor.free_symbols & start.moving:
             factor = sm.expand(factor)
         if factor.free_symbols & start.moving:
-            return f"{rows.names[0]} is not linear in {x} with a constant factor"
+            raise Misfit(f"{rows.names[0]} is not linear in {x} with a constant factor")
         if start.value(factor) == 0.0:
-            return f"the factor of {x} in {rows.names[0]} is 0"
+            raise Misfit(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
         return closed_form(self, rows, (), {x: -rest / factor}, ())

@@ -1,61 +1,80 @@
-"""Explicit loops: closed forms against the rows that they solve, and the motion against other treatments."""
+"""Explicit loops: closed forms against the rows that they solve, and the motion against other equations."""
 
+import math
 from functools import cache
 
 import numpy as np
 import pytest
+import sympy as sm
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mb2fmu import lowering, pipeline
 from mb2fmu.errors import FormulationError
+from mb2fmu.formulation.loops import LoopRows, Misfit, Start
+from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.interface import describe
+from mb2fmu.lowering.python_runtime import OutsideError
+from mb2fmu.mechanism.numeric import NumericMechanism
+
+# --- whole models ----------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "transmission": ["Transmission", "Transmission"],
+    "four_bar": ["FourBar"],
+    "crank_slider": ["CrankSlider"],
+    "excavator_arm": ["FourBarTrans", "FourBarTrans", "FourBar"],
+    "n_four_bar": ["FourBar", "FourBar"],
+}
 
 
 @cache
-def derived(name, constraints="explicit", method="tmt"):
-    return pipeline.derive(f"models/{name}.py", constraints=constraints, method=method)
+def derived(name):
+    return pipeline.derive(f"models/{name}.py", constraints="explicit", method="tmt")
 
 
-def placed(derivation, x, r, p, t=0.0):
-    """All coordinates and speeds that a state stands for, in the order of the equations."""
-    e, program = derivation.equations, derivation.program
+@pytest.mark.parametrize("name", KINDS)
+def test_loops_are_recognised_and_said(name):
+    derivation = derived(name)
+    assert [form.kind for form in derivation.equations.closed_forms] == KINDS[name]
+    assert derivation.treated.startswith("explicit, as asked")
+    assert all(form.name in derivation.treated for form in derivation.equations.closed_forms)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_motion_is_that_of_the_multipliers(name):
+    """At random states: positions and speeds on the constraints, accelerations those of M u' + Aᵀλ = f, A u' = −γ."""
+    derivation = derived(name)
+    e, program, m = derivation.equations, derivation.program, derivation.mechanism
+    x0, r, p = pipeline.start_values(derivation)
+    numeric = NumericMechanism(m)
+    phi = sm.lambdify([m.t, *m.q, *m.p], [row for _, row in m.holonomic])
+    entries = {k: lowering.evaluator(program, k) for k in ("position", "dependent_speeds", "accelerations")}
     outputs = sum(o.level == "position" for o in e.outputs)
-    q, u = np.zeros(len(e.q)), np.zeros(len(e.u))
-    n_q, n_u = len(e.q_independent), len(e.u_independent)
-    q[list(e.q_independent)], u[list(e.u_independent)] = x[:n_q], x[n_q : n_q + n_u]
-    q[list(e.q_dependent)] = lowering.evaluator(program, "position")(t, x, r, p)[outputs:]
-    u[list(e.u_dependent)] = lowering.evaluator(program, "dependent_speeds")(t, x, r, p)
-    return q, u
-
-
-NAMES = ["transmission"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_motion_is_that_of_the_attractor(name):
-    """At states on the constraints both treatments have the same accelerations and the same outputs."""
-    explicit, attractor = derived(name), derived(name, "attractor")
-    x0, r, p = pipeline.start_values(explicit)
-    rate = len(pipeline.start_values(attractor)[2]) - len(p)
-    everything = np.append(p, np.full(rate, 10.0))
+    n_q = len(e.q_independent)
     generator = np.random.default_rng(5)
     for _ in range(5):
         x = x0 + 0.3 * generator.uniform(-1, 1, len(x0))
-        whole = np.concatenate([*placed(explicit, x, r, p)])
-        theirs = lowering.evaluator(attractor.program, "accelerations")(0.0, whole, r, everything)
-        ours = lowering.evaluator(explicit.program, "accelerations")(0.0, x, r, p)
-        assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-8 * np.max(np.abs(theirs)))
-        outputs = [
-            lowering.evaluator(d.program, "outputs")(0.0, x, r, p)
-            for d, x, p in ((explicit, x, p), (attractor, whole, everything))
-        ]
-        assert outputs[0] == pytest.approx(outputs[1], rel=1e-8, abs=1e-8 * np.max(np.abs(outputs[1])))
+        q, u = np.zeros(len(e.q)), np.zeros(len(e.u))
+        q[list(e.q_independent)], u[list(e.u_independent)] = x[:n_q], x[n_q : n_q + len(e.u_independent)]
+        q[list(e.q_dependent)] = entries["position"](0.0, x, r, p)[outputs:]
+        u[list(e.u_dependent)] = entries["dependent_speeds"](0.0, x, r, p)
+        assert np.abs(phi(0.0, *q, *p)) == pytest.approx(0.0, abs=1e-13)
+        numeric.set(0.0, q, u, np.zeros(0), r, numeric.parameters(p))
+        A, b, gamma = numeric.constraints()
+        assert A @ u + b == pytest.approx(0.0, abs=1e-12 * (1 + np.abs(u).max()))
+        M, f = numeric.dynamics()
+        both = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+        expected = np.linalg.lstsq(both, np.concatenate([f, -gamma]), rcond=None)[0][: len(u)]
+        found = entries["accelerations"](0.0, x, r, p)
+        assert found == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.max(np.abs(expected)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_states_are_independent_and_the_rest_is_calculated(name):
     derivation = derived(name)
     e = derivation.equations
-    assert len(e.states) == len(e.q) + len(e.u) - len(e.holonomic) - len(e.velocity_constraints.names) + len(e.z)
+    assert len(e.states) == len(e.q) + len(e.u) - len(e.holonomic) - len(e.velocity_constraints.names)
     variables = {v.name: v for v in describe(derivation.definition, e, derivation.program).variables}
     for i, coordinate in enumerate(derivation.definition.coordinates):
         found = variables[coordinate.name]
@@ -66,6 +85,127 @@ def test_states_are_independent_and_the_rest_is_calculated(name):
     assert "constraints.rate" not in variables
 
 
-def test_a_loop_of_no_known_kind_is_refused_with_the_reasons():
-    with pytest.raises(FormulationError, match=r"no kind of loop gives .* from holonomic"):
-        pipeline.derive("models/andrews.py", constraints="explicit", method="tmt")
+def test_a_crank_that_turns_round_and_round_has_continuous_angles():
+    derivation = derived("four_bar")
+    x, r, p = pipeline.start_values(derivation)
+    place = lowering.evaluator(derivation.program, "position")
+    turns = np.linspace(0.0, 4 * math.pi, 400)
+    angles = np.array([place(0.0, [x[0] + angle, 0.0], r, p)[-2:] for angle in turns])
+    assert np.max(np.abs(np.diff(angles, axis=0))) < 0.2
+    # From the ground the coupler comes back to where it was: from the crank it has lost two turns.
+    assert angles[-1] - angles[0] == pytest.approx([-4 * math.pi, 0.0], abs=1e-12)
+    starts = {c.name: c.start for c in derivation.definition.coordinates}
+    assert angles[0] == pytest.approx([starts["q2"], starts["q3"]], abs=1e-12)
+
+
+def test_where_the_loop_cannot_close_that_is_said():
+    derivation = derived("four_bar")
+    x, r, p = pipeline.start_values(derivation)
+    lengths = [list(derivation.program.layout.parameters).index(name) for name in ("lb", "lc")]
+    p[lengths] = 0.7, 0.3  # with the crank at 10° their ends are 1.2 m apart
+    with pytest.raises(OutsideError, match=r"the loop cannot be closed \(FourBar of holonomic\[1\], holonomic\[2\]\)"):
+        lowering.evaluator(derivation.program, "rhs")(0.0, x, r, p)
+
+
+# --- single loops ----------------------------------------------------------------------------------------------------
+
+Q1, Q2, Q3, S, T = sm.symbols("q1 q2 q3 s t", real=True)
+LENGTHS = sm.symbols("a b c d e f", positive=True)
+VALUES = (0.8, 2.0, 1.1, 1.9, 0.3, -0.2)
+
+
+def turned(angle, x, y=0):
+    return sm.Matrix([x * sm.cos(angle) - y * sm.sin(angle), x * sm.sin(angle) + y * sm.cos(angle)])
+
+
+def closing(rows, start):
+    """Start values of Q2 and the second unknown that close the rows, by Newton's method from ``start``."""
+    unknowns = sorted(start, key=str)
+    values = dict(zip(LENGTHS, VALUES, strict=True)) | {Q1: 0.4, T: 0.0}
+    found = sm.nsolve([row.subs(values) for row in rows], unknowns, [start[q] for q in unknowns], prec=30)
+    return values | {q: float(v) for q, v in zip(unknowns, found, strict=True)}
+
+
+def compiled(form, rows):
+    """Known values → unknowns and rows."""
+    known = [Q1, *LENGTHS]
+    steps, results = [(item.symbol, item.expression) for item in form.assignments], [*form.unknowns, *rows]
+    return sm.lambdify(known, results, modules="math", cse=lambda _: (steps, results))
+
+
+a, b, c, d, e, f = LENGTHS
+SHAPES = {
+    "relative angles": (
+        FourBar(),
+        turned(Q1, a) + turned(Q1 + Q2, b) + turned(Q1 + Q2 + Q3, c) - turned(0, d),
+        {Q2: 0.1, Q3: -2.4},
+    ),
+    "absolute angles, bent links": (
+        FourBar(),
+        turned(Q1, a, e) + turned(Q2, b, f) - turned(Q3, c, e) - turned(0, d, f),
+        {Q2: 0.5, Q3: 1.4},
+    ),
+    "the other way round, rows swapped": (
+        FourBar(),
+        sm.Matrix([[0, 1], [1, 0]]) * (turned(-Q1, a) + turned(-Q2, b) + turned(Q3, c) - turned(0, d)),
+        {Q2: -0.6, Q3: 2.0},
+    ),
+    "crank-slider with offset": (CrankSlider(), turned(Q1, a) + turned(Q2, b) - turned(0, S, e), {Q2: -0.1, S: 2.6}),
+    "crank-slider, the other branch, inclined": (
+        CrankSlider(),
+        turned(Q1, a) + turned(Q2, b) - turned(e, S, f),
+        {Q2: 3.0, S: -1.3},
+    ),
+    "cylinder": (FourBarTrans(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
+    "cylinder beside its pins": (
+        FourBarTrans(),
+        turned(Q1, a) - turned(0, d) + turned(Q2, S + c, f),
+        {Q2: 0.1, S: 0.2},
+    ),
+    "negative displacement": (FourBarTrans(), turned(Q1, a) - turned(0, d) + turned(Q2, S, f), {Q2: 3.2, S: -1.2}),
+}
+
+
+@cache
+def solved(name):
+    kind, rows, near = SHAPES[name]
+    unknowns = tuple(near)
+    values = closing(list(rows), near)
+    # As SymPy's frames leave it: products of sines and cosines, not sums of angles.
+    phi = tuple(sm.expand_trig(row) for row in rows)
+    start = Start(dict(values), frozenset({Q1, Q2, Q3, S, T}))
+    return compiled(kind.solve(LoopRows(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(st.floats(-0.5, 0.5), st.lists(st.floats(0.95, 1.05), min_size=6, max_size=6))
+def test_closed_forms_solve_their_rows(name, way, factors):
+    """At other places and lengths, on the branch of the start."""
+    function, start, unknowns = solved(name)
+    lengths = [factor * value for factor, value in zip(factors, VALUES, strict=True)]
+    assert function(start[Q1] + way, *lengths)[2:] == pytest.approx([0.0, 0.0], abs=1e-13)
+    assert function(start[Q1], *VALUES)[:2] == pytest.approx([start[q] for q in unknowns], abs=1e-12)
+
+
+def test_what_is_no_such_loop_is_told_why():
+    start = Start({Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3}))
+    stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
+    with pytest.raises(Misfit, match="not one vector in both rows"):
+        FourBar().solve(LoopRows(("x", "y"), stretched, (Q2, Q3)), start)
+    with pytest.raises(Misfit, match="not one arm and one slide, but an arm that turns with q2 and an arm"):
+        CrankSlider().solve(LoopRows(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start)
+    wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
+    with pytest.raises(Misfit, match="q3 stands in sqrt"):
+        FourBar().solve(LoopRows(("x", "y"), wild, (Q2, Q3)), start)
+
+
+def test_a_start_that_lies_flat_has_no_branch():
+    flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
+    rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
+    with pytest.raises(Misfit, match="it lies flat, where its two branches meet"):
+        FourBar().solve(LoopRows(("x", "y"), tuple(rows), (Q2, Q3)), Start(flat, frozenset({Q1, Q2, Q3})))
+
+
+def test_loops_of_no_known_kind_are_refused_with_the_reasons():
+    with pytest.raises(FormulationError, match=r"no kind of loop gives .*Transmission: .* is not linear in"):
+        pipeline.derive("models/bowl.py", constraints="explicit", method="tmt")

@@ -154,7 +154,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     }
     failed = mb2fmu_pose(instance, &problem);
     if (failed != 0) {
-        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters the matrix of %s is singular",
+        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters %s",
                            model_failures[failed - 1]);
     }
     memcpy(&instance->before, now, sizeof *now);
