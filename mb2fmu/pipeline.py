@@ -98,19 +98,19 @@ def derive(
     """
     stage = Stopwatch(observer)
     _, read = _read(model, arguments, stage)
-    read = formulation.with_rate(read, constraints, baumgarte)
-    definition = read.definition
     with stage("formulate"):
+        plan = formulation.plan(read, constraints, baumgarte)
+        read = formulation.with_rate(read, plan.treatment, baumgarte)
         if method in ("auto", "recursive"):
             tried = choosing.candidates(read, method)
         else:
             tried = (formulation.formulate(read, method),)
-        treated = [formulation.treat(one, read, constraints, baumgarte) for one in tried]
+        treated = [plan.treated(one) for one in tried]
     with stage("lower"):
-        choice = choosing.cheapest([one for one, _ in treated])
+        choice = choosing.cheapest(treated)
     why = choice.why if method in ("auto", "recursive") else ""
     program = CompilableProgram.of(choice.program)
-    return Derivation(definition, read, choice.equations, program, stage.timings, why, treated[0][1])
+    return Derivation(read.definition, read, choice.equations, program, stage.timings, why, plan.because)
 
 
 def linearize(

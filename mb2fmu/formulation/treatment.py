@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import sympy as sm
@@ -21,7 +22,7 @@ import sympy as sm
 from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
-from mb2fmu.formulation.loops import recognise
+from mb2fmu.formulation.loops import ExplicitLoops, Transmission, recognise
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import find_redundancy
 from mb2fmu.variables import Parameter
@@ -33,11 +34,17 @@ _BECAUSE = {
     "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
+}
+_EXPLICIT = {
+    "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
+    "closed form of them",
     "explicit": "explicit, as asked: the states are independent, and the others in closed form of them",
 }
 
 
-def with_rate(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None) -> Mechanism:
+def with_rate(
+    mechanism: Mechanism, asked: Constraints | Treatment | None = "auto", baumgarte: float | None = None
+) -> Mechanism:
     """The mechanism with one more parameter, ``constraints.rate``, where the treatment asked for has a rate.
 
     Args:
@@ -45,8 +52,8 @@ def with_rate(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: floa
         asked: As for :func:`treat`.
         baumgarte: As for :func:`treat`; the parameter's value.
     """
-    rates = {"multipliers": baumgarte, "explicit": None}
-    value = rates.get(asked, float(ATTRACTOR_RATE))
+    rates = {"multipliers": baumgarte, "auto": float(ATTRACTOR_RATE), "attractor": float(ATTRACTOR_RATE)}
+    value = rates.get(asked or "auto")
     if not mechanism.holonomic or value is None:
         return mechanism
     m, d = mechanism, mechanism.definition
@@ -73,49 +80,91 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def treat(
-    equations: EquationsOfMotion, mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None
-) -> tuple[EquationsOfMotion, str]:
-    """The equations with their holonomic constraints treated, and why so; empty where there are none.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to become of holonomic constraints, the same for the equations by every formulation.
+
+    Attributes:
+        treatment: None where there are none.
+        because: Why so, a clause; empty where there are none.
+        baumgarte: Rate of the treatment ``multipliers``, 1/s; None: without.
+        redundant: Names of rows that follow from others at the start.
+        loops: Of the treatment ``explicit``.
+    """
+
+    treatment: Treatment | None = None
+    because: str = ""
+    baumgarte: float | None = None
+    redundant: tuple[str, ...] = ()
+    loops: ExplicitLoops | None = None
+
+    def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
+        """The equations so treated."""
+        equations = dataclasses.replace(equations, redundant=self.redundant)
+        if self.treatment == "multipliers":
+            rate = equations.attractor_rate
+            if rate not in equations.p:
+                rate = sm.Float(self.baumgarte or 0.0, 17)
+            terms = None if self.baumgarte is None else (rate, rate)
+            return dataclasses.replace(equations, treatment="multipliers", attractor_rate=None, baumgarte=terms)
+        if self.loops is not None:
+            found = self.loops
+            return with_independent_states(
+                equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
+            )
+        return equations
+
+
+def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None) -> Plan:
+    """What becomes of the mechanism's holonomic constraints, and why.
 
     Args:
-        equations: As formulated.
-        mechanism: Of which they are.
+        mechanism: As read, its loops closed.
         asked: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
-            belong to the treatment.
+            belong to the treatment; if loops have no closed form and it was asked for.
     """
     if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
         what = f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"
         raise FormulationError("the constraints cannot be treated so:", [Fault(what)])
-    if not equations.holonomic:
+    if not mechanism.holonomic:
         if asked != "auto":
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
             raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
-        return equations, ""
+        return Plan()
+    if asked in ("auto", "explicit"):
+        loops = recognise(mechanism) if asked == "explicit" else _couplings(mechanism)
+        if loops is not None:
+            kinds = "; ".join(form.name for form in loops.closed_forms)
+            return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops)
     rows = find_redundancy(mechanism)
-    equations = dataclasses.replace(equations, redundant=rows.always)
     because = _BECAUSE[asked]
     if rows.always:
         because += f"; redundant, so that they share their forces: {', '.join(rows.always)}"
     if rows.at_start:
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":
-        rate = None if baumgarte is None else mechanism.stabilization_rate or sm.Float(baumgarte, 17)
-        terms = None if rate is None else (rate, rate)
-        return dataclasses.replace(equations, treatment=asked, attractor_rate=None, baumgarte=terms), because
-    if asked == "explicit":
-        loops = recognise(mechanism)
-        kinds = "; ".join(form.name for form in loops.closed_forms)
-        forms = loops.closed_forms
-        minimal = with_independent_states(
-            equations, "explicit", loops.q_dependent, loops.u_dependent, forms, loops.reduction
-        )
-        return minimal, f"{because}: {kinds}"
-    return equations, because
+        return Plan("multipliers", because, baumgarte, rows.always)
+    return Plan("attractor", because, redundant=rows.always)
+
+
+def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
+    """Closed forms where all constraints are couplings, which have no position where they fail."""
+    try:
+        return recognise(mechanism, (Transmission(),))
+    except FormulationError:
+        return None
+
+
+def treat(
+    equations: EquationsOfMotion, mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None
+) -> tuple[EquationsOfMotion, str]:
+    """The equations with their holonomic constraints treated, and why so; arguments and errors as for :func:`plan`."""
+    found = plan(mechanism, asked, baumgarte)
+    return found.treated(equations), found.because
 
 
 def with_independent_states(

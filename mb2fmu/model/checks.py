@@ -21,6 +21,7 @@ from mb2fmu.model.connections import resolved, terminal_faults
 from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
+from mb2fmu.model.loops import loop_faults
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.symbols import symbol_faults
@@ -72,6 +73,7 @@ def check(model: Model) -> ModelDefinition:
     faults += experiment_faults(model)
     faults += terminal_faults(model)
     faults += _look_faults(model)
+    faults += loop_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -93,6 +95,7 @@ def check(model: Model) -> ModelDefinition:
         terminals=resolved(model),
         looks=tuple(model.looks),
         ground=model.ground,
+        loops=tuple(model.loops),
     )
 
 

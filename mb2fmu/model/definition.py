@@ -19,6 +19,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, Referen
 from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.looks import Looks
+from mb2fmu.model.loops import DeclaredLoop, Loops
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.places import caller
@@ -104,6 +105,7 @@ class ModelDefinition:
         terminals: Declared ones, their members by the names of variables.
         looks: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
+        loops: Closed forms of loops that the model says itself.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -127,6 +129,7 @@ class ModelDefinition:
     terminals: tuple[DeclaredTerminal, ...] = ()
     looks: tuple[Look, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
+    loops: tuple[DeclaredLoop, ...] = ()
 
     def __post_init__(self) -> None:
         states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
@@ -138,7 +141,7 @@ class ModelDefinition:
             raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
-class Model(Outputs, Connections, Looks):
+class Model(Outputs, Connections, Loops, Looks):
     """A mechanism and what has to be said about its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers

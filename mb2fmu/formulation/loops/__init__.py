@@ -10,5 +10,6 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 
 from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start, closed_form
 from mb2fmu.formulation.loops.recognition import ExplicitLoops, recognise
+from mb2fmu.formulation.loops.transmission import Transmission
 
-__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Misfit", "Start", "closed_form", "recognise"]
+__all__ = ["ExplicitLoops", "LoopKind", "LoopRows", "Misfit", "Start", "Transmission", "closed_form", "recognise"]

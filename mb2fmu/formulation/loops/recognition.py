@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import ClosedForm, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation.loops.given import GivenLoop, given_loops
 from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.formulation.loops.relations import reduction_of
@@ -44,40 +46,60 @@ class ExplicitLoops:
     reduction: VelocityConstraints | None
 
 
-def recognise(mechanism: Mechanism) -> ExplicitLoops:
+def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS) -> ExplicitLoops:
     """Closed forms of all holonomic constraints.
 
     Args:
         mechanism: Its start values are on the constraints (``close_loops``): they say which branch is meant.
+        kinds: Those that may be used, beside what the model says itself.
 
     Raises:
         FormulationError: With the rows that no kind of loop fits, and why each does not.
     """
     m = mechanism
-    known = {s for _, phi in m.holonomic for s in phi.free_symbols & set(m.q)}
-    wanted = dependent_coordinates(m, known)
     start = start_of(m)
-    forms = _in_order(m, wanted, start)
-    solved = {s for form in forms for s in form.unknowns}
-    q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-    reduction = reduction_of(m, forms)
-    return ExplicitLoops(tuple(forms), q_dependent, dependent_speeds(m, q_dependent), reduction)
+    given = tuple(given_loops(m, start))
+    first: FormulationError | None = None
+    for wanted in dependent_coordinates(m, given):
+        try:
+            forms = _in_order(m, wanted, start, given, kinds)
+            solved = {s for form in forms for s in form.unknowns}
+            q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
+            return ExplicitLoops(tuple(forms), q_dependent, dependent_speeds(m, q_dependent), reduction_of(m, forms))
+        except FormulationError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
-def dependent_coordinates(m: Mechanism, appearing: set[sm.Symbol]) -> tuple[sm.Symbol, ...]:
-    """Those that the model names as dependent; else those that it guesses.
+def dependent_coordinates(m: Mechanism, given: Sequence[GivenLoop]) -> Iterator[tuple[sm.Symbol, ...]]:
+    """Sets of as many coordinates as there are rows: those that the model names; else those that it guesses; else any.
 
     Raises:
-        FormulationError: If they are not as many as the constraints.
+        FormulationError: If there are not as many.
     """
-    named = {str(s) for s in door.dependent_coordinates(m.definition.mechanics)}
-    users = {q for q in m.q if str(m.dynamic[q]) in named}
+    count = len(m.holonomic)
+    users = {str(s) for s in door.dependent_coordinates(m.definition.mechanics)}
+    named = {q for q in m.q if str(m.dynamic[q]) in users}
+    appearing = {s for _, phi in m.holonomic for s in phi.free_symbols & set(m.q)}
     guesses = {q for q, c in zip(m.q, m.definition.coordinates, strict=True) if c.kind == "guess"} & appearing
-    for chosen in (users, guesses):
-        if len(chosen) == len(m.holonomic):
-            return tuple(q for q in m.q if q in chosen)
-    what = f"{len(m.holonomic)} holonomic constraints want as many dependent coordinates, and {len(users)} are named"
-    raise FormulationError(HEADLINE, [Fault(f"{what}, {len(guesses)} start from guesses", remedy=_REMEDY)])
+    needed = {q for loop in given for q in loop.unknowns}
+    for chosen in (named, guesses):
+        if len(chosen) == count and needed <= chosen:
+            yield tuple(q for q in m.q if q in chosen)
+            return
+    # Those that must be, then those that may: guesses, then late ones, which stand further from the ground.
+    must = needed | named
+    may = sorted(appearing - must, key=lambda q: (q not in guesses, -m.q.index(q)))
+    if not len(must) <= count <= len(must) + len(may):
+        what = f"{count} holonomic constraints want as many dependent coordinates, of the {len(appearing)} in them"
+        raise FormulationError(HEADLINE, [Fault(what, remedy=_REMEDY)])
+    for more in itertools.islice(itertools.combinations(may, count - len(must)), _MOST):
+        yield tuple(q for q in m.q if q in must.union(more))
+
+
+_MOST = 200
+"""Sets of dependent coordinates that are tried."""
 
 
 def start_of(m: Mechanism) -> Start:
@@ -92,16 +114,23 @@ def start_of(m: Mechanism) -> Start:
     return Start(values, frozenset({m.t, *m.q, *m.r}), every)
 
 
-def _in_order(m: Mechanism, wanted: Sequence[sm.Symbol], start: Start) -> list[ClosedForm]:
+def _in_order(
+    m: Mechanism,
+    wanted: Sequence[sm.Symbol],
+    start: Start,
+    given: Sequence[GivenLoop],
+    kinds: Sequence[LoopKind],
+) -> list[ClosedForm]:
     """Takes one loop after the other out of the rows."""
     rows = [_Row(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
+    own = {name for loop in given for name in loop.rows}
     found: list[ClosedForm] = []
     reasons: list[str] = []
     while rows:
-        form = None
         reasons = []
-        for group in _groups(rows, wanted):
-            form = _solved(group, start, reasons)
+        form = _said(rows, given, start, m)
+        for group in () if form else _groups([row for row in rows if row.name not in own], wanted):
+            form = _solved(group, start, kinds, reasons)
             if form is not None:
                 break
         if form is None:
@@ -123,9 +152,19 @@ class _Row:
     unknowns: set[sm.Symbol]
 
 
-def _solved(group: LoopRows, start: Start, reasons: list[str]) -> ClosedForm | None:
+def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mechanism) -> ClosedForm | None:
+    """The closed form of a loop of the model's own whose rows contain no other unknowns any more."""
+    left = {row.name: row for row in rows}
+    angles = frozenset(q for q, c in zip(m.q, m.definition.coordinates, strict=True) if c.unit == "rad")
+    for loop in given:
+        if all(name in left and left[name].unknowns <= set(loop.unknowns) for name in loop.rows):
+            return loop.closed_form(start, angles)
+    return None
+
+
+def _solved(group: LoopRows, start: Start, kinds: Sequence[LoopKind], reasons: list[str]) -> ClosedForm | None:
     """By the first kind that fits; ``reasons`` grows by why others do not."""
-    for kind in KINDS:
+    for kind in kinds:
         if kind.size == len(group.phi):
             try:
                 return kind.solve(group, start)

@@ -6,11 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu import lowering, pipeline
-from mb2fmu.errors import FormulationError
+from mb2fmu import Model, Parts, formulation, lowering, mechanism, model, pipeline
+from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.formulation.loops import LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.interface import describe
@@ -209,3 +210,81 @@ def test_a_start_that_lies_flat_has_no_branch():
 def test_loops_of_no_known_kind_are_refused_with_the_reasons():
     with pytest.raises(FormulationError, match=r"no kind of loop gives .*Transmission: .* is not linear in"):
         pipeline.derive("models/bowl.py", constraints="explicit", method="tmt")
+
+
+# --- loops that the model says itself --------------------------------------------------------------------------------
+
+
+def bead(*branches):
+    """A particle on a ring of radius l, in Cartesian coordinates, y upwards; it starts on the lower half."""
+    q = x, y = me.dynamicsymbols("x y")
+    u = vx, vy = me.dynamicsymbols("vx vy")
+    l, m, g = sm.symbols("l m g", positive=True)
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, vx * N.x + vy * N.y)
+    ring = x**2 + y**2 - l**2
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=q,
+        u=u,
+        kinematic_equations=[v - place.diff() for place, v in zip(q, u, strict=True)],
+        bodies=[me.Particle("bead", P, m)],
+        loads=[me.Force(P, -m * g * N.y)],
+        holonomic_constraints=[ring],
+    )
+    made = Model("Bead", parts)
+    for symbol, value in ((l, 0.5), (m, 2.0), (g, 9.81)):
+        made.parameter(symbol, value, "1")
+    made.coordinate(x, 0.3, "m")
+    made.coordinate(y, -0.4, "m")
+    made.speed(vx, 0.8, "m/s")
+    made.speed(vy, 0.6, "m/s", kind="guess")
+    root = sm.sqrt(l**2 - x**2)
+    given = branches or ({y: root}, {y: -root})
+    ways = [{{"x": x, "y": y}.get(key, key): value for key, value in branch.items()} for branch in given]
+    made.loop([ring], *ways, positive=[l**2 - x**2], name="ring")
+    return made
+
+
+def test_a_closed_form_of_the_model_s_own_is_taken_on_the_branch_of_the_start():
+    derivation = pipeline.derive(bead(), constraints="explicit", method="tmt")
+    assert derivation.program.layout.states == ("x", "vx")
+    x, r, p = pipeline.start_values(derivation)
+    (y,) = lowering.evaluator(derivation.program, "position")(0.0, x, r, p)
+    ax, ay = lowering.evaluator(derivation.program, "accelerations")(0.0, x, r, p)
+    assert y == pytest.approx(-0.4, abs=1e-15)
+    # Along the ring gravity acts, towards its centre v²/l does.
+    assert [0.8 * ax + 0.6 * ay, -0.6 * ax + 0.8 * ay] == pytest.approx([-0.6 * 9.81, 1.0 / 0.5], abs=1e-12)
+    with pytest.raises(OutsideError, match=r"the loop cannot be closed \(ring of holonomic\[1\]\)"):
+        lowering.evaluator(derivation.program, "rhs")(0.0, np.array([0.6, 0.0]), r, p)
+
+
+@pytest.mark.parametrize(
+    ("branches", "wrong"),
+    [
+        ([{"y": sm.Float(0.4)}], "none of the 1 branches of ring is that of the start, y = -0.4"),
+        ([{"y": sm.Float(-0.4)}, {"y": -sm.Float(0.4)}], "more than one of the 2 branches"),
+        ([{"y": sm.Float(-0.4)}], "the closed form of ring does not solve its rows"),
+        ([{"y": sm.Symbol("k") - 0.4}], "k in ring is no coordinate, parameter, or time"),
+    ],
+)
+def test_a_wrong_closed_form_is_refused(branches, wrong):
+    with pytest.raises(FormulationError, match=wrong):
+        pipeline.derive(bead(*branches), constraints="explicit", method="tmt")
+
+
+def test_a_closed_form_gives_one_coordinate_per_row():
+    with pytest.raises(ModelError, match=r"each branch of ring must give the same 1 coordinates(.|\n)*w, which"):
+        pipeline.derive(bead({"x": sm.S.One, "y": sm.S.One, sm.Symbol("w"): sm.S.One}), constraints="explicit")
+
+
+def test_auto_takes_couplings_and_leaves_what_may_fail_on_the_way():
+    definition = mechanism.close_loops(mechanism.read(model.check(model.load("models/transmission.py"))))
+    found = formulation.plan(definition)
+    assert (found.treatment, len(found.loops.closed_forms)) == ("explicit", 2)
+    assert "couplings have no position where it fails" in found.because
+    assert formulation.plan(definition, "attractor").treatment == "attractor"
+    assert formulation.plan(derived("crank_slider").mechanism).treatment == "attractor"
