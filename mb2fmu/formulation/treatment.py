@@ -154,9 +154,10 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
 def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:
     """Closed forms where all constraints are couplings, which have no position where they fail."""
     try:
-        return recognise(mechanism, (Transmission(),))
+        found = recognise(mechanism, (Transmission(),))
     except FormulationError:
         return None
+    return found if all(form.kind == Transmission.name for form in found.closed_forms) else None
 
 
 def treat(

@@ -421,7 +421,7 @@ class ProgramBuilder:
 
         It stands in the entry point ``domains``, with the clause as the label.
         """
-        if not self._constant.get(node, 0.0) > 0.0:
+        if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
     def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
