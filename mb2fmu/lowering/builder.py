@@ -417,10 +417,7 @@ class ProgramBuilder:
             self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
 
     def require_domain(self, node: int, clause: str) -> None:
-        """Where it is not positive, what follows from it has no value; ``clause`` says that in words.
-
-        It stands in the entry point ``domains``, with the clause as the label.
-        """
+        """Where it is not positive something has no value, as ``clause`` (its label in entry ``domains``) says."""
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 

@@ -82,6 +82,8 @@ def sections(equations: EquationsOfMotion) -> Iterator[Section]:
     q_dot = k.matrix * u + k.offset
     yield Section("Kinematics", tuple((_Dot(q), rate) for q, rate in zip(equations.q, q_dot, strict=True)))
     yield Section("Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters))
+    forms = [a for form in equations.closed_forms for a in form.assignments]
+    yield Section("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
     yield Section("Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item)))
     if recursion:
         numbers = range(1, len(recursion.links))
@@ -227,7 +229,7 @@ class _PythonListing:
             f'"""{self.name}: M u\' = f by {e.method}, as plain NumPy code.',
             "",
             f"q = ({', '.join(map(str, e.q))}), u = ({', '.join(map(str, e.u))}), z = ({', '.join(map(str, e.z))}),",
-            f"r = ({', '.join(map(str, e.r))}), p = ({', '.join(map(str, e.p))}); x = (q, independent u, z).",
+            f"r = ({', '.join(map(str, e.r))}), p = ({', '.join(map(str, e.p))}); x = ({_what_states(e)}).",
             '"""',
             "",
             "import numpy",
@@ -243,7 +245,7 @@ class _PythonListing:
 
     def _equations(self) -> Iterator[str]:
         """Kinematics K, k0; dynamics M, f; constraints A, b, gamma."""
-        e, c = self.equations, self.equations.velocity_constraints
+        e, c = self.equations, self.equations.reduction or self.equations.velocity_constraints
         yield "def equations(t, q, u, z, r, p):"
         yield '    """K, k0, M, f, A, b, gamma with q\' = K u + k0, M u\' = f, A u + b = 0, A u\' + gamma = 0."""'
         yield from self._unpack(e.q, "q")
@@ -264,13 +266,18 @@ class _PythonListing:
         yield "    return K, k0, M, f, A, b, gamma"
 
     def _rhs(self) -> Iterator[str]:
-        """x' with dependent speeds and the constraints' multipliers solved for."""
+        """x' with dependent coordinates and speeds and the constraints' multipliers solved for."""
         e = self.equations
-        n_q, n_u, independent = len(e.q), len(e.u), list(e.u_independent)
+        placed, n_u, independent = list(e.q_independent), len(e.u), list(e.u_independent)
+        n_q = len(placed)
         first_z = n_q + len(independent)
+        if e.q_dependent:
+            yield from self._dependent_coordinates()
         yield "def rhs(t, x, r, p):"
-        yield '    """x\' of the states x = (q, independent u, z)."""'
+        yield f'    """x\' of the states x = ({_what_states(e)})."""'
         yield f"    q, z = x[:{n_q}], x[{first_z}:]"
+        if e.q_dependent:
+            yield "    q = coordinates(t, q, r, p)"
         yield f"    u = numpy.zeros({n_u})"
         yield f"    u[{independent}] = x[{n_q}:{first_z}]"
         if e.u_dependent:
@@ -283,10 +290,11 @@ class _PythonListing:
         yield "    else:"
         yield "        M = numpy.vstack([M, A])"
         yield f"    u_dot = numpy.linalg.solve(M, numpy.concatenate([f, -gamma]))[:{n_u}]"
+        rates = f"(K @ u + k0)[{placed}]" if e.q_dependent else "K @ u + k0"
         if not e.z:
-            yield f"    return numpy.concatenate([K @ u + k0, u_dot[{independent}]])"
+            yield f"    return numpy.concatenate([{rates}, u_dot[{independent}]])"
             return
-        yield f"    return numpy.concatenate([K @ u + k0, u_dot[{independent}], auxiliary(t, q, u, z, r, p, u_dot)])"
+        yield f"    return numpy.concatenate([{rates}, u_dot[{independent}], auxiliary(t, q, u, z, r, p, u_dot)])"
         yield ""
         yield ""
         yield "def auxiliary(t, q, u, z, r, p, u_dot):"
@@ -298,6 +306,19 @@ class _PythonListing:
         yield from self._intermediates()
         yield from self._unpack(e.u_dot, "u_dot")
         yield f"    return {self._vector(e.z_dot)}"
+
+    def _dependent_coordinates(self) -> Iterator[str]:
+        """All coordinates from the independent ones."""
+        e = self.equations
+        yield "def coordinates(t, q, r, p):"
+        yield '    """All coordinates from the independent ones."""'
+        yield from self._unpack([e.q[i] for i in e.q_independent], "q")
+        yield from self._prepare()
+        for form in e.closed_forms:
+            yield from (f"    {self.names[a.symbol]} = {self._print(a.expression)}" for a in form.assignments)
+        yield f"    return {self._vector(e.q)}"
+        yield ""
+        yield ""
 
     def _prepare(self) -> Iterator[str]:
         yield from self._unpack(self.equations.r, "r")
@@ -330,13 +351,35 @@ class _PythonListing:
         return " ".join(str(self._printer.doprint(renamed)).split())
 
 
+def _what_states(equations: EquationsOfMotion) -> str:
+    return "independent q, independent u, z" if equations.q_dependent else "q, independent u, z"
+
+
 def _expressions(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
     for section in sections(equations):
         yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
 
 
 # Names that the generated functions use themselves.
-_TAKEN = {"q", "u", "z", "r", "p", "x", "K", "k0", "M", "f", "A", "b", "gamma", "u_dot", "numpy", "scipy"}
+_TAKEN = {
+    "q",
+    "u",
+    "z",
+    "r",
+    "p",
+    "x",
+    "K",
+    "k0",
+    "M",
+    "f",
+    "A",
+    "b",
+    "gamma",
+    "u_dot",
+    "numpy",
+    "scipy",
+    "coordinates",
+}
 
 
 def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
@@ -345,6 +388,7 @@ def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
     symbols = [*e.q, *e.u, *e.z, *e.r, *e.p, *e.u_dot, *(a.symbol for a in e.calculated_parameters)]
     for item in e.intermediates:
         symbols += [item.symbol] if isinstance(item, Assignment) else list(item.unknowns)
+    symbols += [a.symbol for form in e.closed_forms for a in form.assignments if a.symbol not in e.q]
     names: dict[sm.Symbol, str] = {e.t: "t"}
     taken = {*_TAKEN, "t"}
     for symbol in symbols:

@@ -17,6 +17,7 @@ from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.interface import describe
 from mb2fmu.lowering.python_runtime import OutsideError
 from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.report.listing import listing
 
 # --- whole models ----------------------------------------------------------------------------------------------------
 
@@ -97,6 +98,17 @@ def test_a_crank_that_turns_round_and_round_has_continuous_angles():
     assert angles[-1] - angles[0] == pytest.approx([-4 * math.pi, 0.0], abs=1e-12)
     starts = {c.name: c.start for c in derivation.definition.coordinates}
     assert angles[0] == pytest.approx([starts["q2"], starts["q3"]], abs=1e-12)
+
+
+def test_the_python_listing_moves_as_the_program_does():
+    derivation = derived("four_bar")
+    code = {}
+    exec(listing(derivation.equations, "FourBar", "python"), code)
+    x, r, p = pipeline.start_values(derivation)
+    x = x + np.array([0.7, 1.3])
+    found = lowering.evaluator(derivation.program, "rhs")(0.0, x, r, p)
+    assert code["rhs"](0.0, x, r, p) == pytest.approx(found, rel=1e-12)
+    assert "q2 = " in listing(derivation.equations, "FourBar")
 
 
 def test_where_the_loop_cannot_close_that_is_said():
