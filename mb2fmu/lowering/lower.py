@@ -24,7 +24,7 @@ from mb2fmu.lowering.sympy_walker import SympyWalker
 Optional = Literal["forward", "inverse"]
 
 
-def lower(equations: EquationsOfMotion, optional: Collection[Optional] = ()) -> Program:
+def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, forces: int = 1) -> Program:
     """The equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
@@ -36,6 +36,8 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = ()) -> 
         optional: More entry points, which read one seed per speed: ``forward`` gives u' with the seeds added to f as
             generalized forces (one per row of M); ``inverse`` gives M s − f, the generalized forces that would have to
             be added for u' = s.
+        forces: How many sets of generalized forces ``forward`` takes at once: it reads one seed per speed for each,
+            set after set, and gives as many sets of u'. Inertias are swept, or M factorized, once for all.
 
     Returns:
         The program, without nodes that no entry point needs.
@@ -43,11 +45,12 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = ()) -> 
     Raises:
         LoweringError: Names every function without a counterpart and every symbol that nothing defines.
     """
-    seeds = [f"s {symbol}" for symbol in equations.u] if optional else []
+    sets = range(forces if "forward" in optional else 1)
+    seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
     lowering = Lowering.start(equations, seeds)
     lowering.add_entries()
     for name in sorted(optional):
-        lowering.add_optional(name)
+        lowering.add_optional(name, forces)
     return prune(lowering.builder.build())
 
 
@@ -199,24 +202,32 @@ class Lowering:
         self._add_energy()
         self._add_equations()
 
-    def add_optional(self, name: Optional) -> None:
-        """Declares ``forward`` or ``inverse``."""
+    def add_optional(self, name: Optional, forces: int = 1) -> None:
+        """Declares ``forward``, of so many sets of generalized forces, or ``inverse``."""
         e, b = self.equations, self.builder
-        seeds = [b.seed(i) for i in range(len(e.u))]
-        if isinstance(e.dynamics, RecursiveDynamics):
-            assert self.motion is not None
-            if name == "forward":
-                b.entry(name, list(map(str, e.u)), self.motion.forward([seeds])[0])
-            else:
-                b.entry(name, [f"f[{i}]" for i in range(len(e.u))], self.motion.inverse(seeds))
+        n = len(e.u)
+        if name == "inverse":
+            found = self._inverse([b.seed(i) for i in range(n)])
+            b.entry(name, [f"f[{i}]" for i in range(len(found))], found)
             return
-        dynamics = ConstrainedDynamics(b, e)
-        nodes = self.walker.lower(dynamics.expressions())
-        rows = e.dynamics.mass_matrix.rows
-        if name == "forward":
-            b.entry(name, list(map(str, e.u)), dynamics.forward(nodes, [seeds[:rows]])[0])
-        else:
-            b.entry(name, [f"f[{i}]" for i in range(rows)], dynamics.inverse(nodes, seeds))
+        sets = [[b.seed(k * n + i) for i in range(n)] for k in range(forces)]
+        labels = [f"{symbol}" if k == 0 else f"{symbol} {k}" for k in range(forces) for symbol in e.u]
+        b.entry(name, labels, [node for u_dot in self._forward(sets) for node in u_dot])
+
+    def _forward(self, sets: list[list[int]]) -> list[list[int]]:
+        matrices = self.equations.dynamics
+        if isinstance(matrices, RecursiveDynamics):
+            assert self.motion is not None
+            return self.motion.forward(sets)
+        dynamics, rows = ConstrainedDynamics(self.builder, self.equations), matrices.mass_matrix.rows
+        return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
+
+    def _inverse(self, u_dot: list[int]) -> list[int]:
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
+            assert self.motion is not None
+            return self.motion.inverse(u_dot)
+        dynamics = ConstrainedDynamics(self.builder, self.equations)
+        return dynamics.inverse(self.walker.lower(dynamics.expressions()), u_dot)
 
     def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
         self.builder.entry(name, list(labels), self.walker.lower(expressions))
