@@ -15,7 +15,7 @@ VERSION = 1
 
 def to_record(program: Program) -> dict[str, Any]:
     """The program by its fields; operations by their names, so that their numbers may change."""
-    return {
+    record = {
         "version": VERSION,
         "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(Layout)},
         "operations": [op.name for op in Op],
@@ -28,6 +28,9 @@ def to_record(program: Program) -> dict[str, Any]:
         "tables": [_plain(table) for table in program.tables],
         "entries": {name: [list(entry.labels), list(entry.results)] for name, entry in program.entries.items()},
     }
+    if program.bodies:
+        record["bodies"] = [to_record(body) for body in program.bodies]
+    return record
 
 
 def from_record(record: Mapping[str, Any]) -> Program:
@@ -53,6 +56,7 @@ def from_record(record: Mapping[str, Any]) -> Program:
                 name: Entry(name, tuple(labels), tuple(results))
                 for name, (labels, results) in record["entries"].items()
             },
+            bodies=tuple(from_record(body) for body in record.get("bodies", ())),
         )
     except (KeyError, TypeError, IndexError, AssertionError, OverflowError) as error:
         raise ValueError(f"no program: {type(error).__name__} {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 
 import fmpy
@@ -12,7 +13,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 
-from mb2fmu import mechanism, model, pipeline
+from mb2fmu import animation, mechanism, model, pipeline
 
 STATES = ("q1", "q2", "q3", "u1", "u2", "u3")
 UNITS = {"native 2": {"fmi": "2"}, "native 3": {"fmi": "3"}, "python": {"backend": "python"}}
@@ -33,7 +34,7 @@ class Unit:
     """Instances of one unit, by either standard."""
 
     def __init__(self, path, fmi3):
-        self.fmi3, self.folder = fmi3, fmpy.extract(str(path))
+        self.path, self.fmi3, self.folder = path, fmi3, fmpy.extract(str(path))
         self.description = fmpy.read_model_description(path)
         self.variables = {v.name: v for v in self.description.modelVariables}
 
@@ -144,3 +145,11 @@ def test_what_is_read_after_a_step_is_the_state_on_the_constraints(unit):
     slave.freeFMUState(state)
     slave.terminate()
     slave.freeInstance()
+
+
+def test_the_scene_in_the_unit_can_be_read_with_its_nonlinear_systems(unit):
+    with zipfile.ZipFile(unit.path) as archive:
+        content = archive.read("extra/org.mb2fmu.scene/scene.json")
+    scene = animation.Scene.from_json(content, unit.path.name)
+    assert scene.to_json() == content
+    assert [body.name for body in scene.bodies] == ["M2", "M3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,13 +109,95 @@ class Library:
         description: Of the unit.
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
+        misdeeds: What calls wrote, or did not write, against what they were asked for: each once, in order.
     """
 
     handle: c.CDLL
     description: Description
     resources: str
     traps: int = 0
+    misdeeds: dict[str, None] = field(default_factory=dict, compare=False)
 
     def function(self, name: str) -> Any:
         """``fmi2GetReal`` for ``GetReal``, or AttributeError."""
         return getattr(self.handle, f"fmi{self.description.version}{name}")
+
+
+PATTERN = 0xA5
+MARGIN = 4
+"""Elements behind each array that a unit fills: they must stay as they are."""
+
+
+class Room:
+    """An array for a unit to fill, with a margin behind it that it must leave alone.
+
+    Args:
+        kind: Type of the elements.
+        size: How many it is asked for.
+    """
+
+    def __init__(self, kind: Any, size: int) -> None:
+        self.size, self._kind = size, kind
+        self.array = (kind * (size + MARGIN))()
+        # Pointers begin as null: what is not written must not be followed.
+        self._byte = 0 if kind in {c.c_char_p, c.c_void_p} else PATTERN
+        c.memset(self.array, self._byte, c.sizeof(self.array))
+
+    def values(self) -> list[Any]:
+        """What is there; a floating point number that was not written is none."""
+        found = list(self.array)[: self.size]
+        blank = self._unwritten()
+        return [float("nan") if k in blank else value for k, value in enumerate(found)] if blank else found
+
+    def misdeed(self, *, answered: bool) -> str:
+        """What was done wrong; empty if nothing was.
+
+        Args:
+            answered: The call was answered with OK, so that everything has to be there.
+        """
+        width = c.sizeof(self._kind)
+        margin = c.string_at(c.addressof(self.array) + self.size * width, MARGIN * width)
+        if margin != bytes([self._byte]) * len(margin):
+            return f"writes beyond the {self.size} values that it is asked for"
+        if answered and self._unwritten():
+            return "answers OK, but leaves values unwritten"
+        return ""
+
+    def _unwritten(self) -> set[int]:
+        """Places of floating point numbers that are still the pattern; other types are too short to tell."""
+        if self._kind not in {c.c_double, c.c_float}:
+            return set()
+        width = c.sizeof(self._kind)
+        whole, blank = c.string_at(self.array, self.size * width), bytes([PATTERN]) * width
+        if blank not in whole:
+            return set()
+        return {k for k in range(self.size) if whole[k * width : (k + 1) * width] == blank}
+
+
+class Flags:
+    """Booleans for a unit to write, each of which shows whether it was.
+
+    Args:
+        version: 2: of the size of int; 3: of one byte.
+        names: Of the arguments.
+    """
+
+    def __init__(self, version: int, *names: str) -> None:
+        self.names = names
+        kind = c.c_uint32 if version == 2 else c.c_ubyte
+        self._blank = PATTERN * (0x01010101 if version == 2 else 1)
+        self._cells = [kind(self._blank) for _ in names]
+        self.pointers = [c.byref(each) for each in self._cells]
+
+    def take(self, found: Iterable[int]) -> None:
+        """Values from a structure, whose bytes were all the pattern before."""
+        for cell, value in zip(self._cells, found, strict=True):
+            cell.value = value
+
+    def values(self) -> list[bool]:
+        """What was written; False where nothing was."""
+        return [bool(each.value) and each.value != self._blank for each in self._cells]
+
+    def unwritten(self) -> list[str]:
+        """Which were not."""
+        return [name for name, each in zip(self.names, self._cells, strict=True) if each.value == self._blank]

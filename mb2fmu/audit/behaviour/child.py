@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour import (
 )
 from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.behaviour.stage import EndedError, SkippedError, Stage, UnsettledError
 from mb2fmu.audit.description.reading import read_description
 from mb2fmu.audit.description.records import DESCRIPTION
 
@@ -47,6 +47,8 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
         for seen in each.function(stage):
             good = good and seen.rule != "life.instantiate"
             write({"found": [seen.rule, seen.message, seen.where]})
+    except (UnsettledError, EndedError) as error:
+        write({"found": ["life.rest" if isinstance(error, UnsettledError) else "life.ends", str(error), stage.kind]})
     except SkippedError as error:
         write({"skipped": f"{stage.kind}: {each.title}: {error}"})
     except RefusedError as error:
@@ -57,6 +59,9 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
         write({"skipped": f"{stage.kind}: {each.title}: {error}"})
     except Exception:  # noqa: BLE001  one probe must not take the others with it
         write({"fault": f"{stage.kind}: {each.title}: {traceback.format_exc()}"})
+    for misdeed in stage.library.misdeeds:
+        write({"found": ["life.writes", misdeed, stage.kind]})
+    stage.library.misdeeds.clear()
     return good
 
 
@@ -76,6 +81,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     description = read_description((folder / DESCRIPTION).read_bytes())
+    host.remember()
     with Path(request["output"]).open("a", encoding="utf-8") as stream:
         write = _Writer(stream)
         for kind, library in request["libraries"].items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes as c
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, advance, begin
@@ -198,8 +199,10 @@ def _jumped(stage: Stage, jumps: Sequence[tuple[list[float], list[float], bool]]
     if len(stage.states) != stage.n_states:
         return
     for k in sorted({k for which in moved for k in which}):
-        if stage.states[k].written.get("reinit") == "false":
-            text = "an event changes it, but it says reinit=false"
+        if not stage.states[k].flag("reinit"):
+            written = stage.states[k].written.get("reinit")
+            said = "says reinit=false" if written else "has no reinit, which means false"
+            text = f"an event changes it, but it {said}"
             yield Observation("exchange.reinit", text, f'{stage.kind}, "{stage.states[k].name}"')
 
 
@@ -257,3 +260,25 @@ def _motion(stage: Stage, instance: Instance, variables: list[Variable]) -> list
         if integration.events:
             return None
     return [[float(each) for each in row if isinstance(each, float)] for row in rows]
+
+
+@probe("capabilities that it has by its own words", "flags.true")
+def capabilities(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: functions that a capability flag promises answer OK."""
+    if stage.description.version != 3:
+        return
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        outputs = [each.variable for each in stage.description.listed("Outputs") if each.variable in stage.variables]
+        if stage.flag("providesPerElementDependencies") and outputs and outputs[0]:
+            reference, count = c.c_uint(outputs[0].reference or 0), c.c_size_t()
+            status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
+            if status not in {OK, WARNING}:
+                text = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
+                yield Observation("flags.true", f"{text} answers {STATUS[status]}", stage.kind)
+        if stage.flag("providesEvaluateDiscreteStates") and stage.kind == "ModelExchange":
+            instance.event()
+            status = instance.call("EvaluateDiscreteStates")
+            if status not in {OK, WARNING}:
+                text = f"providesEvaluateDiscreteStates is true, but the function answers {STATUS[status]}"
+                yield Observation("flags.true", text, stage.kind)

@@ -6,7 +6,9 @@ import ctypes as c
 import locale
 import math
 import os
+import signal
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -142,29 +144,53 @@ def other_locale(stage: Stage) -> Iterator[Observation]:
         yield Observation("host.restored", "the locale of the host is another one after a run", stage.kind)
 
 
+_SETTINGS = ("the rounding mode", "the locale", "the working folder", "arithmetic with denormal numbers",
+             "the handler of a signal")  # fmt: skip
+_before: list[tuple[Value, ...]] = []
+
+
+class _Action(c.Structure):
+    """struct sigaction, as far as the handler; the rest is room enough."""
+
+    _fields_ = (("handler", c.c_void_p), ("rest", c.c_ubyte * 248))
+
+
+def _handlers() -> Iterator[int]:
+    for number in (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGINT, signal.SIGSEGV, signal.SIGTERM):
+        action = _Action()
+        c.CDLL(None).sigaction(int(number), None, c.byref(action))
+        yield action.handler or 0
+
+
+def _settings() -> tuple[Value, ...]:
+    """What a library can change for the whole process, or for its thread."""
+    small = sys.float_info.min
+    return (
+        int(_math().fegetround()),
+        locale.setlocale(locale.LC_ALL).encode(),
+        str(Path.cwd()).encode(),
+        struct.pack("d", small * 0.5),  # compared as bytes: such a mode holds it equal to zero
+        tuple(_handlers()),
+    )
+
+
+def remember() -> None:
+    """Notes the settings before the library is loaded: loading it, too, may change them."""
+    _before[:] = [_settings()]
+
+
 @probe("an ordinary host", "host.restored")
 def restored(stage: Stage) -> Iterator[Observation]:
-    """Rounding mode, traps, locale and working folder are those of the host, and stay as they are."""
+    """Rounding mode, traps, locale, working folder and handlers of signals are the host's, and stay as they are."""
     library = _math()
-
-    def seen() -> tuple[Value, ...]:
-        return (
-            int(library.fegetround()),
-            int(library.fegetexcept()),
-            locale.setlocale(locale.LC_ALL).encode(),
-            str(Path.cwd()).encode(),
-        )
-
+    before = (_before or [_settings()])[0]
+    traps_before = int(library.fegetexcept())
     library.fesetround(0)  # as a host has it; trials before this one may have left another mode
-    before = seen()
     with stage.instance() as instance:
         run(stage, instance, stage.variables, steps=2)
-    after = seen()
-    for what, a, b in zip(
-        ("the rounding mode", "the floating-point traps", "the locale", "the working folder"),
-        before,
-        after,
-        strict=True,
-    ):
+    after = _settings()
+    for what, a, b in zip(_SETTINGS, before, after, strict=True):
         if a != b:
             yield Observation("host.restored", f"{what} of the host is another one after a run", stage.kind)
+    if int(library.fegetexcept()) != traps_before:
+        yield Observation("host.restored", "the floating-point traps of the host are others after a run", stage.kind)

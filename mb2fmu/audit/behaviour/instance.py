@@ -14,6 +14,7 @@ from mb2fmu.audit.behaviour.binding import (
     LOGGER2,
     LOGGER3,
     OK,
+    PATTERN,
     TYPES2,
     TYPES3,
     UPDATE,
@@ -21,9 +22,11 @@ from mb2fmu.audit.behaviour.binding import (
     Callbacks2,
     EventInfo2,
     Events,
+    Flags,
     Library,
     Memory,
     RefusedError,
+    Room,
     Step,
     Value,
 )
@@ -169,6 +172,21 @@ class Instance:
         self.traps_lost = self.traps_lost or (left & wanted) != wanted
         return status
 
+    def _filled(self, name: str, status: int, *rooms: Room) -> list[Any]:
+        """What a call wrote into its last array; misdeeds are remembered."""
+        for room in rooms:
+            wrong = room.misdeed(answered=status in {OK, WARNING})
+            if wrong:
+                self.library.misdeeds[f"fmi{self.version}{name} {wrong}"] = None
+        return rooms[-1].values()
+
+    def _flagged(self, name: str, flags: Flags, needed: Sequence[str] | None = None) -> list[bool]:
+        """Booleans that a call answered with OK wrote; unwritten ones are remembered."""
+        missing = [each for each in flags.unwritten() if needed is None or each in needed]
+        if missing:
+            self.library.misdeeds[f"fmi{self.version}{name} answers OK, but does not write {', '.join(missing)}"] = None
+        return flags.values()
+
     def do(self, name: str, *arguments: Any) -> None:
         """Calls a function of an ordinary sequence.
 
@@ -226,20 +244,25 @@ class Instance:
 
     def update(self) -> Events:
         """Updates discrete states once."""
+        names = (
+            ("newDiscreteStatesNeeded" if self.version == 2 else "discreteStatesNeedUpdate"),
+            "terminateSimulation", "nominalsOfContinuousStatesChanged", "valuesOfContinuousStatesChanged",
+            "nextEventTimeDefined",
+        )  # fmt: skip
+        flags, time = Flags(self.version, *names), c.c_double()
         if self.version == 2:
             info = EventInfo2()
+            c.memset(c.byref(info), PATTERN, c.sizeof(info))
             self.do("NewDiscreteStates", c.byref(info))
-            return Events(
-                bool(info.needed),
-                bool(info.terminate),
-                bool(info.nominals),
-                bool(info.values),
-                info.next if info.defined else None,
-            )
-        flags = [c.c_bool() for _ in range(5)]
-        time = c.c_double()
-        self.do("UpdateDiscreteStates", *map(c.byref, flags), c.byref(time))
-        needed, terminate, nominals, values, defined = (bool(each.value) for each in flags)
+            flags.take((info.needed, info.terminate, info.nominals, info.values, info.defined))
+            time.value = info.next
+            function = "NewDiscreteStates"
+        else:
+            function = "UpdateDiscreteStates"
+            self.do(function, *flags.pointers, c.byref(time))
+        exchange = self.kind == "ModelExchange"  # two of them are for Model Exchange only
+        wanted = [each for each in names if exchange or "ContinuousStates" not in each]
+        needed, terminate, nominals, values, defined = self._flagged(function, flags, wanted)
         return Events(needed, terminate, nominals, values, time.value if defined else None)
 
     def event(self) -> None:
@@ -257,9 +280,9 @@ class Instance:
 
     def vector(self, name: str, size: int) -> list[float]:
         """One of the functions that fill a vector."""
-        values = _array(c.c_double, [float("nan")] * size)
-        self.do(name, values, c.c_size_t(size))
-        return list(values)[:size]
+        room = Room(c.c_double, size)
+        self.do(name, room.array, c.c_size_t(size))
+        return self._filled(name, OK, room)
 
     def states(self, size: int) -> list[float]:
         """Continuous states."""
@@ -280,9 +303,10 @@ class Instance:
     def completed(self) -> tuple[bool, bool]:
         """After an accepted step: whether it wants Event Mode, whether it wants to end."""
         kind = c.c_int if self.version == 2 else c.c_bool
-        event, end = kind(), kind()
-        self.do("CompletedIntegratorStep", kind(1), c.byref(event), c.byref(end))
-        return bool(event.value), bool(end.value)
+        flags = Flags(self.version, "enterEventMode", "terminateSimulation")
+        self.do("CompletedIntegratorStep", kind(1), *flags.pointers)
+        event, end = self._flagged("CompletedIntegratorStep", flags)
+        return event, end
 
     def count(self, name: str) -> int:
         """Number of states or event indicators (FMI 3)."""
@@ -296,12 +320,13 @@ class Instance:
         """One communication step; never raises."""
         if self.version == 2:
             return Step(self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1)))
-        flags = [c.c_bool() for _ in range(3)]
+        flags = Flags(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last = c.c_double(float("nan"))
-        status = self.call(
-            "DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *map(c.byref, flags), c.byref(last)
-        )
-        return Step(status, bool(flags[0].value), bool(flags[1].value), bool(flags[2].value), last.value)
+        status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *flags.pointers, c.byref(last))
+        if status in {OK, WARNING}:
+            events, terminate, returned = self._flagged("DoStep", flags)
+            return Step(status, events, terminate, returned, last.value)
+        return Step(status)
 
     def must_step(self, point: float, size: float) -> Step:
         """One communication step of an ordinary run.
@@ -318,12 +343,12 @@ class Instance:
 
     def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
         """Derivatives of outputs by time."""
-        values = _array(c.c_double, [float("nan")] * len(variables))
+        room = Room(c.c_double, len(variables))
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
-        status = self.call(name, _references(variables), c.c_size_t(len(variables)), orders, values, *sizes)
-        return status, list(values)[: len(variables)]
+        status = self.call(name, _references(variables), c.c_size_t(len(variables)), orders, room.array, *sizes)
+        return status, self._filled(name, status, room)
 
     def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
         """FMI 2: derivatives of inputs by time."""
@@ -353,18 +378,15 @@ class Instance:
     def _get(self, kind: str, group: Sequence[Variable], total: int) -> list[Any]:
         references, count = _references(group), c.c_size_t(len(group))
         if kind == "Binary":
-            lengths, places = _array(c.c_size_t, [0] * total), _array(c.c_void_p, [None] * total)
-            self.do("GetBinary", references, count, lengths, places, c.c_size_t(total))
-            return [c.string_at(places[k], lengths[k]) if places[k] else b"" for k in range(total)]
-        if kind == "Clock":
-            ticks = _array(c.c_bool, [False] * total)
-            self.do("GetClock", references, count, ticks)
-            return list(ticks)[:total]
+            sizes, places = Room(c.c_size_t, total), Room(c.c_void_p, total)
+            self.do("GetBinary", references, count, sizes.array, places.array, c.c_size_t(total))
+            found = zip(self._filled("GetBinary", OK, sizes, places), sizes.values(), strict=True)
+            return [c.string_at(place, size) if place else b"" for place, size in found]
         name, ctype = self._types[kind]
-        values = _array(ctype, [ctype()] * total if ctype is not c.c_char_p else [None] * total)
-        sizes = () if self.version == 2 else (c.c_size_t(total),)
-        self.do(f"Get{name}", references, count, values, *sizes)
-        return [b"" if each is None else each for each in list(values)[:total]]
+        room = Room(ctype, total)
+        given = () if self.version == 2 else (c.c_size_t(total),)
+        self.do(f"Get{name}", references, count, room.array, *given)
+        return [b"" if each is None else each for each in self._filled(f"Get{name}", OK, room)]
 
     def put(self, variable: Variable, value: Value) -> int:
         """Sets one variable; hands back the status."""
@@ -405,14 +427,16 @@ class Instance:
     ) -> tuple[int, list[float]]:
         """Directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
-        out = _array(c.c_double, [float("nan")] * size)
+        room = Room(c.c_double, size)
         pairs = (_references(unknowns), c.c_size_t(len(unknowns)), _references(knowns), c.c_size_t(len(knowns)))
         if self.version == 2:
-            return self.call("GetDirectionalDerivative", *pairs, _array(c.c_double, seed), out), list(out)[:size]
-        name = "GetAdjointDerivative" if adjoint else "GetDirectionalDerivative"
-        return self.call(name, *pairs, _array(c.c_double, seed), c.c_size_t(len(seed)), out, c.c_size_t(size)), list(
-            out
-        )[:size]
+            name = "GetDirectionalDerivative"
+            status = self.call(name, *pairs, _array(c.c_double, seed), room.array)
+        else:
+            name = "GetAdjointDerivative" if adjoint else "GetDirectionalDerivative"
+            given = _array(c.c_double, seed), c.c_size_t(len(seed))
+            status = self.call(name, *pairs, *given, room.array, c.c_size_t(size))
+        return status, self._filled(name, status, room)
 
     # --- states
 
@@ -441,9 +465,9 @@ class Instance:
         """A copy as bytes."""
         size = c.c_size_t()
         self.do(self._state("Size"), state, c.byref(size))
-        room = (c.c_ubyte * max(size.value, 1))()
-        self.do(self._state("Serialize"), state, room, size)
-        return bytes(room)[: size.value]
+        room = Room(c.c_ubyte, size.value)
+        self.do(self._state("Serialize"), state, room.array, size)
+        return bytes(self._filled(self._state("Serialize"), OK, room))
 
     def deserialize(self, data: bytes) -> c.c_void_p:
         """A copy from bytes."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Run, differing, run
+from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage
 from mb2fmu.audit.description.binaries import images, required
 from mb2fmu.audit.finding import Observation
@@ -35,6 +35,11 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
     said = (function() or b"").decode("utf-8", "replace")
     if not said.startswith(f"{stage.description.version}."):
         yield Observation("life.version", f'fmi{stage.description.version}GetVersion says "{said}"', stage.kind)
+    if stage.description.version == 2:
+        types = stage.library.function("GetTypesPlatform")
+        types.restype = c.c_char_p
+        if (types() or b"") != b"default":
+            yield Observation("life.version", f"fmi2GetTypesPlatform says {types()!r}, not 'default'", stage.kind)
     made = Instance(stage.library, stage.kind)
     if not made.alive:
         text = f': "{made.messages[-1][2]}"' if made.messages else ", without a message"
@@ -49,6 +54,7 @@ def ordinary(stage: Stage) -> Iterator[Observation]:
         try:
             run(stage, instance, stage.variables)
             instance.terminate()
+            instance.get(stage.variables)
         except RefusedError as error:
             yield Observation("life.calls", str(error), stage.kind)
 
@@ -106,19 +112,32 @@ def repeat(stage: Stage) -> Iterator[Observation]:
                 "life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind
             )
             return
-        for variable in stage.role("parameter", "input"):
-            instance.put(variable, stage.near(variable, 0.3))  # refused or not: reset must undo it
-        try:
-            instance.reset()
-            again = run(stage, instance, variables, steps=SHORT)
-        except RefusedError as error:
-            yield Observation("life.reset", str(error), stage.kind)
-            return
-    found = differing(variables, first, again)
-    if found:
-        yield Observation(
-            "life.reset", f'"{found[0].name}" differs at point {found[1]} of a run after a reset', stage.kind
-        )
+        for long in (False, True):
+            try:
+                _spoil(stage, instance, long=long)
+                instance.reset()
+                again = run(stage, instance, variables, steps=SHORT)
+            except RefusedError as error:
+                yield Observation("life.reset", str(error), stage.kind)
+                return
+            found = differing(variables, first, again)
+            if found:
+                text = f'"{found[0].name}" differs at point {found[1]} of a run after a reset'
+                yield Observation("life.reset", text, stage.kind)
+                return
+
+
+def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
+    """Gives parameters and inputs of all types other values, refused or not; then a whole run, with its events."""
+    if long:
+        instance.reset()
+    for variable in stage.variables:
+        other = stage.other(variable)
+        if variable.causality in {"parameter", "input"} and other is not None:
+            instance.put(variable, other)
+    if long:
+        with suppress(RefusedError, SkippedError):  # other values may be impossible ones
+            run(stage, instance, ())
 
 
 @probe("several instances", "life.several")
@@ -129,6 +148,14 @@ def several(stage: Stage) -> Iterator[Observation]:
     variables = stage.variables
     with stage.instance() as alone:
         expected = run(stage, alone, variables, steps=SHORT)
+    both = Instance(stage.library, stage.kind), Instance(stage.library, stage.kind, name=b"neighbour")
+    alive = [each.alive for each in both]
+    for each in both:
+        each.free()
+    if not all(alive):
+        text = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
+        yield Observation("life.several", text, stage.kind)
+        return
     with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
         settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
         within = {each: stage.near(each, 0.3) for each in settable}
@@ -155,7 +182,9 @@ def threads(stage: Stage) -> Iterator[Observation]:
         try:
             with stage.instance(name=b"thread%d" % place) as instance:
                 runs[place] = run(stage, instance, variables, steps=SHORT)
-        except (RefusedError, SkippedError) as error:
+        except SkippedError:
+            return
+        except RefusedError as error:
             refused.append(str(error))
 
     workers = [threading.Thread(target=one, args=(place,)) for place in range(2)]
@@ -164,6 +193,8 @@ def threads(stage: Stage) -> Iterator[Observation]:
     for worker in workers:
         worker.join()
     if refused:
+        with stage.instance() as instance:
+            run(stage, instance, variables, steps=SHORT)  # refused here as well: it is not the threads
         yield Observation("life.threads", refused[0], stage.kind)
     elif runs[0] and runs[1]:
         different = differing(variables, runs[0], runs[1])
@@ -204,17 +235,26 @@ def _in_use() -> int | None:
 def leak(stage: Stage) -> Iterator[Observation]:
     """What instances leave behind adds up."""
     unfreed = wrong = asked = 0
+    states = stage.keeps_states
 
     def once() -> None:
         nonlocal unfreed, wrong, asked
         with stage.instance(logging=False) as instance:
-            instance.enter(stage.start, None, stage.tolerance)
+            stage.initialize(instance)
+            if stage.kind == "CoSimulation":
+                advance(stage, instance, stage.start, stage.step)
+            elif stage.n_states:
+                instance.slopes(stage.n_states)
+            if states:
+                instance.free_state(instance.get_state())
         unfreed += len(instance.memory.live)
         wrong += instance.memory.wrong
         asked += instance.memory.asked
 
-    for _ in range(20):
+    warm, end = 0, time.monotonic() + LEAK_TIME
+    while warm < 20 and (warm < 2 or time.monotonic() < end):
         once()
+        warm += 1
     unfreed = 0
     gc.collect()
     before, done, end = _in_use(), 0, time.monotonic() + LEAK_TIME

@@ -71,6 +71,7 @@ def _compare(
             rows.append(values)
         else:
             said.append((name, [list(column) for column in zip(*rows, strict=True)] if back else rows))
+            yield from _combined(stage, instance, unknowns, knowns, rows, (name, mode))
     sizes = [max((abs(row[i][0]) for row in matrix if row[i]), default=0.0) for i in range(len(unknowns))]  # type: ignore[index]
     for name, rows in said:
         for j, known in enumerate(knowns):
@@ -85,6 +86,27 @@ def _compare(
                 text += f", it says {rows[j][i]:.7g}"
                 yield Observation(name, text, stage.kind)
                 return
+
+
+def _combined(
+    stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
+    rows: Sequence[Sequence[float]], what: tuple[str, str],
+) -> Iterator[Observation]:  # fmt: skip
+    """All directions at once, with a seed of other numbers than 1: the sum of the directions one by one."""
+    name, mode = what
+    back = name == "partials.adjoint"
+    seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]
+    status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
+    if status not in {OK, WARNING}:
+        text = f"asked for all directions at once in {mode} it answers {STATUS[status]}"
+        yield Observation(name, text, stage.kind)
+        return
+    for k, (each, value) in enumerate(zip(knowns if back else unknowns, found, strict=True)):
+        parts = [factor * row[k] for factor, row in zip(seed, rows, strict=True)]
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 1e-8 * sum(map(abs, parts)) + 1e-300:
+            text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
+            yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
+            return
 
 
 def _wanted(stage: Stage) -> bool:

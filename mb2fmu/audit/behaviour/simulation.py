@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.binding import Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage, UnsettledError, same
 from mb2fmu.audit.description.records import Variable
 
 # Dormand and Prince 1980, RK5(4)7M.
@@ -25,6 +25,8 @@ _C = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _E = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 MOST_STEPS = 20_000
 MOST_EVENTS = 1_000
+MOST_AT_ONCE = 50
+"""Events at one time, after which no end of them is expected."""
 
 
 @dataclass
@@ -112,6 +114,7 @@ class Integration:
         self._done = 0
         self._needs_completed = not stage.flag("completedIntegratorStepNotNeeded")
         self.events = 0
+        self._moment, self._at_once = -math.inf, 0
         self.jumps: list[tuple[list[float], list[float], bool]] = []
 
     def _indicators(self) -> list[float]:
@@ -217,6 +220,13 @@ class Integration:
 
     def _event(self) -> None:
         self.events += 1
+        self._at_once = self._at_once + 1 if self.time == self._moment else 0
+        self._moment = self.time
+        if self._at_once > MOST_AT_ONCE:
+            raise UnsettledError(
+                f"events follow each other without end at t = {self.time:.6g}; the next time event is said to be at "
+                f"{self._next:.6g}"
+            )
         before = self.states
         self._instance.event()
         events = self._stage.settle(self._instance)
@@ -234,7 +244,7 @@ def begin(stage: Stage, instance: Instance, within: Mapping[Variable, Value] | N
     instance.enter(stage.start, None, stage.tolerance)
     instance.set(within or {})
     instance.exit()
-    events = stage.settle(instance)
+    events = stage.settle(instance, first=True)
     instance.go_on()
     return events.next_time
 

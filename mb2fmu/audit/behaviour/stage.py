@@ -26,6 +26,18 @@ class SkippedError(Exception):
     """A probe cannot judge this unit, and says why."""
 
 
+class UnmadeError(SkippedError):
+    """No instance is made."""
+
+
+class UnsettledError(SkippedError):
+    """Events follow each other without an end."""
+
+
+class EndedError(SkippedError):
+    """The unit asks to end the simulation in its first event iteration."""
+
+
 @dataclass
 class Stage:
     """A unit of one kind, about to be tried.
@@ -183,6 +195,28 @@ class Stage:
             offset = -offset
         return self.inside(variable, middle + offset)
 
+    def other(self, variable: Variable) -> Value | None:
+        """A value near the start value of a scalar, of whatever type, that is another one; None if there is none."""
+        start = self.start_value(variable)
+        if variable.dimensions or start is None:
+            return None
+        if isinstance(start, float):
+            return self.near(variable, 0.3)
+        if isinstance(start, bytes):
+            return start + b"x"
+        if isinstance(start, bool):
+            return not start
+        assert isinstance(start, int)
+        items = self.description.items(variable)
+        if items:
+            return next((each for each in items if each != start), None)
+        return next((each for each in (start + 1, start - 1) if self.inside(variable, each) == each), None)
+
+    @property
+    def keeps_states(self) -> bool:
+        """Whether it can get and set its whole state."""
+        return self.flag("canGetAndSetFMUstate" if self.description.version == 2 else "canGetAndSetFMUState")
+
     # --- ways into modes
 
     @contextmanager
@@ -195,7 +229,7 @@ class Stage:
         settings.setdefault("event_mode", self.kind == "CoSimulation" and self.needs_event_mode)
         made = Instance(self.library, self.kind, **settings)
         if not made.alive:
-            raise SkippedError("it could not be instantiated")
+            raise UnmadeError("it could not be instantiated")
         try:
             yield made
         finally:
@@ -216,11 +250,15 @@ class Stage:
         instance.set(within or {})
         instance.exit()
         if instance.mode == "Event Mode":
-            self.settle(instance)
+            self.settle(instance, first=True)
             instance.go_on()
 
-    def settle(self, instance: Instance) -> Events:
+    def settle(self, instance: Instance, *, first: bool = False) -> Events:
         """Iterates over discrete states until they rest.
+
+        Args:
+            instance: In Event Mode.
+            first: It comes from initialization.
 
         Raises:
             SkippedError: If they never do, or if the unit wants to end.
@@ -231,10 +269,10 @@ class Stage:
             changed |= events.values_changed
             nominals |= events.nominals_changed
             if events.terminate:
-                raise SkippedError("the unit asks to end the simulation at once")
+                raise (EndedError if first else SkippedError)("the unit asks to end the simulation at an event")
             if not events.needed:
                 return replace(events, nominals_changed=nominals, values_changed=changed)
-        raise SkippedError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
+        raise UnsettledError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")
 
     def at(self, instance: Instance, moment: float, states: Sequence[float]) -> None:
         """Model Exchange: to a point."""

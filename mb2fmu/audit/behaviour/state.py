@@ -13,12 +13,15 @@ from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
 
-POINTS = 4
+
+def _points(stage: Stage) -> int:
+    """Communication steps from the kept state on: to the end of the run, so that events of later belong to it."""
+    return max(stage.steps - 3, 1)
 
 
 def _flags(stage: Stage) -> tuple[bool, bool]:
     word = "state" if stage.description.version == 2 else "State"
-    return stage.flag(f"canGetAndSetFMU{word}"), stage.flag(f"canSerializeFMU{word}")
+    return stage.keeps_states, stage.flag(f"canSerializeFMU{word}")
 
 
 def _prepared(stage: Stage, instance: Instance, within: dict[Variable, Value] | None = None) -> None:
@@ -29,11 +32,14 @@ def _onward(stage: Stage, instance: Instance, begin: float) -> Run:
     """Some more of the motion, from a state on."""
     variables = stage.variables
     if stage.kind == "CoSimulation":
-        return cosimulate(stage, instance, variables, steps=POINTS, begin=begin)
+        return cosimulate(stage, instance, variables, steps=_points(stage), begin=begin)
     run = Run([begin], [instance.get(variables)])
     instance.set_time(begin)
-    integration = Integration(stage, instance, begin, 1e-4, None)
-    for k in range(POINTS):
+    instance.event()
+    following = stage.settle(instance).next_time
+    instance.go_on()
+    integration = Integration(stage, instance, begin, 1e-4, following)
+    for k in range(_points(stage)):
         integration.advance(begin + (k + 1) * stage.step)
         run.times.append(integration.time)
         run.rows.append(instance.get(variables))

@@ -10,8 +10,8 @@ from typing import Any
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Run, advance, cosimulate, integrate
-from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, cosimulate, integrate
+from mb2fmu.audit.behaviour.stage import Stage, UnmadeError
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -120,27 +120,62 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
         return
     if stage.description.identifier("ModelExchange") != stage.description.identifier("CoSimulation"):
         return
-    variables, within = _watched(stage), _excited(stage)
+    variables = _watched(stage)
     if not variables:
         return
+    # First one set of inputs, then another: what holds between communication points must be taken up at them.
+    halves = [(_excited(stage), (stage.steps + 1) // 2), (_excited(stage), stage.steps // 2)]
     with stage.instance() as instance:
-        stage.initialize(instance, within=within)
-        own = cosimulate(stage, instance, variables)
+        own = _driven(stage, instance, variables, halves)
     exchange = Stage(stage.library, "ModelExchange", stage.folder)
     with exchange.instance() as instance:
-        other = integrate(exchange, instance, variables, within)
-        worst = _worst(stage, own, other, variables)
+        other = integrate(exchange, instance, variables, halves[0][0], steps=halves[0][1])
+        yield from _differing(stage, own[:1], other, exchange, instance, variables)
+        if halves[1][1]:
+            instance.event()
+            instance.set(halves[1][0])
+            following = exchange.settle(instance).next_time
+            instance.go_on()
+            integration = Integration(exchange, instance, other.times[-1], 1e-9, following)
+            integration.advance(stage.start + stage.steps * stage.step)
+            other.times.append(integration.time)
+            other.rows.append(instance.get(variables))
+            yield from _differing(stage, own, other, exchange, instance, variables)
+
+
+def _driven(
+    stage: Stage, instance: Instance, variables: Sequence[Variable], parts: Sequence[tuple[dict[Variable, Value], int]]
+) -> list[Run]:
+    """Co-Simulation with inputs that change between the parts: what was read up to the end of each."""
+    runs: list[Run] = []
+    begin = stage.start
+    for within, steps in parts:
+        if not runs:
+            stage.initialize(instance, within=within)
+            whole = cosimulate(stage, instance, variables, steps=steps)
+        elif steps:
+            instance.set(within)
+            part = cosimulate(stage, instance, variables, steps=steps, begin=begin, first=False)
+            whole = Run([*runs[-1].times, *part.times], [*runs[-1].rows, *part.rows])
+        begin = whole.times[-1]
+        runs.append(whole)
+    return runs
+
+
+def _differing(
+    stage: Stage, own: Sequence[Run], other: Run, exchange: Stage, instance: Instance, variables: Sequence[Variable]
+) -> Iterator[Observation]:
+    """At the first point and where both runs end now."""
+    start = Run(own[0].times[:1], own[0].rows[:1]), Run(other.times[:1], other.rows[:1])
+    for run, reached in ((own[-1], other), start):
+        worst = _worst(stage, run, reached, variables)
         if worst and worst[0] > _allowed(stage):
-            worst = _worst(stage, own, other, variables, _made_of(exchange, instance, variables))
-    if worst and worst[0] > _allowed(stage):
-        text = (
-            f"at t = {own.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as Model Exchange"
-        )
-        yield Observation(
-            "steps.exchange",
-            text + f"; the tolerance is {stage.tolerance or 1e-4:g}",
-            f'{stage.kind}, "{worst[1].name}"',
-        )
+            worst = _worst(stage, run, reached, variables, _made_of(exchange, instance, variables))
+        if worst and worst[0] > _allowed(stage):
+            text = f"at t = {run.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as "
+            text += f"Model Exchange; the tolerance is {stage.tolerance or 1e-4:g}"
+            yield Observation("steps.exchange", text, f'{stage.kind}, "{worst[1].name}"')
+            return
 
 
 @probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size")
@@ -215,6 +250,12 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
             return
         if any(later < earlier for earlier, later in pairwise(times)):
             yield Observation("steps.intermediate", "the times of intermediate updates go backwards", stage.kind)
+        slack = 1e-9 * (abs(stage.start) + stage.step)
+        reached = stage.start + len(done) * stage.step
+        outside = next((each for each in times if not stage.start - slack <= each <= reached + slack), None)
+        if outside is not None:
+            text = f"an intermediate update is said to be at {outside:.9g}, outside the steps from {stage.start:.6g} to"
+            yield Observation("steps.intermediate", f"{text} {reached:.6g}", stage.kind)
         if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
             yield Observation(
                 "steps.early",
@@ -318,3 +359,46 @@ def wrong_point(stage: Stage) -> Iterator[Observation]:
             yield Observation(
                 "steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind
             )
+
+
+@probe("changing inputs and tunable parameters between steps", "value.set", kinds=CS)
+def taken_up(stage: Stage) -> Iterator[Observation]:
+    """What is set in Step Mode is what is read after the next step."""
+    known = [*stage.inputs, *stage.role("parameter", variability="tunable")]
+    patient = stage.patient()
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        advance(stage, instance, stage.start, stage.step)
+        for k, variable in enumerate(known):
+            if not patient() or k + 2 > max(stage.steps, 2):
+                return
+            value = stage.near(variable, 0.03)
+            if instance.put(variable, value) not in {OK, WARNING}:
+                if variable.causality == "input":
+                    text = f"setting it to {value:.6g} is refused between steps"
+                    yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                continue
+            advance(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
+            found = instance.get([variable])[0]
+            if isinstance(found, float) and not math.isclose(value, found, rel_tol=1e-13, abs_tol=1e-300):
+                text = f"set to {value!r} between two steps, read as {found!r} after the second"
+                yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("steps with event mode", "flags.true", kinds=CS)
+def event_mode(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: hasEventMode is true only if instances are made with it, and Event Mode is entered between steps."""
+    if stage.description.version != 3 or not stage.flag("hasEventMode"):
+        return
+    try:
+        with stage.instance(event_mode=True) as instance:
+            stage.initialize(instance)
+            advance(stage, instance, stage.start, stage.step)
+            instance.event()
+            stage.settle(instance)
+            instance.go_on()
+            advance(stage, instance, stage.start + stage.step, stage.step)
+    except UnmadeError:
+        yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", stage.kind)
+    except RefusedError as error:
+        yield Observation("flags.true", f"hasEventMode is true, but {error}", stage.kind)

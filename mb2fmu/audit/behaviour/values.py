@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
@@ -171,8 +171,13 @@ def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
 def extremes(stage: Stage) -> Iterator[Observation]:
     """Either a call is refused, or everything stays a finite number."""
     watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
+    yield from _states_that_are_none(stage)
+    patient = stage.patient()
     for variable in [*stage.inputs, *stage.role("parameter")[:8]]:
         for value in EXTREMES:
+            if not patient():
+                stage.skipped.append(f"{stage.kind}: enormous values: not all inputs and parameters were tried")
+                return
             rule = "value.nan" if math.isnan(value) else "value.extreme"
             with stage.instance() as instance:
                 bad = _spoiled(stage, instance, variable, value, watched_)
@@ -180,6 +185,46 @@ def extremes(stage: Stage) -> Iterator[Observation]:
                 text = f"{value} is taken with OK, and {names(bad, 3)} are no finite numbers then, with OK too"
                 yield Observation(rule, text, f'{stage.kind}, "{variable.name}"')
                 break
+
+
+def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
+    """Model Exchange: states that are no numbers, as a failing integrator hands them over."""
+    if stage.kind != "ModelExchange" or not stage.n_states:
+        return
+    with stage.instance() as instance:
+        try:
+            stage.initialize(instance)
+            states = instance.states(stage.n_states)
+            instance.set_states([math.nan, *states[1:]])
+            slopes = instance.slopes(stage.n_states)
+        except (RefusedError, SkippedError):
+            return
+    if not all(map(math.isfinite, slopes)):
+        text = "a state that is no number is taken with OK, and derivatives that are none are given with OK"
+        yield Observation("value.nan", text, stage.kind)
+
+
+@probe("another start time", "value.time")
+def other_start(stage: Stage) -> Iterator[Observation]:
+    """A run that begins later: the independent variable begins there too, and steps go on from there."""
+    start = stage.start + 3.7 * stage.step
+    independent = stage.description.independent
+    with stage.instance() as instance:
+        try:
+            stage.initialize(instance, start=start)
+        except RefusedError:
+            return  # it says that it cannot
+        if independent is not None and independent in stage.scalars:
+            found = instance.get([independent])[0]
+            if isinstance(found, float) and abs(found - start) > 1e-9 * max(1.0, abs(start)):
+                text = f"initialized to start at {start:.9g}, it says {found:.9g}"
+                yield Observation("value.time", text, f'{stage.kind}, "{independent.name}"')
+                return
+        if stage.kind == "CoSimulation":
+            status = instance.step(start, stage.step).status
+            if status not in {OK, WARNING}:
+                text = f"initialized to start at {start:.9g}, it answers a step from there with {STATUS[status]}"
+                yield Observation("value.time", text, stage.kind)
 
 
 def _spoiled(

@@ -220,6 +220,13 @@ class Description:
             product *= int(number(written) or 0)
         return product
 
+    def items(self, variable: Variable) -> tuple[int, ...]:
+        """Values of an enumeration; none for other types."""
+        declared = variable.written.get("declaredType")
+        listed = next((each.items for each in self.types if each.name == declared), ())
+        values = (number(each.get("value")) for each in listed)
+        return tuple(int(each) for each in values if each is not None)
+
     def identifier(self, kind: str) -> str:
         """Name of the library."""
         return self.interfaces[kind].get("modelIdentifier", "")
