@@ -13,7 +13,7 @@ Systems, Allyn and Bacon 1989, ch. 3 (loop closure).
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Cylinder, Model, Parts, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 230" font-family="serif" font-size="15">
 <rect width="320" height="230" fill="white"/>
@@ -91,5 +91,8 @@ def four_bar() -> Model:
     for axis, row in zip("xy", parts.holonomic_constraints, strict=True):
         model.output_multiplier(f"loop_force.{axis}", row)
     model.output_diagnostics(energy=False)
+    # The rocker has no body of its own, and the right-hand pin no point: they are drawn for the eye.
+    model.visual(C, Cylinder(lc, 0.02), at=P3.locatenew("rocker", lc / 2 * C.x), along=C.x)
+    model.visual(N, Sphere(0.04), at=P1.locatenew("pin", ln * N.x), color="#8a94a3")
     model.experiment(stop=4.0, step=0.02, tolerance=1e-8, signals={torque: 3 * sm.cos(2 * t)})
     return model

@@ -128,6 +128,11 @@ def _used(
     elif shown is not None and unit is not None and shown not in units[unit].display and shown != unit:
         text = f'displayUnit "{shown}" is not defined for unit "{unit}"'
         yield Observation("units.display", text, variable.place)
+    for alias in variable.aliases:
+        other = alias.get("displayUnit")
+        if other is not None and other != unit and (unit not in units or other not in units[unit].display):
+            text = f'displayUnit "{other}" of the alias "{alias.get("name")}" is not defined for unit "{unit or ""}"'
+            yield Observation("units.display", text, variable.place)
     if variable.written.get("relativeQuantity") and variable.type not in FLOATS:
         yield Observation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
 

@@ -7,10 +7,18 @@
  */
 #include <fenv.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define FLUSH_TO_ZERO __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040)
+#else
+#define FLUSH_TO_ZERO { unsigned long mode; __asm__("mrs %0, fpcr" : "=r"(mode)); __asm__("msr fpcr, %0" : : "r"(mode | 1ul << 24)); }
+#endif
 
 enum { TIME, H, V, DER_H, DER_V, G, E, M, C, WEIGHT, WIND, ENERGY, HEIGHT_TWICE, BOUNCES, TICKS, RESTING, LABEL, SHAPE, POSITION, BLOB, GAP, COUNT };
 enum { INSTANTIATED, INITIALIZING, EVENT, CONTINUOUS, STEPPING, TERMINATED };
