@@ -69,7 +69,8 @@ def triangles(content: bytes, name: str, where: str = "") -> Triangles:
     try:
         mesh: Any = trimesh.load(io.BytesIO(content), file_type=kind, force="mesh")
         vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    except Exception as error:  # trimesh's loaders raise whatever they stumble over
+    except Exception as error:  # a file by anyone; trimesh's loaders raise whatever they stumble over (struct.error,
+        # UnicodeDecodeError, IndexError, …), and name no common class
         fault = Fault(f"{name} cannot be read: {error}", where, "give an STL, OBJ, PLY or OFF file")
         raise ModelError(headline, [fault]) from error
     if not len(faces) or not np.all(np.isfinite(vertices)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from mb2fmu.animation.drawing import Anchor, Drawing, Poses
 from mb2fmu.animation.encoding import encoded
 from mb2fmu.animation.motion import Signals
 from mb2fmu.animation.still import still
+from mb2fmu.animation.thinning import fitting
 
 FRAMES_PER_SECOND = 60
 MOST_FRAMES = 4000
@@ -68,7 +69,7 @@ def element(
             ``PLOTTED``.
         shown: Which of them are shown at first; none named: the first three.
         ghost: What ``drawing.ghost`` is.
-        limit: Most characters of the whole element; frames are left out until it fits.
+        limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system asks for calm.
 
     Returns:
@@ -80,6 +81,10 @@ def element(
     signals = _plotted(signals, shown) if signals else None
     picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if len(drawing.poses.time) > 1 else 0)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
+    given = sum(len(mesh.faces) for mesh in drawing.meshes)
+    if room is not None:
+        drawing = replace(drawing, meshes=fitting(drawing.meshes, room // 2))
+    kept = sum(len(mesh.faces) for mesh in drawing.meshes)
     data = _data(drawing, signals, shown, ghost or Ghost(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
@@ -94,6 +99,7 @@ def element(
         traces=bool(drawing.traces),
         plot=bool(data["signals"]["names"]),
         moves=len(drawing.poses.time) > 1,
+        thinned=f"Surfaces are drawn with {kept:,} of their {given:,} triangles." if kept < given else "",
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)

@@ -1,4 +1,4 @@
-"""Fewer triangles for a still picture, by merging vertices that fall into one cell of a grid."""
+"""Fewer triangles for a still picture or a small page, by merging vertices that fall into one cell of a grid."""
 
 from __future__ import annotations
 
@@ -25,3 +25,12 @@ def thinned(mesh: Triangles, most: int) -> Triangles:
         if len(result.faces) <= most:
             break
     return result
+
+
+def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
+    """Meshes that take at most ``most`` characters in a page, as far as the coarsest grid can; all thinned alike."""
+    kept, faces = meshes, max((len(mesh.faces) for mesh in meshes), default=0)
+    while faces > 1 and sum(len(text) for mesh in kept for text in mesh.to_record().values()) > most:
+        faces //= 2
+        kept = tuple(thinned(mesh, faces) for mesh in meshes)
+    return kept

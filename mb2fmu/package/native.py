@@ -126,6 +126,7 @@ def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "c
         "The generated files belong to whoever made the model.",
         f"The fixed files of sources/ and their compiled form are parts of mb2fmu: BSD-3-Clause, {_OURS}.",
     ]
+    lines.append("documentation/index.html, where it shows a motion, contains three.js: MIT, see the end of that page.")
     texts = {_OURS: _own_text("BSD-3-Clause.txt")}
     if any("/fmi" in path and path.endswith(".h") for path in sources):
         lines.append(f"The headers of the FMI standard in sources/ are under BSD-2-Clause, {_FMI}.")

@@ -57,7 +57,8 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
     except AttributeError as error:
         # ctypes: a function that is not exported; binary.symbols names it.
         write({"skipped": f"{stage.kind}: {each.title}: {error}"})
-    except Exception:  # noqa: BLE001  one probe must not take the others with it
+    except Exception:  # noqa: BLE001  whatever a fault of the auditor's own is: it must not take the other probes along, and
+        # is reported as such, with its traceback; what the unit does is told by the classes above
         write({"fault": f"{stage.kind}: {each.title}: {traceback.format_exc()}"})
     for misdeed in stage.library.misdeeds:
         write({"found": ["life.writes", misdeed, stage.kind]})

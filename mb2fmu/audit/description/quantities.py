@@ -130,7 +130,11 @@ def _used(
         yield Observation("units.display", text, variable.place)
     for alias in variable.aliases:
         other = alias.get("displayUnit")
-        if other is not None and other != unit and (unit not in units or other not in units[unit].display):
+        if (
+            other is not None
+            and other != unit
+            and (unit is None or unit not in units or other not in units[unit].display)
+        ):
             text = f'displayUnit "{other}" of the alias "{alias.get("name")}" is not defined for unit "{unit or ""}"'
             yield Observation("units.display", text, variable.place)
     if variable.written.get("relativeQuantity") and variable.type not in FLOATS:

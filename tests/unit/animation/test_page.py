@@ -16,6 +16,7 @@ from lxml import etree, html
 
 from mb2fmu import animation
 from mb2fmu.animation import three
+from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.page import frames
 from mb2fmu.errors import ToolError
 
@@ -89,6 +90,23 @@ def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
     assert data_of(whole)["count"] == 1500
     assert 200 < data_of(small)["count"] < 1500
     assert data_of(small)["time"][-1] == data_of(whole)["time"][-1]
+
+
+def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motion):
+    """A sphere of 20,480 triangles in a page that has no room for it; its size stays."""
+    import trimesh
+
+    sphere = trimesh.creation.icosphere(subdivisions=5, radius=0.2)
+    mesh = Triangles(sphere.vertices.astype(np.float32), sphere.faces.astype(np.uint32))
+    drawing = replace(animation.draw(scene, motion), meshes=(mesh,))
+    whole = animation.element(drawing).body.encode()
+    small = animation.element(drawing, limit=len(whole) - 300_000).body.encode()
+    assert len(small) <= len(whole) - 300_000
+    kept = Triangles.from_record(data_of(small)["meshes"][0])
+    assert 500 < len(kept.faces) < 20_480
+    np.testing.assert_allclose(np.ptp(kept.vertices, axis=0), 0.4, rtol=0.1)
+    assert f"{len(kept.faces):,} of their 20,480 triangles" in small.decode()
+    assert b"animation-note" not in whole
 
 
 def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing):
