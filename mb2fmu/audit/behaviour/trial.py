@@ -32,6 +32,12 @@ MOST_CRASHES = 12
 START_LIMIT = 120.0
 """For the trying process to come to its first probe, in s."""
 
+IDLE = 0.002
+"""Part of a processor below which a process only waits."""
+
+MOST_SLOWNESS = 20.0
+"""By how much a busy machine may slow a process down."""
+
 
 @dataclass
 class Trial:
@@ -168,16 +174,17 @@ def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: 
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=folder.parent, env=environment
         )
-        size, since = -1, time.monotonic()
+        size, since, used = -1, time.monotonic(), 0.0
         while True:
             try:
                 code = process.wait(timeout=0.02)
                 break
             except subprocess.TimeoutExpired:
                 now = output.stat().st_size
+                limit = time_limit if size > 0 else max(time_limit, START_LIMIT)
                 if now != size:
-                    size, since = now, time.monotonic()
-                elif time.monotonic() - since > (time_limit if size else max(time_limit, START_LIMIT)):
+                    size, since, used = now, time.monotonic(), _processor_time(process.pid)
+                elif _hangs(time.monotonic() - since, _processor_time(process.pid) - used, limit):
                     process.kill()
                     process.wait()
                     return f"was not done after {time_limit:g} s"
@@ -187,6 +194,30 @@ def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: 
         except ValueError:
             return f"dies by signal {-code}"
     return f"ends with exit code {code}"
+
+
+def _hangs(passed: float, worked: float, limit: float) -> bool:
+    """Whether a process is given up: it has worked for as long as it may, or has waited without working.
+
+    On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
+    own.
+
+    Args:
+        passed: By the clock since it last said something, in s.
+        worked: Time of the processor in between, in s.
+        limit: What it may take, in s.
+    """
+    idle = passed > limit and worked < IDLE * passed
+    return worked > limit or idle or passed > MOST_SLOWNESS * limit
+
+
+def _processor_time(process: int) -> float:
+    """User and system time of a process so far, in s; 0 where that cannot be known."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _read(trial: Trial, output: Path, ended: list[str]) -> tuple[bool, tuple[str, str] | None]:
