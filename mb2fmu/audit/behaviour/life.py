@@ -47,7 +47,7 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
     made.free()
 
 
-@probe("an ordinary run", "life.calls", "life.crash", "host.output")
+@probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output")
 def ordinary(stage: Stage) -> Iterator[Observation]:
     """Initialization, steps, reading everything, termination: nothing may be refused."""
     with stage.instance() as instance:
@@ -145,9 +145,6 @@ def several(stage: Stage) -> Iterator[Observation]:
     """A neighbour with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
-    variables = stage.variables
-    with stage.instance() as alone:
-        expected = run(stage, alone, variables, steps=SHORT)
     both = Instance(stage.library, stage.kind), Instance(stage.library, stage.kind, name=b"neighbour")
     alive = [each.alive for each in both]
     for each in both:
@@ -156,6 +153,9 @@ def several(stage: Stage) -> Iterator[Observation]:
         text = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
         yield Observation("life.several", text, stage.kind)
         return
+    variables = stage.variables
+    with stage.instance() as alone:
+        expected = run(stage, alone, variables, steps=SHORT)
     with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
         settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
         within = {each: stage.near(each, 0.3) for each in settable}

@@ -194,8 +194,7 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
     with stage.instance() as instance:
         try:
             stage.initialize(instance)
-            states = instance.states(stage.n_states)
-            instance.set_states([math.nan, *states[1:]])
+            instance.set_states([math.nan] * stage.n_states)
             slopes = instance.slopes(stage.n_states)
         except (RefusedError, SkippedError):
             return
