@@ -1,7 +1,8 @@
 """On what the results of an entry point depend, and how; and how many operations they cost.
 
-Dependence is structural: what the graph reads, whatever the values. A set of variables is one integer, used as a row of
-bits, so that thousands of results cost little. Results of a block depend on all that the block reads.
+Dependence is what the graph reads, whatever the values, less what is proven to cancel (see ``vanishing``). A set of
+variables is one integer, used as a row of bits, so that thousands of results cost little. Results of a block depend on
+all that the block reads.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from mb2fmu.lowering.needed import needed
 from mb2fmu.lowering.program import LEAVES, Entry, Op, Program
+from mb2fmu.lowering.vanishing import depends
 
 Group = Literal["time", "states", "inputs", "parameters", "memory", "seeds"]
 
@@ -28,7 +30,7 @@ _GROUPS: dict[Op, Group] = {
     Op.MEMORY: "memory",
     Op.SEED: "seeds",
 }
-
+_OPS = {group: op for op, group in _GROUPS.items()}
 
 _LINEAR = frozenset({Op.ADD, Op.SUB, Op.NEG})
 
@@ -98,7 +100,12 @@ def dependencies(
     results = program.entries[entry].results
     bits = _Bits(program, fixed_parameters)
     reads = bits.of(results)
-    return tuple(tuple(bits.named(reads[node])) for node in results)
+    real = depends(program, results, [(_OPS[group], index) for group, index in bits.variables])
+    column = {variable: i for i, variable in enumerate(bits.variables)}
+    return tuple(
+        tuple(each for each in bits.named(reads[node]) if row[column[each.group, each.index]])
+        for node, row in zip(results, real, strict=True)
+    )
 
 
 class _Bits:
@@ -116,10 +123,10 @@ class _Bits:
         }
         self._program = program
         self._first: dict[str, int] = {}
-        self._variables: list[tuple[Group, int]] = []
+        self.variables: list[tuple[Group, int]] = []
         for group in _GROUPS.values():
-            self._first[group] = len(self._variables)
-            self._variables += [(group, i) for i in range(sizes[group])]
+            self._first[group] = len(self.variables)
+            self.variables += [(group, i) for i in range(sizes[group])]
         start = self._first["parameters"]
         self._parameters = ((1 << sizes["parameters"]) - 1) << start
         self._fixed = sum(1 << (start + i) for i in set(fixed_parameters))
@@ -191,7 +198,7 @@ class _Bits:
             for stronger, members in ((1, reads.fixed), (2, reads.tunable), (3, reads.dependent)):
                 if members & bit:
                     kind = Kind(stronger)
-            group, index = self._variables[bit.bit_length() - 1]
+            group, index = self.variables[bit.bit_length() - 1]
             yield Dependency(group, index, kind)
 
 
