@@ -103,10 +103,11 @@ def differences(point, time, name, jumps):
 
 
 def seen(entries, known, row):
-    """Whether some of a derivative, one per point, is more than what the round-off of the unknown's others leaves."""
-    sizes = np.array([abs(start) or 1.0 for start in starts(knowns).values()])
-    largest = [np.max(np.abs(jacobian[row]) * sizes) / sizes[knowns.index(known)] for jacobian in jacobians]
-    return bool(np.any(np.abs(entries) > 1e-12 * np.maximum(largest, 1e-3)))
+    """Whether some of a derivative, one per point, is more than what the round-off of the others leaves."""
+    sizes, column = np.array([abs(start) or 1.0 for start in starts(knowns).values()]), knowns.index(known)
+    of_row = [np.max(np.abs(jacobian[row]) * sizes) / sizes[column] for jacobian in jacobians]
+    of_column = [np.max(np.abs(jacobian[:, column])) for jacobian in jacobians]
+    return bool(np.any(np.abs(entries) > 1e-12 * np.maximum(of_row, 1e-3 * np.maximum(of_column, 1.0))))
 
 
 jacobians = []
