@@ -1,0 +1,155 @@
+"""Many units of ours in one process, loaded, or linked into one program from their sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conformance.tools import driver
+
+from mb2fmu import formulation, interface, lowering, mechanism, model, package
+from mb2fmu.emit import xml
+from mb2fmu.emit.c import emit, translation_units
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import FmuInterface, Target
+from mb2fmu.lowering.native import NativeProgram, with_derivatives
+from mb2fmu.toolchain import host
+
+ROOT = Path(__file__).parents[2]
+NUMBER = 20
+COMPILER = ("cc", "-std=c99", "-O0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
+pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="the machine has no C compiler of its own")
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """A function: number, FMI version → a pendulum of another name that starts elsewhere, and its program."""
+    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
+    equations = formulation.formulate(mechanism.read(definition))
+    program = lowering.lower(equations)
+    native = with_derivatives(program)
+    plain = {
+        fmi: interface.describe(definition, equations, native.program, Target(fmi, "native")) for fmi in ("2", "3")
+    }
+
+    def made(number: int, fmi: str) -> tuple[NativeProgram, FmuInterface]:
+        name, described = f"Pendulum{number}", plain[fmi]
+        variables = tuple(
+            dataclasses.replace(v, start=0.1 + 0.1 * number) if v.name == "theta" else v for v in described.variables
+        )
+        token = f"{number:08x}{described.token[8:]}"
+        renamed = dataclasses.replace(
+            described, model_name=name, model_identifier=name, variables=variables, token=token
+        )
+        return native, renamed
+
+    return made
+
+
+def compiled(sources: FileTree, folder: Path, *flags: str) -> None:
+    """Translation units of a unit by the system's compiler, in its folder."""
+    for path in sources:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(sources[path])
+    command = [*COMPILER, *flags]
+    done = subprocess.run(command, cwd=folder / "sources", capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("loading", ["local", "global"])
+def test_twenty_units_answer_for_themselves(loading, crowd):
+    assert driver("crowd", loading, *crowd).endswith("ok\n")
+
+
+@pytest.fixture(scope="module")
+def crowd(pendulum, tmp_path_factory):
+    """Archives of twenty different units, in turns of both versions."""
+    folder, paths = tmp_path_factory.mktemp("crowd"), []
+    for number in range(NUMBER):
+        native, described = pendulum(number, "23"[number % 2])
+        sources, name = emit(native, described), described.model_identifier
+        place = folder / name
+        compiled(
+            sources, place, "-shared", "-DDISABLE_PREFIX", *translation_units(sources), "-o", f"../{name}.so", "-lm"
+        )
+        library = f"binaries/{host().folder(2 + number % 2)}/{name}.so"
+        tree = xml.emit(described).joined(FileTree({library: (place / f"{name}.so").read_bytes()}))
+        paths.append(folder / f"{name}.fmu")
+        package.pack(tree, paths[-1])
+    return paths
+
+
+CALLER = """
+#include <stddef.h>
+#include "fmi%(fmi)sFunctions.h"
+double NAME(first_derivative)(const char *token);
+double NAME(first_derivative)(const char *token)
+{
+%(body)s
+}
+"""
+BODIES = {
+    "2": """    static fmi2CallbackFunctions callbacks;
+    double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
+    fmi2EventInfo info;
+    fmi2Component unit = fmi2Instantiate("unit", fmi2ModelExchange, token, "", &callbacks, fmi2False, fmi2False);
+    if (unit == NULL || fmi2SetupExperiment(unit, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK
+        || fmi2EnterInitializationMode(unit) != fmi2OK || fmi2ExitInitializationMode(unit) != fmi2OK
+        || fmi2NewDiscreteStates(unit, &info) != fmi2OK || fmi2EnterContinuousTimeMode(unit) != fmi2OK
+        || fmi2GetContinuousStates(unit, x, 2) != fmi2OK || fmi2GetDerivatives(unit, slopes, 2) != fmi2OK) {
+        return -1.0;
+    }
+    fmi2FreeInstance(unit);
+    return x[0] + 1e3 * slopes[1];""",
+    "3": """    double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
+    fmi3Instance unit = fmi3InstantiateModelExchange("unit", token, NULL, fmi3False, fmi3False, NULL, NULL);
+    if (unit == NULL || fmi3EnterInitializationMode(unit, fmi3False, 0.0, 0.0, fmi3False, 0.0) != fmi3OK
+        || fmi3ExitInitializationMode(unit) != fmi3OK || fmi3EnterContinuousTimeMode(unit) != fmi3OK
+        || fmi3GetContinuousStates(unit, x, 2) != fmi3OK
+        || fmi3GetContinuousStateDerivatives(unit, slopes, 2) != fmi3OK) {
+        return -1.0;
+    }
+    fmi3FreeInstance(unit);
+    return x[0] + 1e3 * slopes[1];""",
+}
+
+
+def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
+    """Two of each version, with both variants of their equations: everything visible has the unit's name in front."""
+    objects, calls, declared = [], [], []
+    for number in range(4):
+        fmi = "23"[number % 2]
+        native, described = pendulum(number, fmi)
+        sources, name = emit(native, described), described.model_identifier
+        caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
+        sources = sources.joined(FileTree({"sources/caller.c": caller.encode()}))
+        place = tmp_path / name
+        several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
+        prefix = (f"-DFMI{fmi}_FUNCTION_PREFIX={name}_", f"-DNAME(x)={name}_##x")
+        equations = [file for file in translation_units(sources) if file != "unit.c"]
+        compiled(sources, place, *several, "-c", *translation_units(sources))
+        compiled(sources, place, *prefix, "-c", "caller.c")
+        for file in equations if several else ():
+            compiled(sources, place, "-DMB2FMU_AVX2", "-mavx2", "-c", file, "-o", f"avx2_{file[:-2]}.o")
+        objects += sorted((place / "sources").glob("*.o"))
+        declared.append(f"double {name}_first_derivative(const char *token);")
+        token = f"{{{described.token}}}"
+        calls.append(f'printf("%.17g\\n", {name}_first_derivative("{token}"));')
+    main = "\n".join(["#include <stdio.h>", *declared, "int main(void)", "{", *calls, "return 0;", "}", ""])
+    (tmp_path / "main.c").write_text(main)
+    command = [*COMPILER, "main.c", *map(str, objects), "-lm", "-o", "main"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    program = [str(tmp_path / "main")]
+    said = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    found = [float(line) for line in said]
+    # Each begins where it begins, and falls as its angle says.
+    evaluate = lowering.evaluator(pendulum(0, "2")[0].program, "rhs")
+    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
+    p = [float(item.value) for item in definition.parameters if not item.calculated]
+    for number, value in enumerate(found):
+        x = [0.1 + 0.1 * number, float(definition.speeds[0].start)]
+        assert value == pytest.approx(x[0] + 1e3 * evaluate(0.0, x, (), p)[1], rel=1e-12)
