@@ -50,6 +50,8 @@ class _Dual:
 def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]) -> npt.NDArray[np.bool_]:
     """Whether each result depends on each variable, shape (n_results, n_variables); True where nothing is proven.
 
+    True too where a result is zero whatever the values: what is seen of it is round-off of everything it reads.
+
     Args:
         program: Any.
         results: Nodes.
@@ -67,7 +69,8 @@ def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[
         found = _Evaluation(program, leaves, n).of(results)
     except ZeroDivisionError:  # by what is zero everywhere, or by chance at one of the points
         return np.ones((len(results), len(variables)), dtype=bool)
-    return np.array([found[node].partials.any(axis=0) for node in results]).reshape(len(results), n)
+    rows = [found[node].partials.any(axis=0) | (not found[node].value.any()) for node in results]
+    return np.array(rows, dtype=bool).reshape(len(results), n)
 
 
 class _Evaluation:

@@ -19,6 +19,9 @@ from mb2fmu.audit.finding import Observation
 VISIBLE = 1e-7
 """A relative change that is more than the noise of an iteration within the unit."""
 
+ROUND_OFF = 1e-13
+"""Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
+
 LINEAR = 1e-5
 """Relative difference of quotients that is more than round-off."""
 
@@ -55,6 +58,9 @@ class Effects:
     ) -> None:
         """One change of one known."""
         self.tried[known.index] += 1
+        shared = ROUND_OFF * max(
+            (abs(each) for each in base if isinstance(each, float) and math.isfinite(each)), default=0
+        )
         for unknown, before, after in zip(unknowns, base, other, strict=True):
             key = unknown.index, known.index
             if before == after or not (isinstance(before, float) and isinstance(after, float)):
@@ -68,7 +74,7 @@ class Effects:
                 continue
             self.moved.add(key)
             size = abs(after - before) / max(abs(before), abs(after), 1e-9)
-            if size > VISIBLE:
+            if size > VISIBLE and abs(after - before) > shared:
                 self.visible[key] = max(size, self.visible.get(key, 0.0))
             noise = 1e-14 * max(abs(before), abs(after)) / abs(change)
             self.quotients[key].append((group, (after - before) / change, noise))
