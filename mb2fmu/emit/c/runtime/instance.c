@@ -125,13 +125,15 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
     return MB2FMU_OK;
 }
 
-/* Calculated parameters are found out here, so that parameters that make no sense get no further. */
+/* Calculated parameters and positions are found out here: parameters that make no sense, or do not let a loop close, get
+ * no further. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;
     int i;
     if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK ||
-        mb2fmu_need(instance, MB2FMU_SOURCE_STATE) != MB2FMU_OK) {
+        mb2fmu_need(instance, MB2FMU_SOURCE_STATE) != MB2FMU_OK ||
+        mb2fmu_need(instance, MB2FMU_SOURCE_POSITION) != MB2FMU_OK) {
         return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
     }
     for (i = 0; i < MB2FMU_N_CALCULATED; ++i) {

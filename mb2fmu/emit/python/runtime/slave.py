@@ -141,8 +141,14 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def exit_initialization_mode(self) -> None:
-        """From now on the unit steps."""
+        """From now on the unit steps; not where a loop cannot be closed."""
         self._find_start()
+        if "position" in self.unit.entries:
+            try:
+                self.equations("position", self.time, self.x, self.r)
+            except UndefinedError as undefined:  # an output may have no finite value; all else fails everywhere
+                if undefined.__cause__ is not None:
+                    raise
         self.phase = STEPPING
 
     def _find_start(self) -> None:
