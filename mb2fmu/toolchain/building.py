@@ -187,8 +187,10 @@ class _Build:
             result = work / f"{self.identifier}{job.platform.extension}"
             # Paths are relative, so that none of this folder gets into the result.
             variables = environment(self.zig_cache, work)
+            # The longest first, so that none of them is what everything waits for in the end.
+            longest = sorted(job.objects, key=lambda each: (each.source != UNIT, -len(self.sources[each.source])))
             with ThreadPoolExecutor(max_workers=len(job.objects)) as threads:
-                for done in [threads.submit(self._object, each, job.platform, work, variables) for each in job.objects]:
+                for done in [threads.submit(self._object, each, job.platform, work, variables) for each in longest]:
                     done.result()
             names = [each.name for each in job.objects]
             command = [*self.tool.command, *job.linking, *names, "-o", result.name, "-lm"]

@@ -14,7 +14,6 @@ from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.emit.c.sources import packaged, render
 from mb2fmu.filetree import FileTree
 from mb2fmu.lowering.program import Op, Program
-from mb2fmu.lowering.python_code import parameter_only
 
 _RUNTIME = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
@@ -43,7 +42,7 @@ def emit_batch(program: Program, entry: str) -> FileTree:
     """
     results = program.entries[entry].results
     graph = Graph(program)
-    hoisted = parameter_only(program) & ~graph.is_leaf
+    hoisted = graph.of_parameters & ~graph.is_leaf
     names = Names(
         prepared=hoisted_places(graph, results, hoisted),
         pivots=required_nodes(program, "pivots"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from bisect import bisect_right
 from collections.abc import Sequence
 
 from mb2fmu.emit.c.functions import head
+from mb2fmu.emit.c.literals import listed
 from mb2fmu.emit.c.records import Signature
 
 
@@ -84,5 +84,4 @@ def _runs(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, i
 
 
 def _table(name: str, values: Sequence[int]) -> str:
-    listed = textwrap.fill(", ".join(map(str, values)), 116, initial_indent="    ", subsequent_indent="    ")
-    return f"static const int {name}[{len(values)}] = {{\n{listed}\n}};"
+    return f"static const int {name}[{len(values)}] = {{\n{listed(values)}\n}};"

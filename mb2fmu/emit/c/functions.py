@@ -29,10 +29,14 @@ _CALL = {
 }
 
 
-def definition(prefix: str, name: str, parameters: Sequence[str], body: Body) -> str:
-    """A function that returns 0 at its end."""
-    silenced = [f"    (void){argument};" for argument in body.unused()]
-    return "\n".join([head(prefix, name, parameters), "{", *body.lines, *silenced, "    return 0;", "}", ""])
+def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:
+    """A function that returns 0 at its end, with the lines of one body or of several, one after the other."""
+    lines = bodies[0].lines
+    if len(bodies) > 1:
+        lines = [line for body in bodies for line in ("    {", *(f"    {each}" for each in body.lines), "    }")]
+    unused = [set(body.unused()) for body in bodies]
+    silenced = [f"    (void){argument};" for argument in bodies[0].unused() if all(argument in each for each in unused)]
+    return "\n".join([head(prefix, name, parameters), "{", *lines, *silenced, "    return 0;", "}", ""])
 
 
 def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+_ON_A_LINE = 20
 
 
 def number(value: float) -> str:
@@ -28,3 +31,9 @@ def comment(text: str) -> str:
     """Text as a comment that nothing in it can end."""
     shown = "".join(c if c.isprintable() and c != "\\" else " " for c in text)
     return f"/* {shown.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
+def listed(values: Sequence[object]) -> str:
+    """Elements of an array, some on each line."""
+    rows = (values[i : i + _ON_A_LINE] for i in range(0, len(values), _ON_A_LINE))
+    return ",\n".join("    " + ", ".join(map(str, row)) for row in rows)

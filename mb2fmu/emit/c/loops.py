@@ -11,6 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,8 @@ import numpy.typing as npt
 from mb2fmu.emit.c.functions import Body
 from mb2fmu.emit.c.parts import PART, Parts, cut
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature
-from mb2fmu.emit.c.rolling import COSINE, PREPARED, SINE, VALUE, Addresses, Loop, find_loops
-from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement
+from mb2fmu.emit.c.rolling import COSINE, LEAST_SAVED_ONCE, PREPARED, SINE, VALUE, Addresses, Loop, find_loops
+from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement, Statements
 
 
 def print_rolled(
@@ -39,7 +41,8 @@ def print_rolled(
     statements = graph.schedule([node for _, node in outputs], known)
     marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2), **dict.fromkeys(names.domains, 3)}
     addresses = Addresses(graph, statements, names.prepared, marks)
-    memory = _arranged(statements, find_loops(graph, statements, addresses), addresses, outputs)
+    least = LEAST_SAVED_ONCE if signature.once else None
+    memory = _arranged(statements, find_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
         return Parts(graph, signature, cut(statements, part), outputs, names).printed()
     return _Rolled(graph, signature, memory, outputs, names, part).printed()
@@ -47,6 +50,12 @@ def print_rolled(
 
 _LEAST_COPIED = 4
 """Results that are worth a loop of their own."""
+
+_LEAST_WIDE = 4
+"""Turns that a loop must have of which several were put together, or that is a piece of another one."""
+
+_WIDEST = 12
+"""Turns that become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ class _Memory:
         angles: Places of the sines and of the cosines of each statement.
     """
 
-    def __init__(self, statements: Sequence[Statement], loops: Sequence[Loop], addresses: Addresses) -> None:
+    def __init__(self, statements: Statements, loops: Sequence[Loop], addresses: Addresses) -> None:
         self.statements = statements
         self.loops = tuple(loops)
         self.addresses = addresses
@@ -122,20 +131,26 @@ class _Memory:
         self._starts = [loop.first for loop in loops]
         self._rows = [_Rows(loop, last=loop.turns - 1) for loop in loops]
         self._extra: dict[int, set[int]] = {}  # straight statement → places
+        self._read: set[int] = set()  # nodes that something reads which does not move on
 
     def loop_at(self, place: int) -> int:
         """Which loop the statement at a place belongs to; -1: none."""
         i = bisect_right(self._starts, place) - 1
         return i if i >= 0 and place < self.loops[i].end else -1
 
-    def arrange(self, outputs: Iterable[tuple[str, int]]) -> int | None:
-        """Gives every value its place; or returns the loop that has an operand with no regular place."""
+    def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[Loop] | None:
+        """Gives every value its place; or returns other loops if some have operands with no regular place."""
         requests = []
-        for index, loop in enumerate(self.loops):
+        better: list[Loop] = []
+        for loop in self.loops:
             found = self._requests(loop)
-            if found is None:
-                return index
-            requests.append(found)
+            if isinstance(found, tuple):
+                better += self._regular(loop, *found)
+            else:
+                better.append(loop)
+                requests.append(found)
+        if len(requests) < len(self.loops):
+            return better
         self._keep_for_straight_parts(outputs)
         for rows in self._rows:
             rows.base = self.size
@@ -146,8 +161,11 @@ class _Memory:
         self._fix()
         return None
 
-    def _requests(self, loop: Loop) -> dict[tuple[int, int], int] | None:
-        """For each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own."""
+    def _requests(self, loop: Loop) -> dict[tuple[int, int], int] | tuple[int, int]:
+        """For each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own.
+
+        Or the first of them that has no regular place.
+        """
         found: dict[tuple[int, int], int] = {}
         for j, steps in enumerate(loop.steps):
             for node, step in zip(self.statements[loop.first + j].reads, steps, strict=True):
@@ -156,17 +174,38 @@ class _Memory:
                     continue
                 place = address[1]
                 if step == 0:
-                    self._keep(place)
+                    self._keep(place, node)
                 elif not (step == loop.period and place >= loop.first) and (place, step) not in found:
                     owner = self._owner(place, step, loop.turns)
                     if owner is None:
-                        return None
+                        return place, step
                     found[place, step] = owner
         return found
 
+    def _regular(self, loop: Loop, place: int, step: int) -> list[Loop]:
+        """What is left of a loop if this operand shall be in one array, from one row to another.
+
+        Where it moves on by a part of the turn of the loop that computes it, several turns become one; where it comes
+        from one loop and then from another, so do the turns.
+        """
+        owners = [self.loop_at(place + step * turn) for turn in range(loop.turns)]
+        if len(set(owners) - {-1}) == 1:
+            period = self.loops[max(owners)].period
+            wider = period // gcd(period, step)
+            return [loop.widened(wider)] if wider * _LEAST_WIDE <= loop.turns and wider <= _WIDEST else []
+        pieces, begin = [], 0
+        for _, turns in groupby(owners):
+            count = len(list(turns))
+            pieces.append(loop.piece(begin, count))
+            begin += count
+        return [piece for piece in pieces if piece.turns >= _LEAST_WIDE and piece.saved >= LEAST_SAVED_ONCE]
+
     def _owner(self, place: int, step: int, turns: int) -> int | None:
         """Which loop's array holds the values at places that grow by a step; -1: they are all straight."""
-        owners = {self.loop_at(place + step * turn) for turn in range(turns)} - {-1}
+        ends = {self.loop_at(place), self.loop_at(place + step * (turns - 1))}
+        if len(ends) > 1 or -1 in ends:  # a loop has no gaps
+            ends = {self.loop_at(place + step * turn) for turn in range(turns)}
+        owners = ends - {-1}
         if not owners:
             return -1
         owner = owners.pop()
@@ -175,23 +214,32 @@ class _Memory:
         self._rows[owner].take(place, turns, step // self.loops[owner].period)
         return owner
 
-    def _keep(self, place: int) -> None:
+    def _keep(self, place: int, node: int) -> None:
         owner = self.loop_at(place)
         if owner >= 0:
             self._rows[owner].take(place, 1, 0)
+            self._read.add(node)
 
     def _keep_for_straight_parts(self, outputs: Iterable[tuple[str, int]]) -> None:
         read = {node for _, node in outputs}
-        for place, statement in enumerate(self.statements):
-            if self.loop_at(place) < 0:
-                read.update(statement.reads)
-        for node in read:
+        for statement in self._straight():
+            read.update(statement.reads)
+        for node in sorted(read):
             address = self.addresses.of(node)
             if address is not None and address[0] == VALUE:
-                self._keep(address[1])
+                self._keep(address[1], node)
+
+    def _straight(self) -> Iterable[Statement]:
+        """The statements that belong to no loop."""
+        begin = 0
+        for loop in self.loops:
+            yield from self.statements[begin : loop.first]
+            begin = loop.end
+        yield from self.statements[begin:]
 
     def _place_angles(self) -> None:
-        count = sum(len(statement.reads) for statement in self.statements if isinstance(statement, Angles))
+        others = self.statements.others.values()
+        count = sum(len(statement.reads) for statement in others if isinstance(statement, Angles))
         self._sines, self._cosines = self.size, self.size + count
         self.size += 2 * count
 
@@ -201,7 +249,8 @@ class _Memory:
             if owner < 0:
                 arrays[place, step] = self.size
                 self.size += loop.turns
-            for turn in range(loop.turns):
+            inside = owner >= 0 and self.loop_at(place) == owner == self.loop_at(place + step * (loop.turns - 1))
+            for turn in () if inside else range(loop.turns):
                 source = place + step * turn
                 if self.loop_at(source) < 0:
                     at = arrays[place, step] + turn if owner < 0 else self._rows[owner].place(source)
@@ -239,20 +288,19 @@ class _Memory:
 
     def _fix(self) -> None:
         angle = 0
-        for place, statement in enumerate(self.statements):
-            owner = self.loop_at(place)
-            if owner >= 0:
-                rows = self._rows[owner]
-                if (place - rows.loop.first) % rows.loop.period in rows.columns:
-                    self.fixed[statement.defines[0]] = (rows.place(place),)
-            elif isinstance(statement, Angles):
+        for node in self._read:
+            address = self.addresses.of(node)
+            assert address is not None, "what a loop computes has an address"
+            self.fixed[node] = (self._rows[self.loop_at(address[1])].place(address[1]),)
+        for place, extra in self._extra.items():
+            self.fixed[int(self.statements.nodes[place])] = tuple(sorted(extra))
+        for statement in self.statements.others.values():
+            if isinstance(statement, Angles):
                 self.angles[statement] = (self._sines + angle, self._cosines + angle)
                 for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
                     self.fixed[sine] = (self._sines + angle,)
                     self.fixed[cosine] = (self._cosines + angle,)
                     angle += 1
-            elif place in self._extra:
-                self.fixed[statement.defines[0]] = tuple(sorted(self._extra[place]))
         self.fixed.pop(-1, None)
 
     def column(self, index: int, place: int) -> int:
@@ -267,16 +315,14 @@ class _Memory:
 
 
 def _arranged(
-    statements: Sequence[Statement], loops: Sequence[Loop], addresses: Addresses, outputs: Sequence[tuple[str, int]]
+    statements: Statements, loops: Sequence[Loop], addresses: Addresses, outputs: Sequence[tuple[str, int]]
 ) -> _Memory:
     """Memory for as many of the loops as can have one."""
-    left = list(loops)
-    while True:
-        memory = _Memory(statements, left, addresses)
-        refused = memory.arrange(outputs)
-        if refused is None:
-            return memory
-        del left[refused]
+    better: list[Loop] | None = list(loops)
+    while better is not None:
+        memory = _Memory(statements, better, addresses)
+        better = memory.arrange(outputs)
+    return memory
 
 
 class _Rolled(Parts):
@@ -298,10 +344,11 @@ class _Rolled(Parts):
             if place < loop.first:
                 parts += cut(memory.statements[place : loop.first], part)
             self._loops[len(parts)] = index
-            parts.append(memory.statements[loop.first : loop.end])
+            parts.append(memory.statements[loop.first : loop.first + loop.period])  # the other turns are like this one
             place = loop.end
         parts += cut(memory.statements[place:], part)
         super().__init__(graph, signature, parts, outputs, names)
+        self._home = {node: i for node, i in self._home.items() if i not in self._loops}  # others are in rows of loops
         self._memory = memory
         self._fixed = memory.fixed
         self._size = memory.size
@@ -317,15 +364,22 @@ class _Rolled(Parts):
         return self._memory.loops[self._loops[i]].period if i in self._loops else super()._weight(i)
 
     def _output_part(self, node: int) -> int:
-        part = super()._output_part(node)
-        return len(self._parts) - 1 if part in self._loops else part
+        return len(self._parts) - 1 if self._loop_of(node) is not None else super()._output_part(node)
+
+    def _loop_of(self, node: int) -> int | None:
+        """The loop that computes a node."""
+        address = self._memory.addresses.of(node)
+        if address is None or address[0] != VALUE:
+            return None
+        loop = self._memory.loop_at(address[1])
+        return loop if loop >= 0 else None
 
     def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
         """What a loop computed turn by turn is stored so, too: a loop where there were as many lines as turns."""
         columns: dict[tuple[int, int, str], list[tuple[int, int, int]]] = {}
         for target, node in outputs:
-            loop = self._loops.get(self._home.get(node, -1))
-            if loop is None or node not in self._fixed:
+            loop = self._loop_of(node)
+            if loop is None:
                 body.store(target, node)
                 continue
             array, _, written = target.removesuffix("]").partition("[")
@@ -388,7 +442,7 @@ class LoopBody(Body):
         self.lines += ["    }"]
 
     def _node(self, j: int, turn: int = 0) -> int:
-        return self._statements[self._loop.first + turn * self._loop.period + j].defines[0]
+        return int(self._statements.nodes[self._loop.first + turn * self._loop.period + j])
 
     def _add_turn(self, j: int, places: Sequence[_Place | None]) -> None:
         statement = self._statements[self._loop.first + j]

@@ -16,7 +16,6 @@ from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
 from mb2fmu.lowering.program import Op, Program
-from mb2fmu.lowering.python_code import parameter_only
 
 _ARGUMENTS = (
     "double t",
@@ -120,8 +119,7 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     graph = Graph(program)
     once = len(program) > ONCE
     functions = _functions(native, once=once)
-    constant = parameter_only(program)
-    hoisted = constant & ~graph.is_leaf
+    hoisted = graph.of_parameters & ~graph.is_leaf
     calculated = program.entries["prepare"].results
     names = Names(
         prepared=_places(graph, functions, hoisted, calculated),
@@ -133,11 +131,13 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     bodies, inner = print_bodies(program, names)
     printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
     for function in functions:
-        whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
+        whole = None
         if native.colours is not None and function.signature.name == "equations_jacobian":
             whole = _by_columns(native, function.signature, printed[-2])
-        if whole.parts and function.signature.name == "equations_accelerations":
-            whole = _accelerations(program, function, printed[1]) or whole
+        if function.signature.name == "equations_accelerations" and printed[1].parts:
+            whole = _accelerations(graph, function, printed[1], hoisted)
+        if whole is None:
+            whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
         printed.append(whole)
     tables = printed_tables(program, names, inner)
     return PrintedModel(
@@ -157,11 +157,16 @@ def required_nodes(program: Program, entry: str) -> dict[int, str]:
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
-def _accelerations(program: Program, function: _Function, rhs: PrintedFunction) -> PrintedFunction | None:
-    """u' by way of x', where all of it is in there, so that a long function is not printed twice."""
-    results = program.entries["rhs"].results
+def _accelerations(
+    graph: Graph, function: _Function, rhs: PrintedFunction, hoisted: np.ndarray
+) -> PrintedFunction | None:
+    """u' by way of x', where all of it is in there and little else, so that a long function is not printed twice."""
+    results = graph.program.entries["rhs"].results
     where = {node: i for i, node in enumerate(results)}
-    if not all(node in where for _, node in function.outputs):
+    wanted = [node for _, node in function.outputs]
+    if not all(node in where for node in wanted):
+        return None
+    if 2 * len(graph.schedule(wanted, hoisted)) <= len(graph.schedule(results, hoisted)):
         return None
     arguments = function.signature.arguments[:-1]
     outputs = [(target, where[node]) for target, node in function.outputs]

@@ -18,6 +18,9 @@ from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Statement
 PART = 3_000
 """Largest number of values that one part computes; compilers need more than linear time for longer ones."""
 
+_TOGETHER = 500
+"""Values that parts of what is seldom evaluated may compute together in one C function: many small ones cost more."""
+
 _LARGEST_LOCAL = 128
 """Doubles of an array that may lie on the stack."""
 
@@ -95,6 +98,18 @@ def _weight(statements: Sequence[Statement]) -> int:
     return sum(max(1, len(statement.defines)) for statement in statements)
 
 
+def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Ranges of neighbours that weigh no more than that together, or of one each."""
+    ranges = [(0, 1)]
+    for i, weight in enumerate(weights[1:], start=1):
+        first, _ = ranges[-1]
+        if sum(weights[first:i]) + weight <= most:
+            ranges[-1] = (first, i + 1)
+        else:
+            ranges.append((i, i + 1))
+    return ranges
+
+
 class Parts:
     """A function as one or as several, which hand values over in ``work``.
 
@@ -133,14 +148,14 @@ class Parts:
         weights = [self._weight(i) for i in range(len(self._parts))]
         prototype = declaration(name, parameters) if signature.once else ""
         if len(bodies) == 1:
-            text = definition(signature.linkage, name, parameters, bodies[0])
+            text = definition(signature.linkage, name, parameters, bodies)
             return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
         parts = []
-        for i, (body, weight) in enumerate(zip(bodies, weights, strict=True)):
-            text = definition("int", self._part(i), parameters, body)
+        for i, (first, end) in enumerate(_together(weights, _TOGETHER if signature.once else 0)):
+            text = definition("int", self._part(i), parameters, bodies[first:end])
             known = declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
-            parts.append(PrintedPart(known, text, weight))
-        return PrintedFunction(name, self._calls(), len(parts), tuple(parts), self._size, prototype)
+            parts.append(PrintedPart(known, text, sum(weights[first:end])))
+        return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
     def _bodies(self) -> list[Body]:
         last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
@@ -225,13 +240,13 @@ class Parts:
     def _part(self, i: int) -> str:
         return f"MB2FMU_VARIANT({self._signature.stem}_{i})"
 
-    def _calls(self) -> str:
+    def _calls(self, count: int) -> str:
         arguments = ", ".join(self._signature.arguments)
         lines = [
             head(self._signature.linkage, self._signature.function, self._signature.parameters),
             "{",
             f"    int failed = {self._part(0)}({arguments});",
         ]
-        for i in range(1, len(self._parts)):
+        for i in range(1, count):
             lines += ["    if (failed == 0) {", f"        failed = {self._part(i)}({arguments});", "    }"]
         return "\n".join([*lines, "    return failed;", "}", ""])

@@ -14,19 +14,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement
-from mb2fmu.lowering.program import Op
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.emit.c.schedule import Angles, Graph, Statements
+from mb2fmu.lowering.program import LEAVES, Op
 
 Address = tuple[str, int]
 """What kind of array, and which element."""
 
 VALUE, SINE, COSINE, PREPARED = "value", "sine", "cosine", "prepared"
+_KINDS = (*(op.name for op in Op), VALUE, SINE, COSINE, PREPARED)
+_SHIFT = 38
+"""An address as a number: element + 2^38 × kind. What has no address has a kind of its own behind all others."""
 
 _WINDOW = 16
 _MOST_PERIODS = 8
 _LEAST_TURNS = 4
+_LOOKED_AT_TOGETHER = 1_000
 _LEAST_SAVED = 150
 """Statements that a loop must spare: below, straight code is as small and faster."""
+
+LEAST_SAVED_ONCE = 24
+"""The same where quick compiling is worth more."""
+
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,20 @@ class Loop:
         """Place behind its last statement."""
         return self.first + self.period * self.turns
 
+    @property
+    def saved(self) -> int:
+        """Statements that need not be printed."""
+        return self.period * (self.turns - 1)
+
+    def widened(self, count: int) -> Loop:
+        """The same with so many turns in one, and without those that are left over."""
+        steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
+        return Loop(self.first, self.period * count, self.turns // count, steps)
+
+    def piece(self, begin: int, turns: int) -> Loop:
+        """Some of its turns."""
+        return Loop(self.first + begin * self.period, self.period, turns, self.steps)
+
 
 class Addresses:
     """Where the values that statements read come from.
@@ -60,168 +86,192 @@ class Addresses:
         statements: In their order.
         prepared: Place in w of nodes that are read from there.
         marks: Nodes that something else is done with as well, and what.
+
+    Attributes:
+        codes: The addresses of all nodes as numbers, two of one array as far apart as their elements.
     """
 
     def __init__(
         self,
         graph: Graph,
-        statements: Sequence[Statement],
+        statements: Statements,
         prepared: Mapping[int, int],
         marks: Mapping[int, int] | None = None,
     ) -> None:
-        self._graph = graph
+        program = graph.program
         self.marks = marks or {}
-        self._leaf = graph.program.a.tolist()
-        self._known: dict[int, Address] = {}
-        angles = 0
-        for place, statement in enumerate(statements):
-            if isinstance(statement, Operation):
-                self._known[statement.node] = (VALUE, place)
-            elif isinstance(statement, Angles):
-                for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
-                    self._known[sine] = (SINE, angles)
-                    self._known[cosine] = (COSINE, angles)
-                    angles += 1
-        self._known.pop(-1, None)
+        self.codes = (np.arange(len(program), dtype=np.int64) + len(_KINDS)) << _SHIFT
+        for op in LEAVES - {Op.CONSTANT}:
+            nodes = np.flatnonzero(program.op == op)
+            self.codes[nodes] = _first(op.name) + program.a[nodes].astype(np.int64)
+        for node in self.marks:
+            self.codes[node] = (node + len(_KINDS)) << _SHIFT
         for node, index in prepared.items():
-            self._known.setdefault(node, (PREPARED, index))
+            self.codes[node] = _first(PREPARED) + index
+        places = np.flatnonzero(statements.nodes >= 0)
+        self.codes[statements.nodes[places]] = _first(VALUE) + places
+        angles = 0
+        for statement in statements.others.values():
+            if isinstance(statement, Angles):
+                for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
+                    for node, kind in ((sine, SINE), (cosine, COSINE)):
+                        if node >= 0:
+                            self.codes[node] = _first(kind) + angles
+                    angles += 1
 
     def of(self, node: int) -> Address | None:
         """The address of a node, None if it has none: numbers, and results of linear solves."""
-        found = self._known.get(node)
-        if found is None and self._is_array(node):
-            found = self._known[node] = (Op(self._graph.op[node]).name, self._leaf[node])
-        return found
-
-    def _is_array(self, node: int) -> bool:
-        return bool(self._graph.is_leaf[node]) and self._graph.op[node] != Op.CONSTANT and node not in self.marks
-
-    def step(self, node: int, later: int) -> int | None:
-        """By how much the address grows from one node to another; None if they do not belong to one array."""
-        if node == later:
-            return 0
-        first, second = self.of(node), self.of(later)
-        if first is None or second is None or first[0] != second[0]:
-            return None
-        return second[1] - first[1]
+        kind, element = divmod(int(self.codes[node]), 1 << _SHIFT)
+        return (_KINDS[kind], element) if kind < len(_KINDS) else None
 
 
-def find_loops(graph: Graph, statements: Sequence[Statement], addresses: Addresses) -> list[Loop]:
+def _first(kind: str) -> int:
+    """The address of the first element of an array, as a number."""
+    return _KINDS.index(kind) << _SHIFT
+
+
+def find_loops(graph: Graph, statements: Statements, addresses: Addresses, least: int | None = None) -> list[Loop]:
     """Loops that do not overlap, in their order.
 
     Args:
         graph: Of the program.
         statements: In their order.
         addresses: Of what they read.
+        least: How many statements each of them must spare; None: as many as pay where code is evaluated all the time.
     """
-    return _Search(graph, statements, addresses).loops()
+    if len(statements) <= _WINDOW:
+        return []
+    return _Search(graph, statements, addresses, _LEAST_SAVED if least is None else least).loops()
 
 
 class _Search:
-    def __init__(self, graph: Graph, statements: Sequence[Statement], addresses: Addresses) -> None:
-        self._statements = statements
-        self._addresses = addresses
-        self._kinds = [_kind(graph, statement, addresses.marks) for statement in statements]
+    """Looks for loops.
+
+    At each place the periods in question are the distances to the next places where the same kinds of statements begin.
+    All of them are looked at together; the few that four turns in a row speak for are followed to their ends.
+    """
+
+    def __init__(self, graph: Graph, statements: Statements, addresses: Addresses, least: int) -> None:
+        self._kinds = _kinds(graph, statements, addresses.marks)
+        operands = graph.matrix[statements.nodes]
+        self._arity = np.where(statements.nodes >= 0, np.count_nonzero(operands >= 0, axis=1), 0)
+        used = (operands >= 0) & (statements.nodes >= 0)[:, None]
+        self._codes = np.where(used, addresses.codes[operands], 0)
+        self._least = least
         self._windows = _windows(self._kinds)
         self._next = _next_windows(self._windows)
         self._broken: dict[int, int] = {}  # period → place up to which runs of it are too short
 
     def loops(self) -> list[Loop]:
+        """Loops that do not overlap, in their order."""
         found: list[Loop] = []
-        place, end = 0, len(self._statements)
-        while place < end:
-            loop = self._best(place)
-            if loop is None:
-                place += 1
-            else:
-                found.append(loop)
-                place = loop.end
+        begin = 0
+        while begin < len(self._kinds):
+            end = min(begin + _LOOKED_AT_TOGETHER, len(self._kinds))
+            periods = self._likely_periods(begin, end)
+            for place in (begin + np.flatnonzero(periods.any(axis=0))).tolist():
+                loop = self._best(place, periods[:, place - begin].tolist())
+                if loop is not None:
+                    found.append(loop)
+                    end = loop.end
+                    break
+            begin = end
         return found
 
-    def _best(self, place: int) -> Loop | None:
+    def _best(self, place: int, periods: Sequence[int]) -> Loop | None:
         best: Loop | None = None
-        other = place
-        for _ in range(_MOST_PERIODS):
-            other = self._next[other]
-            if other < 0:
-                break
-            if best is not None and (other - place) % best.period == 0:
+        for period in periods:
+            if period == 0 or (best is not None and period % best.period == 0):
                 continue  # the same loop, several turns at once
-            loop = self._run(place, other - place)
+            loop = self._run(place, period)
             if loop is not None and (best is None or loop.end - loop.period > best.end - best.period):
                 best = loop
         return best
 
     def _run(self, first: int, period: int) -> Loop | None:
         """The longest loop of that period that begins there."""
-        if first <= self._broken.get(period, -1) or not self._repeats(first, period):
+        if first <= self._broken.get(period, -1):
             return None
-        steps: list[tuple[int, ...]] = []
-        place = broken = first
-        end = len(self._statements) - period
-        while place < end:
-            found = self._steps(place, place + period)
-            if found is None:
-                broken = place
-                break
-            if len(steps) < period:
-                steps.append(found)
-            elif steps[(place - first) % period] != found:
-                broken = place - period
-                break
-            place += 1
+        place, broken = self._end(first, period)
         turns = (place - first) // period + 1
-        if turns < _LEAST_TURNS or period * (turns - 1) < _LEAST_SAVED:
+        if turns < _LEAST_TURNS or period * (turns - 1) < self._least:
             self._broken[period] = broken
             return None
-        return Loop(first, period, turns, tuple(steps))
+        steps = self._codes[first + period : first + 2 * period] - self._codes[first : first + period]
+        arity = self._arity[first : first + period].tolist()
+        rows = zip(steps.tolist(), arity, strict=True)
+        return Loop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
 
-    def _repeats(self, first: int, period: int) -> bool:
-        """Whether turns could begin there, as far as the first statements of some turns tell."""
-        windows = self._windows[first : first + _LEAST_TURNS * period : period]
-        if len(windows) != _LEAST_TURNS or len(set(windows)) != 1:
-            return False
-        steps = self._steps(first, first + period)
-        return steps is not None and steps == self._steps(first + period, first + 2 * period)
+    def _end(self, first: int, period: int) -> tuple[int, int]:
+        """The first place that does not go on as it began, and up to where it is no use to begin again."""
+        kinds, codes = self._kinds, self._codes
+        place, end, size = first, len(kinds) - period, max(4 * period, 256)
+        while place < end:
+            stop = min(place + size, end)
+            later, now = slice(place + period, stop + period), slice(place, stop)
+            steps = codes[later] - codes[now]
+            moves = (kinds[later] == kinds[now]) & (kinds[now] >= 0) & _are_steps(steps)
+            goes_on = moves.copy()
+            begin = max(place, first + period)
+            if begin < stop:
+                before = codes[begin:stop] - codes[begin - period : stop - period]
+                goes_on[begin - place :] &= (before == steps[begin - place :]).all(axis=1)
+            if not goes_on.all():
+                at = int(np.argmin(goes_on))
+                return place + at, place + at if not moves[at] else place + at - period
+            place, size = stop, 2 * size
+        return max(place, first), first
 
-    def _steps(self, place: int, later: int) -> tuple[int, ...] | None:
-        kind = self._kinds[place]
-        if kind is None or kind != self._kinds[later]:
-            return None
-        step = self._addresses.step
-        steps = []
-        for node, other in zip(self._statements[place].reads, self._statements[later].reads, strict=True):
-            grows = step(node, other)
-            if grows is None:
-                return None
-            steps.append(grows)
-        return tuple(steps)
+    def _likely_periods(self, begin: int, end: int) -> npt.NDArray[np.intp]:
+        """Periods that turns may have which begin at the places of a range, 0: none; shape (8, n)."""
+        n, codes, windows = len(self._kinds), self._codes, self._windows
+        likely = np.zeros((_MOST_PERIODS, end - begin), dtype=np.intp)
+        places = other = begin + np.flatnonzero(self._kinds[begin:end] >= 0)
+        for row in likely:
+            other = self._next[other]
+            places, other = places[other >= 0], other[other >= 0]
+            period = other - places
+            inside = places + (_LEAST_TURNS - 1) * period < n
+            at, p = places[inside], period[inside]
+            for turn in range(2, _LEAST_TURNS):
+                same = windows[at + turn * p] == windows[at]
+                at, p = at[same], p[same]
+            steps = codes[at + p] - codes[at]
+            good = _are_steps(steps) & (codes[at + 2 * p] - codes[at + p] == steps).all(axis=1)
+            row[at[good] - begin] = p[good]
+        return likely
 
 
-def _kind(graph: Graph, statement: Statement, marks: Mapping[int, int]) -> tuple[int, ...] | None:
-    """What two statements must have in common to be the same one in two turns; None: it belongs in no loop."""
-    if not isinstance(statement, Operation):
-        return None
-    op = graph.op[statement.node]
-    if op == Op.TABLE:
-        node = statement.node
-        return op, int(graph.program.a[node]), int(graph.program.b[node]), marks.get(node, 0)
-    return op, marks.get(statement.node, 0)
+def _are_steps(differences: Integers) -> npt.NDArray[np.bool_]:
+    """Whether addresses belong to one array each, by how much they differ; shape (n, 3) → (n,)."""
+    return np.asarray((np.abs(differences) < 1 << (_SHIFT - 1)).all(axis=1))
 
 
-def _windows(kinds: Sequence[tuple[int, ...] | None]) -> list[int]:
-    """A number for each place, the same where the same kinds of statements begin."""
-    numbers: dict[tuple[int, ...] | None, int] = {}
-    numbered = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
-    found: dict[tuple[int, ...], int] = {}
-    return [found.setdefault(tuple(numbered[i : i + _WINDOW]), len(found)) for i in range(len(kinds))]
+def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> Integers:
+    """What two statements must have in common to be the same one in two turns; -1: it belongs in no loop."""
+    program, nodes = graph.program, statements.nodes
+    marked = np.zeros(len(program), dtype=np.int64)
+    for node, mark in marks.items():
+        marked[node] = mark
+    more = np.where(program.op == Op.TABLE, 1 + program.a.astype(np.int64) * (1 << 20) + program.b, 0)
+    kinds = program.op[nodes] + (marked[nodes] << 8) + (more[nodes] << 16)
+    return np.where(nodes >= 0, kinds, -1)
 
 
-def _next_windows(windows: Sequence[int]) -> list[int]:
+def _windows(kinds: Integers) -> npt.NDArray[np.uint64]:
+    """A number for each place, the same where the same kinds of statements begin (and hardly ever elsewhere)."""
+    n = len(kinds)
+    padded = np.concatenate([kinds + 2, np.zeros(_WINDOW, dtype=np.int64)]).astype(np.uint64)
+    hashes = np.zeros(n, dtype=np.uint64)
+    for i in range(_WINDOW):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + padded[i : i + n]
+    return hashes
+
+
+def _next_windows(windows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     """For each place the next one with the same number; -1 if there is none."""
-    following = [-1] * len(windows)
-    last: dict[int, int] = {}
-    for place in range(len(windows) - 1, -1, -1):
-        following[place] = last.get(windows[place], -1)
-        last[windows[place]] = place
+    following = np.full(len(windows), -1, dtype=np.intp)
+    order = np.argsort(windows, kind="stable")
+    same = windows[order[1:]] == windows[order[:-1]]
+    following[order[:-1][same]] = order[1:][same]
     return following

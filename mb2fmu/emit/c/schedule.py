@@ -8,15 +8,21 @@ so operands still come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csgraph
 
-from mb2fmu.lowering.program import LEAVES, Op, Program
+from mb2fmu.lowering.program import BINARY, LEAVES, TERNARY, UNARY, Op, Program
 
 _TRIGONOMETRIC = (Op.SIN, Op.COS)
+
+Mask = npt.NDArray[np.bool_]
+Nodes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,62 @@ class Iterate:
 Statement = Operation | Angles | Factor | Solve | Iterate
 
 
+class Statements(Sequence[Statement]):
+    """Statements in their order; of long programs hardly one is looked at by itself.
+
+    Args:
+        graph: Of the program.
+        nodes: The node of each statement that is an operation, -1 where it is another one.
+        others: The other ones by their places.
+    """
+
+    def __init__(self, graph: Graph, nodes: Nodes, others: Mapping[int, Statement]) -> None:
+        self._graph = graph
+        self.nodes = nodes
+        self.others = others
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.nodes)
+
+    @overload
+    def __getitem__(self, place: int) -> Statement: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Statement]: ...
+
+    def __getitem__(self, place: int | slice) -> Statement | list[Statement]:
+        """The statement at a place, or those of a range."""
+        if isinstance(place, slice):
+            return [self._at(i) for i in range(*place.indices(len(self)))]
+        return self._at(place)
+
+    def __iter__(self) -> Iterator[Statement]:
+        """One after the other."""
+        return map(self._at, range(len(self)))
+
+    def _at(self, place: int) -> Statement:
+        node = int(self.nodes[place])
+        return Operation(node, self._graph.operands(node)) if node >= 0 else self.others[place]
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The graph as it is where some nodes are known.
+
+    Attributes:
+        known: Nodes that are not computed.
+        reads: From each node that is computed to its operands.
+        used_by: The other way round.
+        depth: Of each node.
+    """
+
+    known: Mask
+    reads: sparse.csr_matrix
+    used_by: sparse.csr_matrix
+    depth: Nodes
+
+
 class Graph:
     """A program, with what every function that is printed from it asks about it.
 
@@ -98,94 +160,144 @@ class Graph:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.op: list[int] = program.op.tolist()
-        self.operands = program.all_operands()
-        self.is_leaf: npt.NDArray[np.bool_] = np.isin(program.op, [int(op) for op in LEAVES])
+        self.is_leaf: Mask = np.isin(program.op, [int(op) for op in LEAVES])
+        self.matrix = _operand_matrix(program)
+        self._edges = _edges(program, self.matrix)
+        self._views: dict[bytes, _View] = {}
 
-    def schedule(self, results: Iterable[int], given: npt.NDArray[np.bool_]) -> list[Statement]:
+    @property
+    def of_parameters(self) -> Mask:
+        """Mask of the nodes that depend on parameters only (numbers included)."""
+        others = self.is_leaf & ~np.isin(self.program.op, [Op.CONSTANT, Op.PARAMETER])
+        return ~_reached(self._view(np.zeros_like(others)).used_by, np.flatnonzero(others).tolist())
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        """What an operation reads."""
+        return tuple(operand for operand in self.matrix[node].tolist() if operand >= 0)
+
+    def schedule(self, results: Iterable[int], given: Mask) -> Statements:
         """Statements that compute ``results``.
 
         Args:
             results: Nodes.
             given: Mask of nodes that are read from somewhere and not computed; leaves always are.
         """
-        known = self.is_leaf | given
-        wanted = self._wanted(results, known)
-        depth = self._depth(wanted)
-        order = sorted(wanted, key=lambda node: (depth[node], node))
-        statements: list[Statement] = []
-        done: set[int] = set()
-        siblings = self._siblings(wanted)
-        angles: dict[int, list[int]] = {}
-        for node in order:
-            if self.op[node] in _TRIGONOMETRIC:
-                angles.setdefault(depth[node], []).append(node)
-        for node in order:
-            if self.op[node] in _TRIGONOMETRIC:
-                group = angles.pop(depth[node], None)
-                if group:
-                    statements.append(self._angles(group))
-            elif self.op[node] == Op.BLOCK:
-                self._block(int(self.program.a[node]), siblings, done, statements)
-            else:
-                statements.append(Operation(node, self.operands[node]))
-        return statements
+        view = self._view(given)
+        wanted = np.flatnonzero(_reached(view.reads, results) & ~view.known)
+        order = wanted[np.argsort(view.depth[wanted], kind="stable")]
+        kinds = self.program.op[order]
+        special = np.isin(kinds, [int(op) for op in (*_TRIGONOMETRIC, Op.BLOCK)])
+        places = np.flatnonzero(special)
+        found = self._others(order[places].tolist(), view.depth)
+        counts = np.ones(len(order), dtype=np.intp)
+        counts[places] = [len(each) for each in found]
+        nodes = np.repeat(np.where(special, -1, order), counts)
+        others = (statement for each in found for statement in each)
+        return Statements(self, nodes, dict(zip(np.flatnonzero(nodes < 0).tolist(), others, strict=True)))
 
-    def boundary(self, results: Iterable[int], given: npt.NDArray[np.bool_]) -> set[int]:
+    def boundary(self, results: Iterable[int], given: Mask) -> set[int]:
         """Given nodes that are read on the way to ``results``, or are results; leaves are left out."""
-        wanted = list(results)
-        reached = set(wanted).union(*(self.operands[node] for node in self._wanted(wanted, self.is_leaf | given)))
-        return {node for node in reached if given[node] and not self.is_leaf[node]}
+        reached = _reached(self._view(given).reads, results)
+        return set(np.flatnonzero(reached & given & ~self.is_leaf).tolist())
 
-    def _wanted(self, results: Iterable[int], known: npt.NDArray[np.bool_]) -> list[int]:
-        """Nodes to compute: what is needed, but not what only known nodes need."""
-        wanted = bytearray(len(self.op))
-        is_known = known.tolist()
-        newest = -1
-        for result in results:
-            wanted[result] = 1
-            newest = max(newest, result)
-        for node in range(newest, -1, -1):
-            if wanted[node] and not is_known[node]:
-                for operand in self.operands[node]:
-                    wanted[operand] = 1
-        return [node for node in range(newest + 1) if wanted[node] and not is_known[node]]
+    def _view(self, given: Mask) -> _View:
+        key = given.tobytes()
+        if key not in self._views:
+            known = self.is_leaf | given
+            users, operands = (ends[~known[self._edges[0]]] for ends in self._edges)
+            shape = (len(known) + 1, len(known) + 1)  # the last one stands for what is asked for
+            reads = sparse.csr_matrix((np.ones(len(users)), (users, operands)), shape=shape)
+            used_by = reads.T.tocsr()
+            self._views[key] = _View(known, reads, used_by, self._depth(known, used_by))
+        return self._views[key]
 
-    def _depth(self, wanted: Sequence[int]) -> dict[int, int]:
-        depth: dict[int, int] = {}
-        for node in wanted:
-            below = max((depth.get(operand, 0) for operand in self.operands[node]), default=0)
-            depth[node] = below + (self.op[node] in _TRIGONOMETRIC)
+    def _depth(self, known: Mask, used_by: sparse.csr_matrix) -> Nodes:
+        """How many sines and cosines, one of the other, are in a node's value."""
+        depth = np.zeros(len(known), dtype=np.intp)
+        trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC]) & ~known)
+        deeper = trigonometric
+        while len(deeper):
+            reached = _reached(used_by, deeper.tolist())
+            depth += reached
+            deeper = trigonometric[reached[self.matrix[trigonometric, 0]]]
         return depth
 
-    def _siblings(self, wanted: Sequence[int]) -> Mapping[int, list[int]]:
-        """The wanted results of each block."""
+    def _others(self, nodes: Sequence[int], depth: Nodes) -> list[list[Statement]]:
+        """For each sine, cosine and result of a block the statements that stand in its place."""
+        angles: dict[int, list[int]] = {}
         siblings: dict[int, list[int]] = {}
-        for node in wanted:
+        for node in nodes:
+            if self.op[node] != Op.BLOCK:
+                angles.setdefault(int(depth[node]), []).append(node)
+        for node in sorted(nodes):
             if self.op[node] == Op.BLOCK:
                 siblings.setdefault(int(self.program.a[node]), []).append(node)
-        return siblings
+        done: set[int] = set()
+        found: list[list[Statement]] = []
+        for node in nodes:
+            if self.op[node] == Op.BLOCK:
+                found.append(self._block(int(self.program.a[node]), siblings, done))
+            else:
+                group = angles.pop(int(depth[node]), None)
+                found.append([self._angles(group)] if group else [])
+        return found
 
     def _angles(self, group: Sequence[int]) -> Angles:
         sines: dict[int, int] = {}
         cosines: dict[int, int] = {}
         for node in group:
-            (sines if self.op[node] == Op.SIN else cosines)[self.operands[node][0]] = node
-        reads = tuple(dict.fromkeys(self.operands[node][0] for node in group))
+            (sines if self.op[node] == Op.SIN else cosines)[int(self.matrix[node, 0])] = node
+        reads = tuple(dict.fromkeys(int(self.matrix[node, 0]) for node in group))
         return Angles(reads, tuple(sines.get(a, -1) for a in reads), tuple(cosines.get(a, -1) for a in reads))
 
-    def _block(
-        self, index: int, siblings: Mapping[int, list[int]], done: set[int], statements: list[Statement]
-    ) -> None:
+    def _block(self, index: int, siblings: Mapping[int, list[int]], done: set[int]) -> list[Statement]:
         if index in done:
-            return
+            return []
         block = self.program.blocks[index]
         nodes = tuple(siblings[index])
         results = tuple(int(self.program.b[node]) for node in nodes)
         done.add(index)
         if block.kind == "newton":
-            statements.append(Iterate(index, block.operands, nodes, results))
-            return
-        if block.factor not in done:
-            done.add(block.factor)
-            statements.append(Factor(block.factor, self.program.blocks[block.factor].operands))
-        statements.append(Solve(index, block.operands, nodes, results))
+            return [Iterate(index, block.operands, nodes, results)]
+        solve = Solve(index, block.operands, nodes, results)
+        if block.factor in done:
+            return [solve]
+        done.add(block.factor)
+        return [Factor(block.factor, self.program.blocks[block.factor].operands), solve]
+
+
+def _operand_matrix(program: Program) -> Nodes:
+    """The operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
+    columns = [program.a, program.b, program.c]
+    matrix = np.full((len(program), 3), -1, dtype=np.intp)
+    for count, ops in ((1, UNARY), (2, BINARY), (3, TERNARY)):
+        nodes = np.flatnonzero(np.isin(program.op, [int(op) for op in ops]))
+        for i in range(count):
+            matrix[nodes, i] = columns[i][nodes]
+    tables = np.flatnonzero(program.op == Op.TABLE)
+    matrix[tables, 0] = program.c[tables]
+    return matrix
+
+
+def _edges(program: Program, matrix: Nodes) -> tuple[Nodes, Nodes]:
+    """Each node and each of its operands."""
+    nodes, columns = np.nonzero(matrix >= 0)
+    users, operands = [nodes], [matrix[nodes, columns]]
+    for node in np.flatnonzero(program.op == Op.BLOCK).tolist():
+        read = np.array(program.block_operands(int(program.a[node])), dtype=np.intp)
+        users.append(np.full(len(read), node, dtype=np.intp))
+        operands.append(read)
+    return np.concatenate(users), np.concatenate(operands)
+
+
+def _reached(edges: sparse.csr_matrix, starts: Iterable[int]) -> Mask:
+    """Mask of the nodes that can be reached, those to start with included."""
+    first = np.unique(np.fromiter(starts, dtype=edges.indices.dtype))
+    n = edges.shape[0] - 1
+    ends = edges.indptr.copy()
+    ends[-1] += len(first)
+    data = np.ones(int(ends[-1]))
+    whole = sparse.csr_matrix((data, np.concatenate([edges.indices, first]), ends), shape=edges.shape)
+    mask = np.zeros(n + 1, dtype=bool)
+    mask[csgraph.breadth_first_order(whole, n, return_predecessors=False)] = True
+    return mask[:-1]

@@ -8,7 +8,7 @@ from importlib import resources
 
 import jinja2
 
-from mb2fmu.emit.c.literals import comment, number, string
+from mb2fmu.emit.c.literals import comment, listed, number, string
 from mb2fmu.emit.c.model import PrintedModel, PrintedUnit, print_model
 from mb2fmu.emit.c.parts import PART
 from mb2fmu.errors import EmitError, Fault
@@ -231,5 +231,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": number, "string": string, "comment": comment}
+    environment.filters |= {"number": number, "string": string, "comment": comment, "listed": listed}
     return environment
