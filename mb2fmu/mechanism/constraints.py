@@ -33,6 +33,7 @@ class Motion:
     q_dot: Sequence[sm.Expr]
     u: Sequence[sm.Symbol]
     late: frozenset[sm.Symbol]
+    inputs: frozenset[sm.Symbol] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
 
     Raises:
         MechanismError: For rows that are not linear in the speeds or contain accelerations, holonomic rows with speeds
-            in them or without their rate among the velocity constraints, and what is said of no row.
+            or inputs in them or without their rate among the velocity constraints, and what is said of no row.
     """
     phis = [plain(row) for row in door.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in door.velocity_constraints(mechanics)]
@@ -141,6 +142,13 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
         if wrong:
             what = f"holonomic constraint {i + 1} contains {_names(wrong)}, and must contain coordinates and time only"
             faults.append(Fault(what, remedy="give it as a velocity constraint"))
+        given = phi.free_symbols & motion.inputs
+        if given:
+            what = f"holonomic constraint {i + 1} contains the input {_names(given)}: coordinates would jump with it"
+            remedy = (
+                "prescribe an expression of time, or its rate by a velocity constraint; or solve the loop in closed "
+            )
+            faults.append(Fault(what, remedy=remedy + "form, as models/driven_crank.py does"))
     speeds = list(motion.u)
     for i, row in enumerate(rows):
         late = row.free_symbols & motion.late

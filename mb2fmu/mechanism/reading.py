@@ -250,7 +250,7 @@ class _Reader:
     def _constraints(self) -> Constraints:
         """All constraints; the rates of holonomic ones come first."""
         symbols, rates, t = self._rates()
-        motion = Motion(t, symbols, rates, self.u, frozenset({*self.u_dot, *self.u_aux}))
+        motion = Motion(t, symbols, rates, self.u, frozenset({*self.u_dot, *self.u_aux}), frozenset(self.r))
         return read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
 
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:

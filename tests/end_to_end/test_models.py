@@ -26,6 +26,7 @@ NAMES = {
     "chaplygin_sleigh",
     "crank_slider",
     "double_pendulum",
+    "driven_crank",
     "excavator_arm",
     "four_bar",
     "governor",
@@ -219,6 +220,28 @@ def _muscle_arm(unit: Simulation) -> None:
     assert _far(unit["biceps_power"][inner], (unit["biceps_force"] * rate)[inner]) < 0.02 * np.ptp(unit["biceps_power"])
 
 
+def _driven_crank(unit: Simulation) -> None:
+    r, length, m, g = 0.1, 0.3, 1.0, 9.81
+    # Inputs are held: outputs at the end of a step see those of its begin.
+    t = np.maximum(unit.time - unit.time[1], 0.0)
+    theta, rate, second = 1.2 + 0.9 * np.sin(6 * t), 5.4 * np.cos(6 * t), -32.4 * np.sin(6 * t)
+    sine, cosine = np.sin(theta), np.cos(theta)
+    arm = np.sqrt(length**2 - (r * sine) ** 2)  # of the coupler along the cylinder
+    assert _far(unit["slider"], r * cosine + arm) < 1e-12
+    tilt = -r * cosine / arm  # per theta
+    tilting = (-r * (second * cosine - rate**2 * sine) - (tilt * rate) ** 2 * r * sine) / arm
+    along = -r * sine * (1 + r * cosine / arm)
+    # The rod of the pendulum pulls along itself.
+    swing, omega, a = unit["swing"], unit["omega"], unit["slider_acceleration"]
+    pull = m * (0.4 * omega**2 + g * np.cos(swing) - a * np.sin(swing))
+    assert _far(unit["hook.force.x"], -pull * np.sin(swing)) < 1e-9
+    assert _far(unit["hook.force.y"], pull * np.cos(swing)) < 1e-9
+    # What turns the crank, by virtual work on each body.
+    x, y = (a - r * (second * sine + rate**2 * cosine)) / 2, r * (second * cosine - rate**2 * sine) / 2
+    rod = 0.3 * (x * (along - r * sine) / 2 + (y + g) * r * cosine / 2) + 0.3 * length**2 / 12 * tilting * tilt
+    assert _far(unit["drive_torque"], 2e-3 * second + rod + (0.5 * a + unit["hook.force.x"]) * along) < 1e-9
+
+
 def _governor(unit: Simulation) -> None:
     height, omega, momentum = closed_forms.governor(unit.time)
     # Its couplers give by their load over their stiffness; the benchmark asks for 1e-3 m.
@@ -235,6 +258,7 @@ KNOWN: dict[str, Callable[[Simulation], None]] = {
     "bowl": _bowl,
     "chaplygin_sleigh": _chaplygin_sleigh,
     "crank_slider": _crank_slider,
+    "driven_crank": _driven_crank,
     "excavator_arm": _excavator_arm,
     "governor": _governor,
     "heavy_top": _heavy_top,

@@ -90,5 +90,11 @@ def test_constraints_that_are_none():
     more = {"holonomic_constraints": [x - vy], "velocity_constraints": [], "q_dependent": [y]}
     with pytest.raises(MechanismError, match="must contain coordinates and time only"):
         mechanism_of(_sliding(vy, **more))
+    rail = me.dynamicsymbols("rail")
+    model = _sliding(vy, holonomic_constraints=[y - rail], velocity_constraints=[], q_dependent=[y])
+    for order, unit in enumerate(("m", "m/s", "m/s2")):
+        model.input(rail.diff(me.dynamicsymbols._t, order) if order else rail, 0.0, unit)
+    with pytest.raises(MechanismError, match="contains the input rail: coordinates would jump"):
+        mechanism_of(model)
     with pytest.raises(ModelError, match="2 dependent speeds"):
         mechanism_of(_sliding(vy, u_dependent=[vx, vy]))
