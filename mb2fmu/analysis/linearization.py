@@ -102,7 +102,7 @@ def linearize(equations: EquationsOfMotion, program: Program, start: Start, *, s
     slopes = Slopes(equations, program, start.t, start.p)
     zero = np.zeros(slopes.n_x)
     begin = OperatingPoint(start.t, start.x, start.r, start.p, zero, "instant", (), 0.0)
-    begin = on_constraints(slopes, begin, start.guesses) if not (start.held and search) else begin
+    begin = on_constraints(slopes, begin, start.guesses, start.held, start.names)
     point = begin
     if search:
         _refuse_time(program, slopes, begin)

@@ -101,7 +101,8 @@ def find(
 
     begin = np.concatenate([start.x, start.r])
     scale = 1 + float(np.max(np.abs(slopes.rates(start.x, start.r)), initial=0.0))
-    y, value = _gauss_newton(target, slope, begin, columns, TOLERANCE * scale)
+    units = _units(slope(begin), len(free), scale)
+    y, value = _gauss_newton(target, slope, begin, columns, TOLERANCE * scale, units)
     generator = np.random.default_rng(5)
     for attempt in range(_ATTEMPTS):  # the first may have ended where the norm is least and not zero
         if np.max(np.abs(value), initial=0.0) <= TOLERANCE * scale:
@@ -109,7 +110,7 @@ def find(
         moved = begin.copy()
         movable = [i for i in free if i in coordinates]
         moved[movable] += 0.1 * (attempt + 1) * generator.uniform(-1, 1, len(movable))
-        found, left = _gauss_newton(target, slope, moved, columns, TOLERANCE * scale)
+        found, left = _gauss_newton(target, slope, moved, columns, TOLERANCE * scale, units)
         if np.linalg.norm(left) < np.linalg.norm(value):
             y, value = found, left
     worst = float(np.max(np.abs(value), initial=0.0))
@@ -127,6 +128,18 @@ def find(
     return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
 
 
+def _units(slopes: Floats, n_free: int, scale: float) -> Floats:
+    """Of the columns: 1 of states; of an input what it takes to change a rate by ``scale``.
+
+    A jack has 1e5 N where a servo has 1 N.m: neither is near or far by its number.
+    """
+    units = np.ones(slopes.shape[1])
+    lengths = np.linalg.norm(slopes[:, n_free:], axis=0)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    units[n_free:][usable] = scale / lengths[usable]
+    return units
+
+
 def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
     """How far quaternions are from the length that their rates draw them to; 0 where nothing draws them."""
     rows = slopes.length_rows(x, r)[:, : slopes.n_x]
@@ -138,8 +151,17 @@ def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
     return np.asarray(np.linalg.solve(pull, rows @ slopes.rates(x, r)))
 
 
-def on_constraints(slopes: Slopes, start: OperatingPoint, guesses: Collection[int]) -> OperatingPoint:
-    """The instant at ``start``, moved onto the constraints by what may be changed (all, if nothing else will do).
+def on_constraints(
+    slopes: Slopes, start: OperatingPoint, guesses: Collection[int], held: Collection[int], names: Sequence[str]
+) -> OperatingPoint:
+    """The instant at ``start``, moved onto the constraints by guesses, if they will not do by all that is not held.
+
+    Args:
+        slopes: The equations.
+        start: Where to begin.
+        guesses: Indices of the states that are moved first.
+        held: Indices of those that keep their values.
+        names: Of the states, for messages.
 
     Raises:
         AnalysisError: If the constraints cannot be met.
@@ -147,31 +169,55 @@ def on_constraints(slopes: Slopes, start: OperatingPoint, guesses: Collection[in
     y = np.concatenate([start.x, start.r])
     n = slopes.n_x
     value = slopes.residual(start.x, start.r)
-    for columns in (sorted(guesses), list(range(n))):
-        if np.max(np.abs(value), initial=0.0) <= TOLERANCE or not columns:
+    generator = np.random.default_rng(7)
+    movable = [i for i in range(n) if i not in held]
+    for attempt in range(_ATTEMPTS + 2):
+        if np.max(np.abs(value), initial=0.0) <= TOLERANCE:
+            break
+        columns = sorted(guesses) if attempt == 0 else movable
+        if not columns:
             continue
-        y, value = _gauss_newton(
+        begin = np.concatenate([start.x, start.r])
+        if attempt > 1:  # from elsewhere: where the loops are least open they need not be closed
+            begin[columns] += 0.3 * (attempt - 1) * generator.uniform(-1, 1, len(columns))
+        found, left = _gauss_newton(
             lambda y: slopes.residual(y[:n], y[n:]),
             lambda y, columns=columns: slopes.residual_slopes(y[:n], y[n:])[:, columns],  # type: ignore[misc]
-            np.concatenate([start.x, start.r]),
+            begin,
             columns,
             TOLERANCE,
         )
+        if not np.linalg.norm(left) >= np.linalg.norm(value):
+            y, value = found, left
     worst = float(np.max(np.abs(value), initial=0.0))
     if not worst <= TOLERANCE:
-        raise AnalysisError("the start values cannot meet the constraints:", [_unmet(slopes.constraint_names, value)])
+        kept = f", with {', '.join(names[i] for i in sorted(held))} kept as given" if held else ""
+        raise AnalysisError(
+            "the start values cannot meet the constraints:", [_unmet(slopes.constraint_names, value, kept)]
+        )
     x = y[:n]
     return OperatingPoint(start.t, x, start.r, start.p, slopes.rates(x, start.r), "instant", (), worst)
 
 
-def _gauss_newton(target: Function, slope: Function, y: Floats, columns: Sequence[int], goal: float) -> Found:
-    """Steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met."""
-    value = target(y)
+def _gauss_newton(
+    target: Function, slope: Function, y: Floats, columns: Sequence[int], goal: float, units: Floats | None = None
+) -> Found:
+    """Steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met.
+
+    Args:
+        target: What shall vanish.
+        slope: Its derivatives by y[columns].
+        y: Where to begin.
+        columns: What may change.
+        goal: Of the largest magnitude.
+        units: In which the norm of a step counts each of ``columns``; ones unless given.
+    """
+    value, units = target(y), np.ones(len(columns)) if units is None else units
     for _ in range(_STEPS):
         if not np.isfinite(value).all() or np.max(np.abs(value), initial=0.0) <= goal * 1e-3:
             break
-        step = np.linalg.lstsq(slope(y), -value, rcond=_RANK)[0]
-        step /= max(1.0, float(np.max(np.abs(step) / (1 + np.abs(y[list(columns)])))) / _FARTHEST)
+        step = units * np.linalg.lstsq(slope(y) * units, -value, rcond=_RANK)[0]
+        step /= max(1.0, float(np.max(np.abs(step) / (units + np.abs(y[list(columns)])))) / _FARTHEST)
         part, before = 1.0, float(np.linalg.norm(value))
         while part > 1e-6:
             trial = y.copy()
@@ -239,7 +285,10 @@ def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bo
     return influence, held
 
 
-def _unmet(labels: Sequence[str], value: Floats) -> Fault:
-    order = np.argsort(-np.abs(np.nan_to_num(value, nan=np.inf)))[:3]
-    rest = ", ".join(f"{labels[i]} = {value[i]:.3g}" for i in order)
-    return Fault(f"what should vanish stays at {rest}", remedy="start nearer, hold less, or trim an input")
+def _unmet(labels: Sequence[str], value: Floats, kept: str = "") -> Fault:
+    if not np.isfinite(value).all():
+        what = f"the equations give no numbers at the start values{kept}: a singular position, or one that cannot be"
+        return Fault(what, remedy="start elsewhere: give more states by --at, or other start values in the model")
+    order = np.argsort(-np.abs(value))[:3]
+    rest = ", ".join(f"{labels[i]} = {value[i]:.3g}" for i in order if value[i] != 0)
+    return Fault(f"what should vanish stays at {rest}{kept}", remedy="start nearer, hold less, or trim an input")

@@ -67,6 +67,44 @@ def test_a_held_state_needs_a_trimmed_input():
     assert found.point.r == pytest.approx([50 * 0.3])
 
 
+def _jack() -> Model:
+    """A mass of 10 t on an arm, held by a force at half a metre from the hinge."""
+    angle, rate, force = me.dynamicsymbols("angle rate force")
+    m, g = sm.symbols("m g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    A = N.orientnew("A", "Axis", (angle, N.z))
+    P = O.locatenew("P", 3 * A.x)
+    parts = Parts(
+        frame=N, origin=O, q=[angle], u=[rate], kinematic_equations=[angle.diff() - rate],
+        bodies=[me.Particle("mass", P, m)], loads=[(P, -m * g * N.y), (A, force / 2 * N.z)],
+    )  # fmt: skip
+    model = Model("Jack", parts)
+    model.parameter(m, 1e4, "kg")
+    model.parameter(g, 9.81, "m/s2")
+    model.input(force, 0.0, "N")
+    model.coordinate(angle, 0.3, "rad")
+    model.speed(rate, 0.0, "rad/s")
+    return model
+
+
+def test_an_input_is_found_however_large_it_is():
+    found = mb2fmu.linearize(_jack(), at={"angle": 0.5}, trim=["force"])
+    assert found.point.r == pytest.approx([1e4 * 9.81 * 3 * np.cos(0.5) * 2], rel=1e-9)
+    assert found.eigenvalues.real == pytest.approx(np.sqrt(9.81 / 3 * np.sin(0.5)) * np.array([1, -1]))
+
+
+def test_loops_are_closed_far_from_where_they_start_or_it_is_said_that_they_cannot_be():
+    derivation = pipeline.derive(MODELS / "four_bar.py", method="tmt")
+    for angle in (0.6, 2.5, 3.6):
+        start = start_at(derivation.definition, derivation.equations, {"q1": angle}, ["torque"])
+        point = linearize(derivation.equations, derivation.program, start).point
+        assert point.x[0] == angle
+        assert abs(np.exp(1j * np.cumsum(point.x[:3])) @ [0.8, 2.0, 1.0] - 2.0) < 1e-9
+    start = start_at(derivation.definition, derivation.equations, {"q1": 1.0, "lb": 0.5}, ["torque"])
+    with pytest.raises(AnalysisError, match=r"holonomic\[1\] = .* with q1 kept as given"):
+        linearize(derivation.equations, derivation.program, start)
+
+
 def test_parameters_inputs_and_instants():
     found = mb2fmu.linearize(_oscillator(), at={"k": 200.0, "c": 4.0, "force": 30.0})
     assert found.point.x[:2] == pytest.approx([0.05, 0.1])
