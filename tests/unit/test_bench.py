@@ -43,3 +43,16 @@ def test_native_units_are_measured_and_written(tmp_path: Path) -> None:
     assert [len(row) for row in rows] == [10, 3]
     assert all(float(cell.split()[0].replace(",", "")) > 0 for cell in rows[0][1:])
     assert "written by hand" in text
+
+
+def test_chains_are_measured_and_written(tmp_path: Path) -> None:
+    """Without what takes minutes to compile, or to derive."""
+    page = tmp_path / "page.md"
+    script = BENCH.with_name("bench_chain.py")
+    command = [sys.executable, str(script), "--joints", "2", "--rounds", "1", "--without", "pinocchio", "kane"]
+    done = subprocess.run([*command, "--output", str(page)], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|")[1:-1] for line in page.read_text().splitlines() if line.startswith("| 2 |")]
+    assert [len(row) for row in rows] == [12]
+    assert not rows[0][3].strip()  # Pinocchio
+    assert all(float(rows[0][i].split()[0].replace(",", "")) > 0 for i in (1, 2, 4, 5, 6, 7, 10, 11))
