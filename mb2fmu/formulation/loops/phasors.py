@@ -223,8 +223,8 @@ def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon
     sums: dict[tuple[sm.Expr, sm.Expr], dict[sm.Expr, dict[tuple[int, bool], sm.Expr]]] = {}
     for i, row in enumerate(rows):
         for (monomial, angle, sine), factor in row.items():
-            split = _split(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
-            place, known_angle, is_sine, value = split
+            parts = split(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
+            place, known_angle, is_sine, value = parts
             entries = sums.setdefault(place, {}).setdefault(known_angle, {})
             entries[i, is_sine] = entries.get((i, is_sine), sm.S.Zero) + value
     known: list[tuple[sm.Expr, sm.Expr, sm.Expr]] = []
@@ -250,10 +250,10 @@ def polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Polygon
     return Polygon(Phasors(tuple(known)), slides, arms, rails, senses)
 
 
-def _split(
+def split(
     monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr, unknowns: Sequence[sm.Symbol]
 ) -> tuple[tuple[sm.Expr, sm.Expr], sm.Expr, bool, sm.Expr]:
-    """((unknown displacement or 1, unknown angle), known angle, whether a sine of their sum, factor)."""
+    """A harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine of their sum, factor)."""
     hidden = factor.free_symbols & set(unknowns)
     if hidden:
         which = ", ".join(sorted(map(str, hidden)))

@@ -16,13 +16,14 @@ from mb2fmu.formulation.loops.given import GivenLoop, given_loops
 from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.formulation.loops.relations import reduction_of
+from mb2fmu.formulation.loops.rod import Rod
 from mb2fmu.formulation.loops.transmission import Transmission
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.model import mechanics as door
 
-KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans())
+KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans(), Rod())
 """In the order in which they are tried."""
 
 HEADLINE = "the loops have no closed form:"
@@ -128,11 +129,8 @@ def _in_order(
     reasons: list[str] = []
     while rows:
         reasons = []
-        form = _said(rows, given, start, m)
-        for group in () if form else _groups([row for row in rows if row.name not in own], wanted):
-            form = _solved(group, start, kinds, reasons)
-            if form is not None:
-                break
+        others = [row for row in rows if row.name not in own]
+        form = _said(rows, given, start, m) or _solved(others, wanted, start, kinds, reasons)
         if form is None:
             break
         found.append(form)
@@ -162,10 +160,12 @@ def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mec
     return None
 
 
-def _solved(group: LoopRows, start: Start, kinds: Sequence[LoopKind], reasons: list[str]) -> ClosedForm | None:
-    """By the first kind that fits; ``reasons`` grows by why others do not."""
+def _solved(
+    rows: Sequence[_Row], wanted: Sequence[sm.Symbol], start: Start, kinds: Sequence[LoopKind], reasons: list[str]
+) -> ClosedForm | None:
+    """The first loop of the first kind that fits; ``reasons`` grows by why others do not."""
     for kind in kinds:
-        if kind.size == len(group.phi):
+        for group in _groups(rows, wanted, kind.size):
             try:
                 return kind.solve(group, start)
             except Misfit as misfit:
@@ -173,8 +173,8 @@ def _solved(group: LoopRows, start: Start, kinds: Sequence[LoopKind], reasons: l
     return None
 
 
-def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol]) -> Iterator[LoopRows]:
-    """Sets of rows that have as many unknowns as there are rows, small ones first."""
+def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopRows]:
+    """Single rows, or pairs of rows, that have as many unknowns as there are rows."""
 
     def group(*taken: _Row) -> LoopRows:
         together = set().union(*(row.unknowns for row in taken))
@@ -184,7 +184,9 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol]) -> Iterator[LoopR
             tuple(q for q in wanted if q in together),
         )
 
-    yield from (group(row) for row in rows if len(row.unknowns) == 1)
+    if size == 1:
+        yield from (group(row) for row in rows if len(row.unknowns) == 1)
+        return
     pairs = [row for row in rows if len(row.unknowns) == 2]
     for first in pairs:
         after = rows[rows.index(first) + 1 :]
