@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ValidationResult
 
 Floats = npt.NDArray[np.float64]
+Slope = Callable[[float, Floats], Floats]
 
 LOOSEST, TIGHTEST = 1e-6, 1e-10
 _SAMPLES = 20_000
@@ -89,14 +91,17 @@ def integrated(
         return f(t, x, np.array([np.interp(t, time, column) for column in inputs.T]))
 
     tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
+    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady else slope
+    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(moved, t, x)} if run.stiff else {}
     solution = solve_ivp(
-        (lambda t, x: f(t, x, inputs[0])) if given.steady else slope,
+        moved,
         (0.0, float(time[-1])),
         f.x0,
         method="Radau" if run.stiff else "DOP853",
         t_eval=time,
         rtol=tolerance,
         atol=tolerance,
+        **implicit,
     )
     if not solution.success:
         fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
@@ -108,6 +113,13 @@ def integrated(
     return Simulated(
         derivation=derivation, motion=animation.Motion(time, x, inputs, np.array(given.parameters)), signals=signals
     )
+
+
+def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
+    """By forward differences, shape (n, n). Those of SciPy grow without bound for a state on which nothing depends."""
+    steps = 1e-7 * np.maximum(1.0, np.abs(x))
+    base = f(t, x)
+    return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
 def describe_variables(equations: EquationsOfMotion, definition: ModelDefinition) -> dict[str, str]:

@@ -52,6 +52,7 @@ class Reactions:
         self._handed = door.bodies(self._m.definition.mechanics)
         self._number = {id(body): i for i, body in enumerate(self._handed)}
         self._own: list[Wrench] | None = None
+        self._carried_by: dict[int, list[int]] | None = None
         self._beyond: dict[int, Wrench] = {}
         joints = door.joints(self._m.definition.mechanics)
         self._children: dict[int, list[Any]] = {}
@@ -105,19 +106,52 @@ class Reactions:
             if number in self._beyond:
                 continue
             order.append(number)
-            stack += [self._body(joint.child) for joint in self._children.get(number, ())]
+            stack += [child for child, _ in self._next(number)]
         for number in reversed(order):
-            here = self._m.point_of[self._inward[number].child_point]
+            here = self._held_at(number)
             total = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, here)
-            for joint in self._children.get(number, ()):
-                there = self._m.point_of[joint.child_point]
-                moved = self._moved(self._beyond[self._body(joint.child)], there, here)
+            for child, there in self._next(number):
+                moved = self._moved(self._beyond[child], there, here)
                 total = Wrench(add(total.force, moved.force), add(total.torque, moved.torque))
-            name = self._inward[number].name
+            name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
             self._beyond[number] = Wrench(
                 self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
             )
         return self._beyond[body]
+
+    def _held_at(self, number: int) -> int:
+        """The point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
+        joint = self._inward.get(number)
+        return self._m.point_of[joint.child_point] if joint else self._m.bodies[number].masscenter
+
+    def _next(self, number: int) -> list[tuple[int, int]]:
+        """(body, where it is held) of the bodies that come after one: by joints, or because they are fixed to it."""
+        if self._carried_by is None:
+            self._carried_by = self._carriers()
+        after = [self._body(joint.child) for joint in self._children.get(number, ())]
+        return [(child, self._held_at(child)) for child in (*after, *self._carried_by.get(number, ()))]
+
+    def _carriers(self) -> dict[int, list[int]]:
+        """Bodies that no joint holds, by the body with a joint in which their mass centres are fixed."""
+        attached = _Attachment(self._m, set(self._inward))
+        carried: dict[int, list[int]] = {}
+        for number, body in enumerate(self._m.bodies):
+            if number in self._inward:
+                continue
+            carrier = attached.body_of_point(body.masscenter)
+            if carrier is not None:
+                carried.setdefault(carrier, []).append(number)
+                continue
+            point = body.masscenter
+            while carrier is None and self._m.points[point].parent >= 0:
+                point = self._m.points[point].parent
+                carrier = attached.body_of_point(point)
+            if carrier is not None and carrier >= 0:
+                raise _refuse(
+                    f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
+                    "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
+                )
+        return carried
 
     def _moved(self, wrench: Wrench, old: int, new: int) -> Wrench:
         """The same about another point."""
@@ -190,14 +224,20 @@ class Reactions:
 
 
 class _Attachment:
-    """Which body a point or frame is fixed in: -1 for the ground, None for none."""
+    """Which body a point or frame is fixed in: -1 for the ground, None for none.
 
-    def __init__(self, m: Mechanism) -> None:
+    Args:
+        m: The mechanism.
+        among: Numbers of the bodies that count; all unless given.
+    """
+
+    def __init__(self, m: Mechanism, among: set[int] | None = None) -> None:
         self._m = m
+        self._among = set(range(len(m.bodies))) if among is None else among
         self._rigid = self._rigid_classes()
         self._frame_body = {self._rigid[0]: -1}
         for number, body in enumerate(m.bodies):
-            if body.frame >= 0:
+            if body.frame >= 0 and number in self._among:
                 self._frame_body[self._rigid[body.frame]] = number
         self._point_body = self._points()
 
@@ -232,7 +272,7 @@ class _Attachment:
             frames = {self._rigid[k] for k, cs in terms if any(cs)}
             neighbours.setdefault(i, []).append((place.parent, frames))
             neighbours.setdefault(place.parent, []).append((i, frames))
-        found = {body.masscenter: number for number, body in enumerate(m.bodies)}
+        found = {body.masscenter: number for number, body in enumerate(m.bodies) if number in self._among}
         found.setdefault(0, -1)
         level = list(found)
         while level:

@@ -317,3 +317,54 @@ def test_a_homogeneous_ball_on_a_slope():
     forces = [evaluated.output(f"contact.force.{axis}", state) for axis in "xyz"]
     assert forces == pytest.approx([-2 / 7 * 0.5 * down, 0, 0.5 * up], abs=1e-13)
     assert [-evaluated.output(f"multiplier.{axis}", state) for axis in "xyz"] == pytest.approx(forces, abs=1e-13)
+
+
+def _flail(*, sliding: bool = False) -> Model:
+    """An arm on a pin in space, a rod on its end, and weights fixed to both by points only: no joint names them."""
+    q, u = me.dynamicsymbols("q1:4" if sliding else "q1:3"), me.dynamicsymbols("u1:4" if sliding else "u1:3")
+    wall = me.RigidBody("wall")
+    system = me.System.from_newtonian(wall)
+    N = system.frame
+    arm, rod = (me.RigidBody(name, frame=me.ReferenceFrame(name), mass=m) for name in ("arm", "rod"))
+    for body in (arm, rod):
+        body.central_inertia = me.inertia(body.frame, 0.2, 0.3, 0.4)
+    A, B = arm.frame, rod.frame
+    turn = me.PinJoint("turn", wall, arm, q[0], u[0], child_point=-l * A.x, joint_axis=N.z)
+    swing = me.PinJoint("swing", arm, rod, q[1], u[1], parent_point=l * A.x, child_point=l * B.y, joint_axis=A.x)
+    system.add_joints(turn, swing)
+    place = -0.4 * B.y + 0.1 * B.z + (q[2] * B.x if sliding else 0)
+    knob = rod.masscenter.locatenew("knob", place)
+    plate = me.RigidBody("plate", arm.masscenter.locatenew("plate", 0.3 * A.z), A, 2 * m)
+    plate.central_inertia = me.inertia(A, 0.1, 0.1, 0.2)
+    weight = me.Particle("knob", knob, 3 * m)
+    system.add_bodies(weight, plate)
+    if sliding:
+        system.add_coordinates(q[2])
+        system.add_speeds(u[2])
+        system.add_kdes(q[2].diff() - u[2])
+    system.apply_uniform_gravity(-g * N.z)
+    system.add_loads(me.Force(knob, 1.5 * N.x))
+    model = model_of("Flail", system, q, u, m=1.3, l=0.7, g=9.81)
+    model.output_reaction("turn", turn)
+    model.output_reaction("swing", swing, expressed_in=A)
+    if not sliding:
+        model.output_reaction("all", [arm, rod, weight, plate], at=turn.child_point)
+        model.output_reaction("beyond", [rod, weight], at=swing.child_point, expressed_in=A)
+    return model
+
+
+@pytest.mark.parametrize("method", ["tmt", "recursive-composite"])
+def test_bodies_that_are_fixed_to_others_are_carried_by_their_joints(method):
+    mechanism = mechanism_of(_flail())
+    evaluated = Evaluated(mechanism, method)
+    for state in random_states(mechanism, 2):
+        for joint, bodies, free in (("turn", "all", "torque.z"), ("swing", "beyond", "torque.x")):
+            assert evaluated.output(f"{joint}.{free}", state) == pytest.approx(0.0, abs=1e-9)
+            for part in ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"):
+                found = evaluated.output(f"{joint}.{part}", state)
+                assert found == pytest.approx(evaluated.output(f"{bodies}.{part}", state), rel=1e-9, abs=1e-9)
+
+
+def test_a_body_that_nothing_holds_is_told():
+    with pytest.raises(FormulationError, match="knob moves against rod, and no joint says what holds it"):
+        formulate(mechanism_of(_flail(sliding=True)))
