@@ -99,6 +99,27 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
         assert either.tobytes() == other.tobytes(), entry
 
 
+def test_what_is_read_a_part_of_a_turn_further_on_each_time_is_read_in_wider_turns(compile_model) -> None:
+    """A recurrence of three different steps, then the square of each value: of three turns of squares one is made."""
+    n = 180
+    b = ProgramBuilder(Layout(states=tuple(f"x{i}" for i in range(n))))
+    x = [b.state(i) for i in range(n)]
+    values = [x[0]]
+    for i in range(1, n):
+        step = (b.add, b.sub, b.mul)[i % 3]
+        values.append(step(x[i], values[-1]))
+    squares = [b.mul(value, value) for value in values]
+    for name in RESULTS:
+        b.entry(name, [], [])
+    b.entry("rhs", b.layout.states, squares)
+    program = b.build()
+    text = emit(with_derivatives(program), bare_interface())["sources/equations.c"].decode()
+    assert "const double v2 = m2 * m2;" in text[: text.rindex("VARIANT(tangent_0)(double t")]
+    values_at = np.linspace(0.5, 1.5, n)
+    expected = evaluator(program, "rhs")(0.0, values_at, np.empty(0), np.empty(0))
+    assert compile_model(program).call("rhs", 0.0, values_at, np.empty(0), np.empty(0)).tobytes() == expected.tobytes()
+
+
 def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
     n = 40
