@@ -436,6 +436,7 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
     """The same of a derivation that is there already."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
+    evaluate = lowering.evaluator(program, "rhs")
     return RightHandSide(
         states=program.layout.states,
         inputs=program.layout.inputs,
@@ -443,8 +444,8 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
         x0=x0,
         r0=r0,
         p0=p0,
-        evaluate=lowering.evaluator(program, "rhs"),
-        evaluate_outputs=lowering.evaluator(program, "outputs"),
+        evaluate=evaluate,
+        evaluate_outputs=lowering.evaluator(program, "outputs", memory=evaluate.memory),
         output_names=program.entries["outputs"].labels,
         program=program,
     )

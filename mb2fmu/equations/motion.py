@@ -264,6 +264,7 @@ class EquationsOfMotion:
         closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
         reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
             their place; None: those themselves.
+        remembered: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
             may contain; empty where nobody may ask for them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
@@ -301,6 +302,7 @@ class EquationsOfMotion:
     q_dependent: tuple[int, ...] = ()
     closed_forms: tuple[ClosedForm, ...] = ()
     reduction: VelocityConstraints | None = None
+    remembered: tuple[float, ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
@@ -379,6 +381,10 @@ class EquationsOfMotion:
             (
                 len(self.q_dependent) in (0, len(self.holonomic)),
                 f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
+            ),
+            (
+                len(self.remembered) == (len(self.q_dependent) if self.treatment == "partition" else 0),
+                f"{len(self.remembered)} values to begin with for {len(self.q_dependent)} dependent coordinates",
             ),
             (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
             (

@@ -23,17 +23,19 @@ from mb2fmu.equations.motion import ClosedForm, EquationsOfMotion, Treatment, Ve
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.formulation.loops import ExplicitLoops, Transmission, recognise
+from mb2fmu.formulation.partition import Partition, partition
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import find_redundancy
 from mb2fmu.variables import Parameter
 
-Constraints = Literal["auto", "attractor", "multipliers", "explicit"]
+Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
 _BECAUSE = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
     "constraints",
     "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
+    "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
 }
 _EXPLICIT = {
     "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
@@ -90,6 +92,7 @@ class Plan:
         baumgarte: Rate of the treatment ``multipliers``, 1/s; None: without.
         redundant: Names of rows that follow from others at the start.
         loops: Of the treatment ``explicit``.
+        parts: Of the treatment ``partition``.
     """
 
     treatment: Treatment | None = None
@@ -97,6 +100,7 @@ class Plan:
     baumgarte: float | None = None
     redundant: tuple[str, ...] = ()
     loops: ExplicitLoops | None = None
+    parts: Partition | None = None
 
     def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
         """The equations so treated."""
@@ -111,6 +115,11 @@ class Plan:
             found = self.loops
             return with_independent_states(
                 equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
+            )
+        if self.parts is not None:
+            chosen = self.parts
+            return with_independent_states(
+                equations, "partition", chosen.q_dependent, chosen.u_dependent, remembered=chosen.last
             )
         return equations
 
@@ -148,6 +157,10 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":
         return Plan("multipliers", because, baumgarte, rows.always)
+    if asked == "partition":
+        parts = partition(mechanism)
+        free = ", ".join(c.name for i, c in enumerate(mechanism.definition.coordinates) if i not in parts.q_dependent)
+        return Plan("partition", f"{because}; independent: {free}", parts=parts)
     return Plan("attractor", because, redundant=rows.always)
 
 
@@ -175,6 +188,7 @@ def with_independent_states(
     u_dependent: Sequence[int],
     closed_forms: Sequence[ClosedForm] = (),
     reduction: VelocityConstraints | None = None,
+    remembered: Sequence[float] = (),
 ) -> EquationsOfMotion:
     """The equations with independent coordinates and speeds as the only states besides z.
 
@@ -185,6 +199,7 @@ def with_independent_states(
         u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
         closed_forms: Of those coordinates, by the treatment ``explicit``.
         reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
+        remembered: Their start values, by the treatment ``partition``.
     """
     return dataclasses.replace(
         equations,
@@ -194,4 +209,5 @@ def with_independent_states(
         u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
         closed_forms=tuple(closed_forms),
         reduction=reduction,
+        remembered=tuple(remembered),
     )

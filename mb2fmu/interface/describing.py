@@ -115,7 +115,7 @@ def describe(
         log_categories=LOG_CATEGORIES,
         types=types,
         terminals=terminals(definition, equations, program) if native else (),
-        capabilities=capabilities(target),
+        capabilities=capabilities(target, remembers=bool(program.layout.memory)),
         generation_tool=GENERATION_TOOL,
     )
     return dataclasses.replace(interface, token=token(interface, program))
@@ -276,7 +276,11 @@ class _Describer:
     def _dependencies_of(self, entry: str) -> list[tuple[Dependency, ...]]:
         if entry not in self._dependencies:
             self._dependencies[entry] = [
-                tuple(Dependency(self._known[item.group][item.index], _KINDS[item.kind]) for item in found)
+                tuple(
+                    Dependency(self._known[item.group][item.index], _KINDS[item.kind])
+                    for item in found
+                    if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
+                )
                 for found in dependencies(self._program, entry, self._fixed)
             ]
         return self._dependencies[entry]

@@ -20,8 +20,8 @@ SOLVERS = (
 """Values of the enumeration parameter; the runtime counts alike."""
 
 
-def capabilities(target: Target) -> Capabilities:
-    """What units of that kind can do."""
+def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
+    """What units of that kind can do; those that remember something want to know of accepted steps."""
     if target.backend == "python":
         return Capabilities(needs_execution_tool=True, state=True)
     new = target.fmi == "3"
@@ -35,6 +35,7 @@ def capabilities(target: Target) -> Capabilities:
         output_derivative_order=1,
         intermediate_update=new,
         early_return=new,
+        remembers=remembers,
     )
 
 

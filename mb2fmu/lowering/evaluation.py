@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.lowering import python_runtime
-from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.program import Program, first_memory
 from mb2fmu.lowering.python_code import print_function
 
 Vector = npt.ArrayLike
 _EMPTY: tuple[float, ...] = ()
+_PIECES = 32  # of the way from one state to another that is far from it
 
 
 def evaluator(
-    program: Program, entry: str | Sequence[str], results: Sequence[int] | None = None, *, hoist: bool = True
+    program: Program,
+    entry: str | Sequence[str],
+    results: Sequence[int] | None = None,
+    *,
+    hoist: bool = True,
+    memory: Recollection | None = None,
 ) -> Evaluator:
     """A callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
 
@@ -26,8 +33,65 @@ def evaluator(
         entry: One entry point, or several whose results follow one another.
         results: Positions among the results to compute; None: all.
         hoist: Compute what depends on parameters only once per set of parameters.
+        memory: Of another evaluator of the program, to be shared with it where there is discrete memory.
     """
-    return Evaluator(print_function(program, entry, "evaluate", results=results, hoist=hoist), hoist=hoist)
+    source = print_function(program, entry, "evaluate", results=results, hoist=hoist)
+    first = first_memory(program)
+    if memory is not None or not first:
+        return Evaluator(source, memory, hoist=hoist)
+    remember = print_function(program, "remember", "evaluate", hoist=hoist)
+    return Evaluator(source, Recollection(Evaluator(remember, hoist=hoist), first), hoist=hoist)
+
+
+class Recollection:
+    """Discrete memory for those who ask for values without having one: it follows from state to state.
+
+    Args:
+        remember: Gives the memory after an accepted step.
+        first: The memory to begin with.
+    """
+
+    def __init__(self, remember: Evaluator, first: Sequence[float]) -> None:
+        self._remember = remember
+        self._first = self._last = np.array(first, dtype=np.float64)
+        self._point: list[npt.NDArray[np.float64]] = []
+
+    def at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """The memory at (t, x, r, p), from where it was last; else from where it begins."""
+        try:
+            self._last = self._after(arrays, self._last)
+        except python_runtime.SingularMatrixError:
+            self._last = self._on_the_way(arrays)
+        self._point = [array.copy() for array in arrays]
+        return self._last
+
+    def _on_the_way(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """The memory at a place far from the last one, in small steps along the straight line; else from the first."""
+        last = self._last
+        try:
+            for part in np.linspace(0.0, 1.0, _PIECES + 1)[1:] if self._point else ():
+                between = [a + part * (b - a) for a, b in zip(self._point, arrays, strict=True)]
+                last = self._after(between, last)
+        except python_runtime.SingularMatrixError:
+            return self._after(arrays, self._first)
+        return last if self._point else self._after(arrays, self._first)
+
+    def _after(
+        self, arrays: Sequence[npt.NDArray[np.float64]], last: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        t, x, r, p = arrays
+        return self._remember(t, x, r, p, last)
+
+    def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """The memory at each row of a batch, from one to the next; where there is none it stays."""
+        count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
+        rows, last = np.empty((count, len(self._first))), self._first
+        for k in range(count):
+            row = [array[k] if array.ndim == (2 if i else 1) else array for i, array in enumerate(arrays)]
+            with suppress(python_runtime.SingularMatrixError):
+                last = self._after(row, last)
+            rows[k] = last
+        return rows
 
 
 class Evaluator:
@@ -39,13 +103,16 @@ class Evaluator:
 
     Attributes:
         source: The printed functions.
+        memory: Finds the discrete memory where none is given; None: there is none.
 
     Args:
         source: Defines ``evaluate`` (and ``evaluate_prepare``).
+        memory: Finds the discrete memory where none is given; None: there is none.
         hoist: Whether it defines ``evaluate_prepare``.
     """
 
-    def __init__(self, source: str, *, hoist: bool) -> None:
+    def __init__(self, source: str, memory: Recollection | None = None, *, hoist: bool) -> None:
+        self.memory = memory
         self.source = source
         self._hoist = hoist
         code = compile(source, "<program>", "exec")
@@ -60,7 +127,7 @@ class Evaluator:
         x: Vector,
         r: Vector = _EMPTY,
         p: Vector = _EMPTY,
-        m: Vector = _EMPTY,
+        m: Vector | None = None,
         s: Vector = _EMPTY,
     ) -> npt.NDArray[np.float64]:
         """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
@@ -70,11 +137,15 @@ class Evaluator:
             x: States; a batch has shape (n_batch, n_x), here and below.
             r: Inputs.
             p: Parameters.
-            m: Discrete memory.
+            m: Discrete memory; None: it follows from one call, and from one row of a batch, to the next.
             s: Seeds.
         """
-        arrays = [np.asarray(value, dtype=np.float64) for value in (t, x, r, p, m, s)]
-        if arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:]):
+        given = (t, x, r, p, _EMPTY if m is None else m, s)
+        arrays = [np.asarray(value, dtype=np.float64) for value in given]
+        batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
+        if m is None and self.memory is not None:
+            arrays[4] = self.memory.along(arrays[:4]) if batch else self.memory.at(arrays[:4])
+        if batch:
             return self._evaluate_batch(arrays)
         return self._evaluate_one(arrays)
 

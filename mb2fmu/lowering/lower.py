@@ -16,6 +16,7 @@ from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.initialization import start_on_constraints
 from mb2fmu.lowering.linear_solve import solve_dense
+from mb2fmu.lowering.partition import DependentCoordinates
 from mb2fmu.lowering.passes.prune import prune
 from mb2fmu.lowering.program import Layout, Program
 from mb2fmu.lowering.recursion import RecursiveMotion
@@ -28,8 +29,8 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, 
     """The equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
-    ``accelerations``, ``outputs``, ``energy``, ``equations``, and ``initialize`` where start values are solved for (see
-    the stage's docstring).
+    ``accelerations``, ``outputs``, ``energy``, ``equations``, ``initialize`` where start values are solved for, and
+    ``remember`` and ``first_memory`` where there is discrete memory (see the stage's docstring).
 
     Args:
         equations: Of any formulation.
@@ -79,6 +80,7 @@ class Lowering:
             states=tuple(map(str, equations.states)),
             inputs=tuple(map(str, equations.r)),
             parameters=tuple(map(str, equations.p)),
+            memory=tuple(f"last {equations.q[i]}" for i in equations.q_dependent) if equations.remembered else (),
             seeds=tuple(seeds),
         )
         builder = ProgramBuilder(layout)
@@ -92,9 +94,11 @@ class Lowering:
         lowering = cls(equations, builder, walker, raw, motion)
         lowering._define_intermediates()
         lowering._define_closed_forms()
+        lowering._define_partition()
         lowering._define_projection()
         lowering._define_speeds()
         define_diagnostics(walker, equations, raw)
+        lowering._add_memory()
         return lowering
 
     def _define_intermediates(self) -> None:
@@ -139,6 +143,23 @@ class Lowering:
             for item in form.assignments:
                 conditions = form.conditions if item.symbol in form.unknowns else ()
                 self.walker.define([item.symbol], [item.expression, *conditions], make)
+
+    def _define_partition(self) -> None:
+        """By the treatment ``partition`` dependent coordinates come from Newton's method, from where they were last."""
+        e, b = self.equations, self.builder
+        if not e.remembered:
+            return
+        dependent = [e.q[i] for i in e.q_dependent]
+        found = DependentCoordinates(b, e.q, dependent, [phi for _, phi in e.holonomic])
+        last = [b.memory(i) for i in range(len(dependent))]
+        self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
+
+    def _add_memory(self) -> None:
+        """Entry points of every program that has memory: what it becomes after an accepted step, and how it begins."""
+        e, b = self.equations, self.builder
+        if e.remembered:
+            self._entry("remember", b.layout.memory, [e.q[i] for i in e.q_dependent])
+            b.entry("first_memory", b.layout.memory, [b.constant(value) for value in e.remembered])
 
     def _define_projection(self) -> None:
         """By the treatment ``attractor`` q and u are the projected states."""

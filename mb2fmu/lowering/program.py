@@ -280,6 +280,12 @@ class Program:
         return (*self.blocks[block.factor].operands, *block.operands)
 
 
+def first_memory(program: Program) -> tuple[float, ...]:
+    """The discrete memory to begin with; empty where there is none."""
+    entry = program.entries.get("first_memory")
+    return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
+
+
 def _check_arrays(program: Program) -> None:
     n = len(program.op)
     for array in (program.op, program.a, program.b, program.c, program.constants):

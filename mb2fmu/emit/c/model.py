@@ -15,7 +15,7 @@ from mb2fmu.emit.c.parts import PART, print_forwarding, print_function
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
-from mb2fmu.lowering.program import Op, Program
+from mb2fmu.lowering.program import Op, Program, first_memory
 
 _ARGUMENTS = (
     "double t",
@@ -25,7 +25,13 @@ _ARGUMENTS = (
     "const double w[]",
     "double work[]",
 )
-_LEAVES = {Op.TIME: "t", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
+_LEAVES = {
+    Op.TIME: "t",
+    Op.STATE: "x",
+    Op.INPUT: "r",
+    Op.PARAMETER: "p",
+    Op.MEMORY: "(w + MB2FMU_N_PREPARED)",
+}
 UNIT = 12_000
 """Largest number of values that the functions of one translation unit compute."""
 
@@ -102,6 +108,11 @@ class PrintedModel:
     work: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+
+    @property
+    def first_memory(self) -> tuple[float, ...]:
+        """The discrete memory to begin with."""
+        return first_memory(self.program)
 
     def size(self, entry: str) -> int:
         """Number of results of an entry point; 0 if there is none of that name."""
@@ -246,6 +257,8 @@ def _functions(native: NativeProgram, *, once: bool) -> list[_Function]:
         functions.append(_function(name, (f"double {array}[]",), _LEAVES, _stores(array, entries[name].results)))
     if "project" in entries and entries["project"].results:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
+    if native.program.layout.memory:
+        functions.append(_function("remember", ("double y[]",), _LEAVES, _stores("y", entries["remember"].results)))
     derived = [("tangent", "s", "out"), ("adjoint", "bar", "sbar")]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)

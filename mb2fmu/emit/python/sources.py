@@ -13,7 +13,7 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import MEMORY, FmuInterface
 from mb2fmu.lowering import python_runtime
 from mb2fmu.lowering.differentiation import jacobian
-from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.program import Program, first_memory
 from mb2fmu.lowering.python_code import print_function
 
 _ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
@@ -46,7 +46,11 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         EmitError: If an entry point is missing.
     """
     names = _entry_names(interface)
-    beside = [name for name in ("initialize", "project") if name in program.entries and program.entries[name].results]
+    beside = [
+        name
+        for name in ("initialize", "project", "remember")
+        if name in program.entries and program.entries[name].results
+    ]
     names = sorted([*names, *beside])
     missing = [name for name in names if name not in program.entries]
     if missing:
@@ -65,7 +69,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         names.append("jacobian")
         places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
     printed = {
-        "unit.py": _render("unit.py.jinja", jacobian=places, **facts),
+        "unit.py": _render("unit.py.jinja", jacobian=places, memory=first_memory(program), **facts),
         "entries.py": _render(
             "entries.py.jinja",
             layout=program.layout,

@@ -133,6 +133,9 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
         now->clock.rest = 0.0;
     }
     memcpy(now->x, instance->x_next, sizeof now->x);
+#if MB2FMU_N_MEMORY > 0
+    memcpy(now->memory, instance->w->values + MB2FMU_N_PREPARED, sizeof now->memory);
+#endif
     for (i = 0; !updated && i < MB2FMU_N_INPUTS; ++i) {
         now->r[i] += problem->r1 != NULL ? now->slope[i] * passed : 0.0;
         now->given[i] = 0;
@@ -171,6 +174,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     if (now->mode == MB2FMU_FAILED || outcome != MB2FMU_STEP_OK) {
         const int refused = now->mode == MB2FMU_FAILED; /* and the host was told why */
         memcpy(now, &instance->before, sizeof *now);
+        mb2fmu_recall(instance);
         instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
         return refused ? mb2fmu_fail(instance, MB2FMU_ERROR, "a call was refused in an intermediate update")
                        : mb2fmu_fail(instance, MB2FMU_DISCARD, "%s", reason);

@@ -56,6 +56,9 @@ MB2FMU_EVALUATION(accelerations)
 #if MB2FMU_N_PROJECTED > 0
 MB2FMU_EVALUATION(project)
 #endif
+#if MB2FMU_N_MEMORY > 0
+MB2FMU_EVALUATION(remember)
+#endif
 
 #if MB2FMU_N_INITIALIZED > 0
 MB2FMU_EVALUATION(initialize)

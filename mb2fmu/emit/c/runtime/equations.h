@@ -18,6 +18,9 @@
 #ifndef MB2FMU_N_PROJECTED
 #define MB2FMU_N_PROJECTED 0
 #endif
+#ifndef MB2FMU_N_MEMORY
+#define MB2FMU_N_MEMORY 0
+#endif
 #ifndef MB2FMU_N_INITIALIZED
 #define MB2FMU_N_INITIALIZED 0
 #endif
@@ -39,6 +42,10 @@ typedef struct mb2fmu_equations {
 #if MB2FMU_N_PROJECTED > 0
     int (*project)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    double y[]);
+#endif
+#if MB2FMU_N_MEMORY > 0
+    int (*remember)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                    double y[]);
 #endif
 #if MB2FMU_N_INITIALIZED > 0
     int (*initialize)(double t, const double x[], const double r[], const double p[], const double w[], double work[],

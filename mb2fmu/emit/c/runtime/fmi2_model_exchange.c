@@ -43,7 +43,10 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_completed(mb2fmu_instance *inst
     }
     *event = fmi2False;
     *terminate = fmi2False;
-    return MB2FMU_OK;
+    {
+        const int failed = mb2fmu_remember(instance);
+        return failed == 0 ? MB2FMU_OK : mb2fmu_singular(instance, failed);
+    }
 }
 
 fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean noSetFMUStatePriorToCurrentPoint,

@@ -50,13 +50,21 @@ fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance handle)
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterContinuousTimeMode, mb2fmu_go_to(instance, MB2FMU_CONTINUOUS));
 }
 
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_completed(mb2fmu_instance *instance, fmi3Boolean *const answers[],
+                                                           size_t n)
+{
+    const enum mb2fmu_status status = mb2fmu_no_new_states(instance, answers, n, NULL);
+    const int failed = status == MB2FMU_OK ? mb2fmu_remember(instance) : 0;
+    return failed == 0 ? status : mb2fmu_singular(instance, failed);
+}
+
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance handle, fmi3Boolean noSetFMUStatePriorToCurrentPoint,
                                        fmi3Boolean *enterEventMode, fmi3Boolean *terminateSimulation)
 {
     fmi3Boolean *const answers[] = {enterEventMode, terminateSimulation};
     (void)noSetFMUStatePriorToCurrentPoint;
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_CompletedIntegratorStep,
-                mb2fmu_no_new_states(instance, answers, sizeof answers / sizeof answers[0], NULL));
+                mb2fmu_completed(instance, answers, sizeof answers / sizeof answers[0]));
 }
 
 fmi3Status fmi3SetTime(fmi3Instance handle, fmi3Float64 time)

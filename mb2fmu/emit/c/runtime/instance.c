@@ -70,6 +70,37 @@ static void mb2fmu_set_start_values(mb2fmu_snapshot *now)
 #endif
 }
 
+static void mb2fmu_recall(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_MEMORY > 0
+    memcpy(instance->w->values + MB2FMU_N_PREPARED, instance->now.memory, sizeof instance->now.memory);
+#else
+    (void)instance;
+#endif
+}
+
+/* What has been computed for this point begins with the old memory, and comes out with other last digits. */
+static int mb2fmu_remember(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_MEMORY > 0
+    mb2fmu_snapshot *const now = &instance->now;
+    double found[MB2FMU_N_MEMORY];
+    int failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
+    if (failed == 0) {
+        failed = model_remember(now->clock.time, now->x, now->r, now->p, instance->w, found);
+    }
+    if (failed == 0) {
+        memcpy(now->memory, found, sizeof found);
+        mb2fmu_recall(instance);
+        instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
+    }
+    return failed;
+#else
+    (void)instance;
+    return 0;
+#endif
+}
+
 /* All bytes first: equal states are equal bytes, those between the members too. */
 static void mb2fmu_instance_reset(mb2fmu_instance *instance)
 {
@@ -82,6 +113,10 @@ static void mb2fmu_instance_reset(mb2fmu_instance *instance)
     now->tolerance = MB2FMU_DEFAULT_TOLERANCE;
     now->solver_step = MB2FMU_DEFAULT_INTERNAL_STEP;
     mb2fmu_set_start_values(now);
+#if MB2FMU_N_MEMORY > 0
+    memcpy(now->memory, model_first_memory, sizeof now->memory);
+#endif
+    mb2fmu_recall(instance);
     mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
     instance->levels = 0;
     instance->intermediate_set = 0;
@@ -149,6 +184,13 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
         }
     }
     mb2fmu_clock_start(&now->clock, now->start);
+    {
+        const int failed = mb2fmu_remember(instance);
+        if (failed != 0) {
+            (void)mb2fmu_singular(instance, failed);
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these start values");
+        }
+    }
     mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
     now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT : MB2FMU_STEP;
     return MB2FMU_OK;

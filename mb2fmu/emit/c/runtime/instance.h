@@ -71,6 +71,9 @@ typedef struct {
     double slope[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* r': between now and the next point inputs are r + slope (t - time) */
     int given[MB2FMU_SIZE(MB2FMU_N_INPUTS)];    /* 1: the importer gave the value for just this time */
     double p[MB2FMU_SIZE(MB2FMU_N_PARAMETERS)];
+#if MB2FMU_N_MEMORY > 0
+    double memory[MB2FMU_N_MEMORY]; /* changes at accepted steps only */
+#endif
 } mb2fmu_snapshot;
 
 /* What has been computed for the present t, x, r, p. */
@@ -167,6 +170,12 @@ static mb2fmu_instance *mb2fmu_handle_release(void *handle);
 
 /* NULL where there is no memory. */
 static mb2fmu_instance *mb2fmu_instance_create(enum mb2fmu_kind kind, const char *name);
+
+/* Where something is remembered: the evaluations get what stands in the snapshot. */
+static void mb2fmu_recall(mb2fmu_instance *instance);
+
+/* The point that has been reached is remembered. 0 or the number of the solve that failed. */
+static int mb2fmu_remember(mb2fmu_instance *instance);
 
 /* As after creation: all values are start values. */
 static void mb2fmu_instance_reset(mb2fmu_instance *instance);

@@ -20,6 +20,7 @@
  *   MB2FMU_N_DEPENDENT_SPEEDS speeds that follow from velocity constraints
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
  *   MB2FMU_N_PROJECTED        the first states, which constraints attract; may be left out if there are none
+ *   MB2FMU_N_MEMORY           what is remembered from one accepted step to the next; may be left out if there is none
  *   MB2FMU_N_JACOBIAN         structural nonzeros of d rhs / d x
  *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
  *   MB2FMU_N_FAILURES         solves that can fail
@@ -37,6 +38,10 @@
 
 /* C has no arrays of no elements. */
 #define MB2FMU_SIZE(n) ((n) > 0 ? (n) : 1)
+
+#ifndef MB2FMU_N_MEMORY
+#define MB2FMU_N_MEMORY 0
+#endif
 
 /* --- sizes that follow ------------------------------------------------------------------------------------------- */
 
@@ -66,7 +71,7 @@ struct mb2fmu_equations;
  * on the stack, which hosts may keep small. */
 typedef struct {
     const struct mb2fmu_equations *equations;     /* the variant for this processor, from model_start on */
-    double values[MB2FMU_SIZE(MB2FMU_N_PREPARED)]; /* what model_prepare made of p */
+    double values[MB2FMU_SIZE(MB2FMU_N_PREPARED + MB2FMU_N_MEMORY)]; /* what model_prepare made of p, then memory */
     double work[MB2FMU_SIZE(MB2FMU_N_WORK)];       /* scratch: nothing in it outlasts a call */
 } mb2fmu_prepared;
 
@@ -109,6 +114,14 @@ MB2FMU_UNUSED static int model_accelerations(double t, const double x[], const d
 #if MB2FMU_N_PROJECTED > 0
 MB2FMU_UNUSED static int model_project(double t, const double x[], const double r[], const double p[],
                                        mb2fmu_prepared *w, double y[]);
+#endif
+
+/* Where something is remembered: the memory after a step that was accepted, and that to begin with. Between accepted
+ * steps it does not change, and it is part of the state. */
+#if MB2FMU_N_MEMORY > 0
+MB2FMU_UNUSED static int model_remember(double t, const double x[], const double r[], const double p[],
+                                        mb2fmu_prepared *w, double y[]);
+MB2FMU_UNUSED static const double model_first_memory[MB2FMU_N_MEMORY];
 #endif
 
 /* Where start values are solved for: all states as the simulation begins with them, x those that were set; and the

@@ -14,6 +14,7 @@
  * Differential Equations I, II.4 (first step size); Hairer, Wanner: the same, II, IV.2 and IV.8.
  */
 #include <float.h>
+#include <string.h>
 
 #include "solver.h"
 
@@ -201,6 +202,19 @@ static void mb2fmu_walk_turn(mb2fmu_integrator *integrator, mb2fmu_problem *prob
     }
 }
 
+#if MB2FMU_N_MEMORY > 0
+/* What is remembered from one accepted step to the next; where it cannot be found the old serves on. */
+static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t)
+{
+    mb2fmu_work *const work = &integrator->work;
+    double found[MB2FMU_N_MEMORY];
+    mb2fmu_solver_inputs(work, problem, t);
+    if (model_remember(t, work->x, work->r, problem->p, problem->w, found) == 0) {
+        memcpy(problem->w->values + MB2FMU_N_PREPARED, found, sizeof found);
+    }
+}
+#endif
+
 static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
                                double passed)
 {
@@ -215,10 +229,13 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
     work->linearized = 0;
     walk->passed = passed;
     problem->steps++;
+    const double t = passed < walk->span ? walk->start + passed : walk->end;
+#if MB2FMU_N_MEMORY > 0
+    mb2fmu_walk_remember(integrator, problem, t);
+#endif
     if (problem->accepted == NULL) {
         return;
     }
-    const double t = passed < walk->span ? walk->start + passed : walk->end;
     const int adaptive = mb2fmu_walk_is_adaptive(integrator);
     const int known = adaptive && mb2fmu_walk_slope(integrator, problem, t) == MB2FMU_STEP_OK;
     double until = walk->end;

@@ -5,7 +5,7 @@
  *   reals and integers,
  *   mode, solver, stop defined, experiment defined, last status, time, its rest, steps, start, stop, tolerance,
  *   internal step,
- *   x, r, r', whether r was given for just this time, p, the integrator's reals and integers, and the checksum of all
+ *   x, r, r', whether r was given for just this time, p, what is remembered, the integrator's reals and integers, and the checksum of all
  *   that (FNV-1a, 64 bits).
  * They do not depend on the FMI version or the platform. Bytes that are not ours, of another unit, kind or format, or
  * damaged, are refused, and nothing changes.
@@ -80,6 +80,7 @@ static enum mb2fmu_status mb2fmu_set_state(mb2fmu_instance *instance, void *poin
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
     mb2fmu_integrator_invalidate(&instance->integrator); /* what was computed on the way to another state */
     memcpy(&instance->now, &state->now, sizeof instance->now);
+    mb2fmu_recall(instance);
     memcpy(&instance->integrator.memory, &state->memory, sizeof state->memory);
     if (MB2FMU_FMI == 3 && instance->now.mode == MB2FMU_STEP_FAILED) {
         instance->now.mode = MB2FMU_STEP;
@@ -169,6 +170,9 @@ static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
         mb2fmu_stream_int(stream, &now->given[i]);
     }
     mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS);
+#if MB2FMU_N_MEMORY > 0
+    mb2fmu_stream_reals(stream, now->memory, MB2FMU_N_MEMORY);
+#endif
     now->clock.steps = (int64_t)steps;
 }
 
@@ -269,6 +273,11 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
     for (i = 0; i < MB2FMU_N_PARAMETERS; ++i) {
         finite = finite && isfinite(now->p[i]);
     }
+#if MB2FMU_N_MEMORY > 0
+    for (i = 0; i < MB2FMU_N_MEMORY; ++i) {
+        finite = finite && isfinite(now->memory[i]);
+    }
+#endif
     return finite && now->mode > 0 && (now->mode & (now->mode - 1)) == 0 && (now->mode & ~modes) == 0 &&
            now->solver >= 1 && now->solver <= MB2FMU_SOLVER_ROSENBROCK && now->last_status >= MB2FMU_OK &&
            now->last_status <= MB2FMU_ERROR;

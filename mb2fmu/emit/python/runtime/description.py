@@ -47,6 +47,7 @@ class Description:
         internal_step: Of the fixed-step solver, s; 0.0: the communication step.
         jacobian: (row, column) of each result of the entry point ``jacobian``, which only the implicit solver has:
         columns are the states and then time; the other elements are 0.
+        memory: What is remembered from one accepted step to the next, as it is at first.
         entries: With arithmetic on floats, which raises where IEEE arithmetic gives inf or NaN.
         careful_entries: With arithmetic that gives inf and NaN; slower.
         singular: What both raise where a linear solve fails.
@@ -62,6 +63,7 @@ class Description:
     tolerance: float
     internal_step: float
     jacobian: tuple[tuple[int, int], ...]
+    memory: tuple[float, ...]
     entries: Entries
     careful_entries: Entries
     singular: type[Exception]

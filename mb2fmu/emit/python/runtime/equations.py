@@ -27,7 +27,7 @@ class Equations:
         self._parameters = tuple(parameters)
         self._prepared: dict[str, tuple[Function, Numbers]] = {}
 
-    def __call__(self, entry: str, t: float, x: Numbers, r: Numbers) -> Numbers:
+    def __call__(self, entry: str, t: float, x: Numbers, r: Numbers, m: Numbers = _NONE) -> Numbers:
         """All results of an entry point.
 
         Args:
@@ -35,6 +35,7 @@ class Equations:
             t: Time, s.
             x: State.
             r: Inputs.
+            m: Discrete memory.
 
         Raises:
             UndefinedError: If one of them has no finite value here.
@@ -42,10 +43,10 @@ class Equations:
         try:
             try:
                 function, prepared = self._prepared.get(entry) or self._prepare(entry)
-                values = function(t, x, r, self._parameters, _NONE, _NONE, prepared)
+                values = function(t, x, r, self._parameters, m, _NONE, prepared)
             except (ArithmeticError, ValueError):
                 # The branch of a selection that is not taken may be undefined: decide with inf and NaN.
-                values = self._careful(entry, t, x, r)
+                values = self._careful(entry, t, x, r, m)
         except self._description.singular as singular:
             raise UndefinedError(str(singular)) from singular
         if not all(map(math.isfinite, values)):
@@ -57,9 +58,9 @@ class Equations:
         self._prepared[entry] = function, prepare(self._parameters)
         return self._prepared[entry]
 
-    def _careful(self, entry: str, t: float, x: Numbers, r: Numbers) -> Numbers:
+    def _careful(self, entry: str, t: float, x: Numbers, r: Numbers, m: Numbers) -> Numbers:
         function, prepare = self._description.careful_entries[entry]
         with np.errstate(all="ignore"):
-            arrays = [np.asarray(values, dtype=np.float64) for values in (x, r, self._parameters)]
-            values = function(np.float64(t), *arrays, _NONE, _NONE, prepare(arrays[2]))
+            arrays = [np.asarray(values, dtype=np.float64) for values in (x, r, self._parameters, m)]
+            values = function(np.float64(t), *arrays, _NONE, prepare(arrays[2]))
             return [float(value) for value in values]

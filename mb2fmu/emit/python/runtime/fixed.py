@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .failures import StepError, UndefinedError
-from .stepping import Integrator, Memory, RightHandSide
+from .stepping import Accepted, Integrator, Memory, RightHandSide
 
 
 class RungeKutta4(Integrator):
@@ -20,7 +20,13 @@ class RungeKutta4(Integrator):
         self.internal_step = internal_step
 
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
+        self,
+        f: RightHandSide,
+        t: float,
+        x: Sequence[float],
+        span: float,
+        memory: Memory,
+        accepted: Accepted | None = None,
     ) -> tuple[list[float], Memory]:
         """See :class:`Integrator`."""
         # A communication step that is a multiple of the internal one but for round-off is not divided once more.
@@ -30,6 +36,8 @@ class RungeKutta4(Integrator):
         try:
             for piece in range(pieces):
                 state = self._step(f, t + piece * h, state, h)
+                if accepted:
+                    accepted(t + (piece + 1) * h, state)
         except UndefinedError as undefined:
             raise StepError(f"after {t!r} s: {undefined}") from undefined
         if not all(map(math.isfinite, state)):

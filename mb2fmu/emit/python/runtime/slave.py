@@ -104,6 +104,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.started = not self.declared
         self.r = [value.start for value in unit.inputs]
         self.p = [value.start for value in unit.parameters]
+        self.remembered: Sequence[float] = unit.memory
         self.equations = Equations(unit, self.p)
         self.memory = Memory()
         self.integrator = self._make_integrator()
@@ -143,13 +144,20 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def exit_initialization_mode(self) -> None:
         """From now on the unit steps; not where a loop cannot be closed."""
         self._find_start()
+        self._remember(self.time, self.x)
         if "position" in self.unit.entries:
             try:
-                self.equations("position", self.time, self.x, self.r)
+                self.equations("position", self.time, self.x, self.r, self.remembered)
             except UndefinedError as undefined:  # an output may have no finite value; all else fails everywhere
                 if undefined.__cause__ is not None:
                     raise
         self.phase = STEPPING
+
+    def _remember(self, t: float, x: Sequence[float]) -> None:
+        """After an accepted step: what the next one begins with, where the unit has such memory."""
+        if self.unit.memory:
+            self.remembered = tuple(self.equations("remember", t, x, self.r, self.remembered))
+            self._forget()
 
     def _find_start(self) -> None:
         """In Initialization Mode: start values that are guesses are solved for, from what was set."""
@@ -233,10 +241,14 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         Returns:
             False if the step cannot be made; the state is then as before and the log says why.
         """
+        before = self.remembered
         try:
             self._check_step(current_time, step_size)
-            x, memory = self.integrator.advance(self._right_hand_side(), current_time, self.x, step_size, self.memory)
+            x, memory = self.integrator.advance(
+                self._right_hand_side(), current_time, self.x, step_size, self.memory, self._accepted
+            )
         except (RefusedError, StepError) as refusal:
+            self.remembered = before
             self.report(Fmi2Status.discard, str(refusal))
             return False
         self.x, self.memory, self.time = x, memory, current_time + step_size
@@ -246,6 +258,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         if self.memory.slope:
             self.values["rhs"] = self.memory.slope
         return True
+
+    def _accepted(self, t: float, x: Sequence[float]) -> None:
+        try:
+            self._remember(t, x)
+        except UndefinedError as undefined:
+            raise StepError(f"at {t!r} s: {undefined}") from undefined
 
     def _project(self) -> None:
         """Puts the state on the constraints, from which integration may have taken it by its tolerance."""
@@ -277,14 +295,16 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         equations, r = self.equations, self.r
 
         def rhs(t: float, x: Sequence[float]) -> Sequence[float]:
-            return equations("rhs", t, x, r)
+            return equations("rhs", t, x, r, self.remembered)
 
         return rhs
 
     def _linearize(self, t: float, x: Sequence[float]) -> tuple[list[list[float]], Sequence[float]]:
         n = len(x)
         rows = [[0.0] * (n + 1) for _ in range(n)]
-        for (i, j), value in zip(self.unit.jacobian, self.equations("jacobian", t, x, self.r), strict=True):
+        for (i, j), value in zip(
+            self.unit.jacobian, self.equations("jacobian", t, x, self.r, self.remembered), strict=True
+        ):
             rows[i][j] = value
         return [row[:n] for row in rows], [row[n] for row in rows]
 
@@ -300,7 +320,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _computed(self, entry: str) -> Sequence[float]:
-        return self.equations(entry, self.time, self.x, self.r)
+        return self.equations(entry, self.time, self.x, self.r, self.remembered)
 
     def _forget(self) -> None:
         """Drops all computed values, because what they were computed from has changed."""
@@ -316,7 +336,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     @_guarded
     def _get_fmu_state(self) -> bytes:
         memory = self.memory
-        numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p]
+        numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p, *self.remembered]
         numbers += [memory.step, memory.error, *memory.slope]
         return packed(Snapshot(self.phase, self.steps, numbers), self.unit.token)
 
@@ -325,7 +345,8 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         snapshot = unpacked(state, self.unit.token)
         rest = list(snapshot.numbers)
         n_x, n_r, n_p, n_d = len(self.x), len(self.r), len(self.p), len(self.declared)
-        if len(rest) - (5 + n_d + n_x + n_r + n_p) not in (0, n_x):
+        n_m = len(self.remembered)
+        if len(rest) - (5 + n_d + n_x + n_r + n_p + n_m) not in (0, n_x):
             raise RefusedError(f"the state holds {len(rest)} numbers, which does not fit this unit")
         self.phase, self.steps = snapshot.phase, snapshot.steps
         self.time, self.stop, tolerance = rest[:3]
@@ -334,6 +355,8 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         del rest[: 3 + n_d]
         self.x, self.r, self.p = rest[:n_x], rest[n_x : n_x + n_r], rest[n_x + n_r : n_x + n_r + n_p]
         del rest[: n_x + n_r + n_p]
+        self.remembered = tuple(rest[:n_m])
+        del rest[:n_m]
         self.memory = Memory(rest[0], rest[1], tuple(rest[2:]))
         self.equations = Equations(self.unit, self.p)
         if tolerance != self.tolerance:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from .failures import StepError, UndefinedError
 
 RightHandSide = Callable[[float, Sequence[float]], Sequence[float]]
+Accepted = Callable[[float, Sequence[float]], None]
+"""Is told of time and state at the end of each internal step that is accepted."""
 
 LONGEST_WALK = 1_000_000
 """Internal steps in one communication step, after which an adaptive method gives up."""
@@ -39,7 +41,13 @@ class Integrator(ABC):
 
     @abstractmethod
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
+        self,
+        f: RightHandSide,
+        t: float,
+        x: Sequence[float],
+        span: float,
+        memory: Memory,
+        accepted: Accepted | None = None,
     ) -> tuple[list[float], Memory]:
         """Integrates x' = f(t, x) from ``t`` to ``t + span``.
 
@@ -51,6 +59,7 @@ class Integrator(ABC):
             x: State at ``t``.
             span: > 0, s.
             memory: From the call before, or ``Memory()``.
+            accepted: Called after each internal step.
 
         Returns:
             The state at the end and the memory for the next call.
@@ -120,7 +129,13 @@ class Adaptive(Integrator):
         """Tries one step of size ``h`` from (t, x) with x' = ``slope`` there."""
 
     def advance(
-        self, f: RightHandSide, t: float, x: Sequence[float], span: float, memory: Memory
+        self,
+        f: RightHandSide,
+        t: float,
+        x: Sequence[float],
+        span: float,
+        memory: Memory,
+        accepted: Accepted | None = None,
     ) -> tuple[list[float], Memory]:
         """See :class:`Integrator`."""
         state = list(x)
@@ -147,6 +162,8 @@ class Adaptive(Integrator):
             # A step cut short by the communication point says nothing against a longer one.
             proposal = max(wanted, proposal) if h < 0.9 * proposal else wanted
             state, last_error, grow = trial.x, max(error, 1e-4), self.growth
+            if accepted:
+                accepted(t + span if pieces == 1 else t + passed + h, state)
             if pieces == 1:
                 return state, Memory(proposal, last_error, trial.slope)
             passed += h

@@ -1,0 +1,87 @@
+"""``partition``: which coordinates and speeds of a mechanism with loops are independent (Wehage and Haug).
+
+Those that the user names as dependent, or those that the constraints determine best at the start: QR factorization of
+their Jacobian with column pivoting. The choice is made once; it holds as long as the motion stays in its chart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanism.consistency import parameter_values
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.model import mechanics as door
+
+Floats = npt.NDArray[np.float64]
+
+_WEAK = 1e-6  # smallest singular value of the dependent columns, as a part of the largest of all
+_HEADLINE = "the coordinates cannot be partitioned:"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What follows from the rest.
+
+    Attributes:
+        q_dependent: Indices of coordinates, one per holonomic constraint.
+        u_dependent: Indices of speeds, one per velocity constraint.
+        last: Start values of those coordinates.
+    """
+
+    q_dependent: tuple[int, ...]
+    u_dependent: tuple[int, ...]
+    last: tuple[float, ...]
+
+
+def partition(mechanism: Mechanism) -> Partition:
+    """Chooses.
+
+    Args:
+        mechanism: Its loops closed at the start.
+
+    Raises:
+        FormulationError: If rows are redundant, or the named coordinates do not follow from the others at the start.
+    """
+    m, d = mechanism, mechanism.definition
+    numeric = NumericMechanism(m)
+    q = np.array([c.start for c in d.coordinates])
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, numeric.parameters(parameter_values(m)))
+    A, K = numeric.constraints()[0], numeric.kinematics()[0]
+    if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
+        what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
+        raise FormulationError(_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
+    G = A[: len(m.holonomic)] @ np.linalg.inv(K)
+    named = {str(s) for s in door.dependent_coordinates(d.mechanics)}
+    chosen = tuple(i for i, symbol in enumerate(m.q) if str(m.dynamic[symbol]) in named)
+    q_dependent = _dependent(G, chosen, [c.name for c in d.coordinates], "coordinates")
+    moved = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
+    if len(moved) != len(A):
+        moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
+    u_dependent = _dependent(A, moved, [s.name for s in d.speeds], "speeds")
+    return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent))
+
+
+def _dependent(rows: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    if len(named) == len(rows):
+        chosen = sorted(named)
+    else:
+        chosen = sorted(int(i) for i in scipy.linalg.qr(rows, mode="r", pivoting=True)[1][: len(rows)])
+    weakest = float(np.linalg.svd(rows[:, chosen])[1].min(initial=np.inf))
+    if weakest > _WEAK:
+        return tuple(chosen)
+    if np.linalg.matrix_rank(rows, tol=_WEAK) < len(rows):
+        text = f"the {len(rows)} constraints are not independent at the start, which minimal coordinates need"
+        raise FormulationError(
+            _HEADLINE, [Fault(text, remedy="take redundant constraints out, or let them be treated by attractor")]
+        )
+    which = ", ".join(names[i] for i in chosen)
+    text = f"the {what} {which} do not follow from the others at the start"
+    raise FormulationError(_HEADLINE, [Fault(text, remedy="name others as dependent, or none")])
