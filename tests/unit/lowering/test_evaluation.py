@@ -169,7 +169,7 @@ def test_branches_not_taken_may_be_undefined(at):
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 1e-300, 1e5, 800.0, -800.0, math.inf, -math.inf, math.nan]
 
 
-NOT_ELEMENTWISE = {"inf", "nan", "table", "select", "power", "newton"}
+NOT_ELEMENTWISE = {"inf", "nan", "table", "select", "power", "newton", "inside"}
 NOT_ELEMENTWISE |= {f"{kind}_{part}" for kind in ("ldlt", "lu", "least_norm") for part in ("factor", "solve")}
 
 
