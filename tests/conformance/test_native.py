@@ -30,7 +30,8 @@ MODELS = [
 ]
 VERSIONS = ("2", "3")
 STEPS = 100
-"""Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end."""
+"""Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end. Closed
+loops go the whole way, through their dead centres."""
 
 FEW = 10
 """The same where the reference is integrated body by body in NumPy."""
@@ -151,7 +152,9 @@ def made(model, folder):
     applying = [method for method, applies in formulation.applicable(mechanism).items() if applies.yes]
     method = validation.reference_method(derivation.equations.method, applying) if applying and not numeric else "auto"
     equations = formulation.formulate(mechanism, method)
-    run = unsteered(definition, FEW if numeric else STEPS)
+    run = unsteered(
+        definition, FEW if numeric else len(validation.conditions(definition).inputs) if equations.holonomic else STEPS
+    )
     reference = validation.make_reference(
         definition, equations, experiment=run, mechanism=mechanism if numeric else None
     )

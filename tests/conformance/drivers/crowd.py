@@ -26,8 +26,24 @@ def moved(unit, instance, i):
     return instance.get([*unit.states, *(variable.name for variable in unit.derivatives)])
 
 
+def accepts(unit, token):
+    """Whether a unit instantiates itself with a token."""
+    own, unit.description.guid = unit.description.guid, token
+    try:
+        unit.instance("CS").fmu.freeInstance()
+    except Exception as error:  # fmpy has no class of its own for it
+        if "instantiate" not in str(error):
+            raise
+        return False
+    finally:
+        unit.description.guid = own
+    return True
+
+
 alone = []
-for unit in units:
+for unit, other in zip(units, [*units[2:], *units[:2]], strict=True):
+    assert accepts(unit, unit.description.guid)
+    assert not accepts(unit, other.description.guid), "another unit's token"
     _, instance = begun(unit, "alone")
     alone.append([moved(unit, instance, i) for i in range(4)])
     instance.close()
