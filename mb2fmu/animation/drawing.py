@@ -301,7 +301,7 @@ class _Artist:
             if axes is not None:
                 half, turn = axes
                 half = np.clip(half, 0.8 * self.unit, max(self.extent, 10 * self.unit))
-                yield Solid("ellipsoid", _triple(half), anchor, turn, color, 0.45, "inertia")
+                yield Solid("ellipsoid", _triple(half), anchor, turn, color, 0.25, "inertia")
             size = 1.3 * self.unit if axes is not None else 2.2 * self.unit
             yield Solid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
             assert index >= 0

@@ -34,7 +34,7 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
         text.append(f"{severity} ", style=STYLES[severity])
         text.append(name if source_ == "mb2fmu" else source_, style="bold")
         if found[0].section:
-            text.append(f"   FMI {result.version}: {found[0].section}", style="dim")
+            text.append(f"   FMI {result.version or '2.0'}: {found[0].section}", style="dim")
         for each in found:
             text.append(f"\n  {each.where}: " if each.where else "\n  ", style="dim")
             text.append(each.message)
@@ -54,7 +54,7 @@ def github_lines(result: AuditResult) -> Iterator[str]:
     for each in result.findings:
         title = each.rule if each.source == "mb2fmu" else each.source
         text = f"{each.where}: {each.message}" if each.where else each.message
-        text += f" (FMI {result.version}: {each.section})" if each.section else ""
+        text += f" (FMI {result.version or '2.0'}: {each.section})" if each.section else ""
         place = f"file={_escaped(result.fmu, ',:')},title={_escaped(title, ',:')}"
         yield f"::{_COMMANDS[each.severity]} {place}::{_escaped(text)}"
 

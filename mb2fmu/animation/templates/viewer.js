@@ -116,7 +116,7 @@
       const ground = { group: still, axes };
       for (const solid of data.solids) {
         if (pale && solid.pose === GROUND) continue;
-        const see = pale ? 0.3 : solid.opacity;
+        const see = pale ? 0.3 * solid.opacity : solid.opacity;
         const material = new THREE.MeshLambertMaterial({ color: pale || solid.color, side: THREE.DoubleSide });
         if (see < 1) Object.assign(material, { transparent: true, opacity: see, depthWrite: false });
         const mesh = new THREE.Mesh(this.geometry(solid), material);

@@ -179,7 +179,9 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
         if parts[0] == "binaries" and len(parts) > 2:
             folders.setdefault(parts[1], set()).add("/".join(parts[2:]))
     identifiers = {description.identifier(kind) for kind in description.interfaces}
-    if not folders and not any(name.startswith("sources/") for name in archive.names):
+    # Backslashes are told by a rule of their own.
+    there = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
+    if not folders and not there & {"binaries", "sources"}:
         yield Observation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
     for folder, files in sorted(folders.items()):
         yield from _folder(archive, description, folder, files, identifiers)
