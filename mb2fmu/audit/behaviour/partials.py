@@ -101,9 +101,11 @@ def _combined(
         text = f"asked for all directions at once in {mode} it answers {STATUS[status]}"
         yield Observation(name, text, stage.kind)
         return
-    for k, (each, value) in enumerate(zip(knowns if back else unknowns, found, strict=True)):
-        parts = [factor * row[k] for factor, row in zip(seed, rows, strict=True)]
-        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 1e-8 * sum(map(abs, parts)) + 1e-300:
+    columns = [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))]
+    # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
+    noise = 1e-11 * max((size for parts in columns if math.isfinite(size := sum(map(abs, parts)))), default=0.0)
+    for each, value, parts in zip(knowns if back else unknowns, found, columns, strict=True):
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 1e-8 * sum(map(abs, parts)) + noise:
             text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
             yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
             return

@@ -36,7 +36,7 @@ def read_description(content: bytes) -> Description:
     root = parse(content)
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
-        raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is no description of FMI 2 or 3: only these are judged')
+        raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
     return _description2(root) if version.startswith("2.") else _description3(root)
 
 
