@@ -25,6 +25,7 @@ import dataclasses
 import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 
@@ -51,7 +52,7 @@ from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
 from mb2fmu.lowering.dependencies import Kind as ReadKind
-from mb2fmu.lowering.dependencies import dependencies
+from mb2fmu.lowering.dependencies import all_dependencies
 from mb2fmu.lowering.program import Program
 from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
@@ -123,7 +124,16 @@ def describe(
 
 def token(interface: FmuInterface, program: Program) -> str:
     """A UUID made from all that the interface says (but its token) and all that the program computes."""
-    digest = hashlib.sha256(repr(dataclasses.replace(interface, token=NO_TOKEN)).encode())
+    digest = hashlib.sha256()
+    lists: dict[int, bytes] = {}  # of dependencies, which many variables share
+    for variable in interface.variables:
+        key = id(variable.dependencies)
+        if key not in lists:
+            lists[key] = repr(variable.dependencies).encode()
+        digest.update(repr(dataclasses.replace(variable, dependencies=())).encode())
+        digest.update(hashlib.sha256(lists[key]).digest())
+    others = {field.name for field in dataclasses.fields(interface)} - {"token", "variables"}
+    digest.update(repr([(name, getattr(interface, name)) for name in sorted(others)]).encode())
     for part in (program, *program.bodies):
         for array in (part.op, part.a, part.b, part.c, part.constants):
             digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
@@ -153,16 +163,25 @@ class _Describer:
             "inputs": [item.name for item in definition.inputs],
             "parameters": [parameter.name for parameter in self._free],
         }
-        self._dependencies: dict[str, list[tuple[Dependency, ...]]] = {}
+        self._place = {state.name: i for i, state in enumerate(self._states)}
+        self._guessed = {
+            state.name
+            for state, symbol in zip(self._states, equations.states, strict=True)
+            if symbol in equations.guessed
+        }
+        self._dependencies = self._all_dependencies()
 
     def variables(self) -> Iterator[FmuVariable]:
         """All, with value references in their order."""
         parts = (self._time(), self._parameters(), self._inputs(), self._motion(), self._outputs(), self._derivatives())
         everything = [variable for part in parts for variable in part]
         order = {variable.name: i for i, variable in enumerate(everything)}
+        ordered: dict[int, tuple[Dependency, ...]] = {}  # what many variables share stays shared
         for i, variable in enumerate(everything):
-            ordered = tuple(sorted(variable.dependencies, key=lambda dependency: order[dependency.on]))
-            yield dataclasses.replace(variable, value_reference=i, dependencies=ordered)
+            on = variable.dependencies
+            if id(on) not in ordered:
+                ordered[id(on)] = tuple(sorted(on, key=lambda dependency: order[dependency.on]))
+            yield dataclasses.replace(variable, value_reference=i, dependencies=ordered[id(on)])
 
     def _time(self) -> Iterator[FmuVariable]:
         yield FmuVariable(
@@ -190,7 +209,7 @@ class _Describer:
 
     def _calculated_parameter(self, parameter: Parameter) -> FmuVariable:
         index = self._program.entries["prepare"].labels.index(str(parameter.symbol))
-        on = self._dependencies_of("prepare")[index]
+        on = self._dependencies["prepare"][index]
         fixed = {self._free[i].name for i in self._fixed}
         return dataclasses.replace(
             _from_quantity(parameter, "prepare", index),
@@ -218,22 +237,20 @@ class _Describer:
         for item in motion:
             if item in dependent:
                 index = dependent.index(item)
-                on = self._dependencies_of("dependent_speeds")[index]
+                on = self._dependencies["dependent_speeds"][index]
                 yield dataclasses.replace(_from_quantity(item, "dependent_speeds", index), dependencies=on)
             elif item in placed:
                 index = first + placed.index(item)  # they stand after the outputs
-                on = self._dependencies_of("position")[index]
+                on = self._dependencies["position"][index]
                 yield dataclasses.replace(_from_quantity(item, "position", index), dependencies=on)
             else:
-                yield self._state(item, self._states.index(item))
+                yield self._state(item, self._place[item.name])
 
     def _state(self, item: Coordinate | Speed | AuxiliaryState, index: int) -> FmuVariable:
-        equations = self._equations
         state = dataclasses.replace(_from_quantity(item, "state", index), initial="exact", start=float(item.start))
-        if equations.states[index] not in equations.guessed:
+        if item.name not in self._guessed:
             return state
-        guesses = {self._states[i].name for i, symbol in enumerate(equations.states) if symbol in equations.guessed}
-        on = tuple(each for each in self._dependencies_of("initialize")[index] if each.on not in guesses)
+        on = tuple(each for each in self._dependencies["initialize"][index] if each.on not in self._guessed)
         return dataclasses.replace(state, initial="approx", dependencies=on)
 
     def _outputs(self) -> Iterator[FmuVariable]:
@@ -250,7 +267,7 @@ class _Describer:
                 description=output.description,
                 source=output.level,
                 index=index,
-                dependencies=self._dependencies_of(output.level)[index],
+                dependencies=self._dependencies[output.level][index],
             )
 
     def _derivatives(self) -> Iterator[FmuVariable]:
@@ -270,20 +287,23 @@ class _Describer:
             derivative_of=state,
             source=source,
             index=index,
-            dependencies=self._dependencies_of(source)[index],
+            dependencies=self._dependencies[source][index],
         )
 
-    def _dependencies_of(self, entry: str) -> list[tuple[Dependency, ...]]:
-        if entry not in self._dependencies:
-            self._dependencies[entry] = [
-                tuple(
-                    Dependency(self._known[item.group][item.index], _KINDS[item.kind])
-                    for item in found
-                    if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
-                )
-                for found in dependencies(self._program, entry, self._fixed)
-            ]
-        return self._dependencies[entry]
+    def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
+        """Of the results of each entry point; equal ones are one object."""
+        entries = [name for name in ("initialize", *get_args(Source)) if name in self._program.entries]
+        found = all_dependencies(self._program, entries, self._fixed)
+        lists = {id(each): each for several in found.values() for each in several}
+        said = {
+            key: tuple(
+                Dependency(self._known[item.group][item.index], _KINDS[item.kind])
+                for item in each
+                if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
+            )
+            for key, each in lists.items()
+        }
+        return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
 
 
 def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariable:

@@ -408,11 +408,14 @@ class FmuInterface:
         for state in sorted(states):
             if derived[state] != 1:
                 yield Fault(f"{derived[state]} variables are its derivative, not one", state)
+        strangers: dict[int, list[str]] = {}  # of each list of dependencies, which many variables share
         for variable in self.variables:
             if variable.derivative_of is not None and variable.derivative_of not in states:
                 yield Fault(f"is the derivative of {variable.derivative_of!r}, which is no state", variable.name)
-            unknown = [dependency.on for dependency in variable.dependencies if dependency.on not in known]
-            if unknown:
+            key = id(variable.dependencies)
+            if key not in strangers:
+                strangers[key] = [each.on for each in variable.dependencies if each.on not in known]
+            if unknown := strangers[key]:
                 yield Fault(f"depends on {', '.join(unknown)}, not known to the unit", variable.name)
 
     def _type_faults(self) -> Iterator[Fault]:

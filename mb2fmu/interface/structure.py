@@ -9,6 +9,7 @@ Both standards have the same three lists and differ in what is known, and in how
   what depends on one depends on what its start value depends on. Kinds: ``constant`` or ``dependent``.
 
 A list of dependencies is always written, empty where nothing is needed: a missing one means "depends on everything".
+Kinds are written where one of them is not ``dependent``: missing ones mean that.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mb2fmu.interface.description import Dependency, FmuInterface, FmuVariable, Kind, Source
+
+_Numbered = tuple[tuple[int, ...], tuple[Kind, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,11 @@ class Unknown:
     index: int
     dependencies: tuple[int, ...]
     kinds: tuple[Kind, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether every kind is ``dependent``, which is what kinds that are not written mean."""
+        return set(self.kinds) <= {"dependent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +60,28 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         known: Where the knowns live, outside of initialization.
     """
     direct = {variable.name for variable in interface.of(*known)}
-
-    def later(variable: FmuVariable) -> Unknown:
-        if variable.source == "state":
-            seen = [Dependency(variable.name, "constant")] if variable.name in direct else []
-        else:
-            seen = [dependency for dependency in variable.dependencies if dependency.on in direct]
-        return _unknown(numbers[variable.name], [(numbers[item.on], item.kind) for item in seen])
-
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
-    def at_start(variable: FmuVariable) -> Unknown:
-        kinds = {item.on: _at_start(item.kind) for item in variable.dependencies if item.on not in approximate}
-        through = [approximate[item.on] for item in variable.dependencies if item.on in approximate]
+    def seen(on: tuple[Dependency, ...]) -> _Numbered:
+        return _numbered([(numbers[item.on], item.kind) for item in on if item.on in direct])
+
+    def seen_at_start(on: tuple[Dependency, ...]) -> _Numbered:
+        kinds = {item.on: _at_start(item.kind) for item in on if item.on not in approximate}
+        through = [approximate[item.on] for item in on if item.on in approximate]
         kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
-        return _unknown(numbers[variable.name], [(numbers[on], kind) for on, kind in kinds.items()])
+        return _numbered([(numbers[name], kind) for name, kind in kinds.items()])
+
+    itself = {variable.name: (Dependency(variable.name, "constant"),) for variable in interface.of("state")}
+    lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
+    later_lists = {key: seen(on) for key, on in lists.items()}
+    start_lists = {key: seen_at_start(on) for key, on in lists.items()}
+
+    def later(variable: FmuVariable) -> Unknown:
+        own = itself.get(variable.name)
+        return Unknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+
+    def at_start(variable: FmuVariable) -> Unknown:
+        return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
     derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
     derivatives.sort(key=lambda variable: numbers[variable.derivative_of or ""])
@@ -83,9 +98,9 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     )
 
 
-def _unknown(index: int, on: list[tuple[int, Kind]]) -> Unknown:
+def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
     on.sort()
-    return Unknown(index, tuple(number for number, _ in on), tuple(kind for _, kind in on))
+    return tuple(number for number, _ in on), tuple(kind for _, kind in on)
 
 
 def _at_start(kind: Kind) -> Kind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
@@ -32,7 +32,7 @@ _GROUPS: dict[Op, Group] = {
 }
 _OPS = {group: op for op, group in _GROUPS.items()}
 
-_LINEAR = frozenset({Op.ADD, Op.SUB, Op.NEG})
+_ARITHMETIC = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
 
 
 class Kind(IntEnum):
@@ -97,15 +97,35 @@ def dependencies(
         entry: Name of the entry point.
         fixed_parameters: Indices of the parameters that are fixed; the others are tunable.
     """
-    results = program.entries[entry].results
+    return all_dependencies(program, (entry,), fixed_parameters)[entry]
+
+
+def all_dependencies(
+    program: Program, entries: Sequence[str], fixed_parameters: Iterable[int] = ()
+) -> dict[str, tuple[tuple[Dependency, ...], ...]]:
+    """:func:`dependencies` of several entry points by one pass; results that depend on the same share one tuple.
+
+    Args:
+        program: Any.
+        entries: Names of entry points.
+        fixed_parameters: Indices of the parameters that are fixed; the others are tunable.
+    """
     bits = _Bits(program, fixed_parameters)
-    reads = bits.of(results)
-    real = depends(program, results, [(_OPS[group], index) for group, index in bits.variables])
+    reads = bits.of(node for entry in entries for node in program.entries[entry].results)
+    variables = [(_OPS[group], index) for group, index in bits.variables]
     column = {variable: i for i, variable in enumerate(bits.variables)}
-    return tuple(
-        tuple(each for each in bits.named(reads[node]) if row[column[each.group, each.index]])
-        for node, row in zip(results, real, strict=True)
-    )
+    lists: dict[tuple[_Reads, bytes], tuple[Dependency, ...]] = {}
+    found: dict[str, tuple[tuple[Dependency, ...], ...]] = {}
+    for entry in entries:
+        results = program.entries[entry].results
+        keys = []
+        for node, row in zip(results, depends(program, results, variables), strict=True):
+            keys.append((reads[node], row.tobytes()))
+            if keys[-1] not in lists:
+                real = (each for each in bits.named(reads[node]) if row[column[each.group, each.index]])
+                lists[keys[-1]] = tuple(real)
+        found[entry] = tuple(lists[key] for key in keys)
+    return found
 
 
 class _Bits:
@@ -137,10 +157,13 @@ class _Bits:
         reads: dict[int, _Reads] = {}
         blocks: dict[int, _Reads] = {}
         nodes, _ = needed(program, results)
-        operands = program.all_operands()
-        for index in np.flatnonzero(nodes):
-            node = int(index)
-            op = Op(int(program.op[node]))
+        operands, ops = program.all_operands(), program.op.tolist()
+        for node in np.flatnonzero(nodes).tolist():
+            if ops[node] in _ARITHMETIC:  # nearly all
+                x, y = operands[node]
+                reads[node] = self._arithmetic(ops[node], reads[x], reads[y])
+                continue
+            op = Op(ops[node])
             if op in LEAVES:
                 bit = 0 if op is Op.CONSTANT else 1 << (self._first[_GROUPS[op]] + int(program.a[node]))
                 reads[node] = _Reads(bit)
@@ -161,16 +184,22 @@ class _Bits:
             return Kind.FIXED
         return Kind.TUNABLE if not reads.any & ~self._parameters else Kind.DEPENDENT
 
-    def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
-        if op in _LINEAR:
-            return _union(operands)
-        if op is Op.MUL:
-            x, y = operands
+    def _arithmetic(self, op: int, x: _Reads, y: _Reads) -> _Reads:
+        """Of x + y, x − y, x·y and x/y."""
+        if x.dependent == x.any and y.dependent == y.any:  # so does the result: nothing else is to be found out
+            every = x.any | y.any
+            if every == x.any:
+                return x
+            return y if every == y.any else _Reads(every, every, every, every)
+        if op == Op.MUL:
             product = x.at_least(self._factor(y)) | y.at_least(self._factor(x))
             both = x.any & y.any
             return _Reads(product.any, product.fixed | both, product.tunable | both, product.dependent | both)
-        if op is Op.DIV:
-            return self._linear(operands[0], operands[1])
+        return self._linear(x, y) if op == Op.DIV else x | y
+
+    def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
+        if op is Op.NEG:
+            return operands[0]
         if op is Op.SELECT:
             return self._linear(operands[1] | operands[2], operands[0])
         return _union(operands).at_least(Kind.DEPENDENT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import jinja2
 
@@ -63,4 +63,11 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.globals["number"] = repr
+    environment.filters["spaced"] = _spaced
     return environment
+
+
+@lru_cache(maxsize=64)
+def _spaced(items: tuple[int | str, ...]) -> str:
+    """Items as an XML list; many unknowns depend on the same thousand variables."""
+    return " ".join(map(str, items))

@@ -152,7 +152,8 @@ for unknown in lists:
     if unknown.dependencies is None:
         told.append(f"{name} declares no dependencies")
         continue
-    kinds = dict(zip((v.name for v in unknown.dependencies), unknown.dependenciesKind, strict=True))
+    said = unknown.dependenciesKind or ["dependent"] * len(unknown.dependencies)  # what no kinds mean
+    kinds = dict(zip((v.name for v in unknown.dependencies), said, strict=True))
     row = unknowns.index(name)
     for known in declared_knowns:
         entries = np.array([jacobian[row, knowns.index(known)] for jacobian in jacobians])
@@ -181,7 +182,7 @@ for number in range(3):
     factors.append(np.column_stack([instance.forward(unknowns, [name], [1.0]) for name in knowns]))
     instance.close()
 for unknown in lists:
-    for variable, kind in zip(unknown.dependencies or [], unknown.dependenciesKind or [], strict=True):
+    for variable, kind in zip(unknown.dependencies or [], unknown.dependenciesKind or [], strict=False):  # or no kinds
         if unknown.variable.name in unknowns and variable.name in knowns and kind in {"fixed", "tunable"}:
             place = unknowns.index(unknown.variable.name), knowns.index(variable.name)
             entries = np.array([factor[place] for factor in factors])
