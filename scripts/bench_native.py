@@ -105,6 +105,14 @@ def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
 
 def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:
     """Compiles the unit's sources with ``bench_native.c`` and calls it."""
+    program = compiled(core, interface, folder, by_hand=by_hand)
+    names = [*CALLS, *(["hand", "own"] if by_hand else [])]
+    times = fastest(program, names)
+    return {name: Cost(times[name], instructions(program, name)) for name in names}
+
+
+def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
+    """The unit's sources with ``bench_native.c``, as a program in ``folder``."""
     for path in core:
         if path.startswith("sources/"):
             file = folder / path
@@ -134,9 +142,7 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
         "-lm",
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=600)
-    names = [*CALLS, *(["hand", "own"] if by_hand else [])]
-    times = fastest(folder / "bench", names)
-    return {name: Cost(times[name], instructions(folder / "bench", name)) for name in names}
+    return folder / "bench"
 
 
 def equations(core: FileTree) -> tuple[str, ...]:
@@ -144,10 +150,10 @@ def equations(core: FileTree) -> tuple[str, ...]:
     return translation_units(core)[1:]
 
 
-def fastest(program: Path, names: Sequence[str]) -> dict[str, float]:
+def fastest(program: Path, names: Sequence[str], rounds: int = ROUNDS) -> dict[str, float]:
     """Call → the fastest of some rounds, in ns; all calls take turns, so that what disturbs one disturbs all."""
     times = dict.fromkeys(names, float("inf"))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name in names:
             command: list[str | Path] = [program, name, str(TIMED.get(name, USUALLY_TIMED))]
             said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
