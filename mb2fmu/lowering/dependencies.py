@@ -112,18 +112,18 @@ def all_dependencies(
     """
     bits = _Bits(program, fixed_parameters)
     reads = bits.of(node for entry in entries for node in program.entries[entry].results)
-    variables = [(_OPS[group], index) for group, index in bits.variables]
-    column = {variable: i for i, variable in enumerate(bits.variables)}
-    lists: dict[tuple[_Reads, bytes], tuple[Dependency, ...]] = {}
     found: dict[str, tuple[tuple[Dependency, ...], ...]] = {}
     for entry in entries:
         results = program.entries[entry].results
-        keys = []
-        for node, row in zip(results, depends(program, results, variables), strict=True):
-            keys.append((reads[node], row.tobytes()))
-            if keys[-1] not in lists:
-                real = (each for each in bits.named(reads[node]) if row[column[each.group, each.index]])
-                lists[keys[-1]] = tuple(real)
+        union = _union(reads[node] for node in results).any
+        read = [variable for i, variable in enumerate(bits.variables) if union >> i & 1]
+        column = {variable: i for i, variable in enumerate(read)}
+        rows = depends(program, results, [(_OPS[group], index) for group, index in read])
+        keys = [(reads[node], row.tobytes()) for node, row in zip(results, rows, strict=True)]
+        lists: dict[tuple[_Reads, bytes], tuple[Dependency, ...]] = {}
+        for key, row in zip(keys, rows, strict=True):
+            if key not in lists:
+                lists[key] = tuple(each for each in bits.named(key[0]) if row[column[each.group, each.index]])
         found[entry] = tuple(lists[key] for key in keys)
     return found
 
