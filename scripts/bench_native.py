@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu import package, pipeline
-from mb2fmu.emit.c import translation_units
+from mb2fmu.emit.c import is_compiled_once, translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import FmuInterface
 from mb2fmu.outcomes import Derivation
@@ -121,13 +121,18 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
     states, inputs = interface.of("state"), interface.of("input")
     settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
     zig = find("zig").command
-    objects = [folder / f"{name}_{variant}.o" for variant in variants(host()) for name in equations(core)]
-    for variant in variants(host()):
-        for name in equations(core):
-            flags = compiling("zig", host(), fast=False, variant=variant)
-            source, target = folder / "sources" / name, folder / f"{name}_{variant}.o"
-            command = [*zig, *flags, "-c", str(source), "-o", str(target)]
-            subprocess.run(command, check=True, capture_output=True, timeout=600)
+    each = [
+        (name, v, compiling("zig", host(), fast=False, variant=v)) for v in variants(host()) for name in equations(core)
+    ]
+    seldom = compiling("zig", host(), fast=False, seldom=True)
+    kinds = [entry for entry in each if not is_compiled_once(entry[0])]
+    objects = []
+    for name, variant, flags in [*kinds, *((n, "once", seldom) for n in equations(core) if is_compiled_once(n))]:
+        source, target = folder / "sources" / name, folder / f"{name}_{variant}.o"
+        subprocess.run(
+            [*zig, *flags, "-c", str(source), "-o", str(target)], check=True, capture_output=True, timeout=600
+        )
+        objects.append(target)
     command = [
         *zig,
         *compiling("zig", host(), fast=False, dispatching=True),
