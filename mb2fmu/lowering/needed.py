@@ -17,11 +17,13 @@ def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.boo
         program: Any.
         results: Nodes whose values are wanted.
     """
-    operands = program.all_operands()
     wanted = bytearray(len(program))
+    stop = 0
     for result in results:
         wanted[result] = 1
-    for node in range(len(program) - 1, -1, -1):  # what uses a node comes after it
+        stop = max(stop, result + 1)
+    operands = program.all_operands(stop)
+    for node in range(stop - 1, -1, -1):  # what uses a node comes after it
         if wanted[node]:
             for operand in operands[node]:
                 wanted[operand] = 1

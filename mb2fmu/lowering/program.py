@@ -254,11 +254,11 @@ class Program:
             return self.block_operands(a)
         return ()
 
-    def all_operands(self) -> list[tuple[int, ...]]:
-        """The operands of every node at once, much faster than one by one."""
+    def all_operands(self, stop: int | None = None) -> list[tuple[int, ...]]:
+        """The operands of every node (before ``stop``) at once, much faster than one by one."""
         blocks = [self.block_operands(i) for i in range(len(self.blocks))]
-        arity = _ARITY[self.op]
-        result: list[tuple[int, ...]] = list(zip(self.a.tolist(), self.b.tolist(), strict=True))
+        arity = _ARITY[self.op[:stop]]
+        result: list[tuple[int, ...]] = list(zip(self.a[:stop].tolist(), self.b[:stop].tolist(), strict=True))
         others = np.flatnonzero(arity != 2)
         columns = (arity, self.a, self.b, self.c)
         for node, count, a, b, c in zip(others.tolist(), *(each[others].tolist() for each in columns), strict=True):
