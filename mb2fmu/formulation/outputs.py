@@ -46,8 +46,8 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
                 scalars += [(item, name, expression) for name, expression in _answer(item, kinematics, reactions)]
         except FormulationError as error:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
-    if faults:
-        raise FormulationError("some outputs cannot be computed:", faults)
+    if faults:  # one line of the model may ask for several outputs: a reaction's force and its torque
+        raise FormulationError("some outputs cannot be computed:", list(dict.fromkeys(faults)))
     moving = kinematics.moving() | {DIAGNOSTICS.velocity_residual}
     late = kinematics.accelerated | {a.symbol for a in kinematics.late}
     return tuple(

@@ -43,10 +43,11 @@ def partition(mechanism: Mechanism) -> Partition:
     """Chooses.
 
     Args:
-        mechanism: Its loops closed at the start.
+        mechanism: Its loops closed at the start; no constraint follows from others wherever these hold.
 
     Raises:
-        FormulationError: If rows are redundant, or the named coordinates do not follow from the others at the start.
+        FormulationError: If constraints depend on each other at the start, or the named coordinates do not follow from
+            the others there.
     """
     m, d = mechanism, mechanism.definition
     numeric = NumericMechanism(m)
@@ -78,10 +79,9 @@ def _dependent(rows: Floats, named: tuple[int, ...], names: list[str], what: str
     if weakest > _WEAK:
         return tuple(chosen)
     if np.linalg.matrix_rank(rows, tol=_WEAK) < len(rows):
-        text = f"the {len(rows)} constraints are not independent at the start, which minimal coordinates need"
-        raise FormulationError(
-            _HEADLINE, [Fault(text, remedy="take redundant constraints out, or let them be treated by attractor")]
-        )
+        text = f"the {len(rows)} constraints are not independent at the start, a singular position"
+        remedy = "start elsewhere, or let the constraints be treated by attractor"
+        raise FormulationError(_HEADLINE, [Fault(text, remedy=remedy)])
     which = ", ".join(names[i] for i in chosen)
     text = f"the {what} {which} do not follow from the others at the start"
     raise FormulationError(_HEADLINE, [Fault(text, remedy="name others as dependent, or none")])

@@ -134,7 +134,8 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
-            belong to the treatment; if loops have no closed form and it was asked for.
+            belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
+            independent coordinates were asked for.
     """
     if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
         what = f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"
@@ -144,12 +145,13 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
             raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
         return Plan()
+    rows = find_redundancy(mechanism)
+    _refuse_redundant(rows.always, asked)
     if asked in ("auto", "explicit"):
         loops = recognise(mechanism) if asked == "explicit" else _couplings(mechanism)
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
             return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops)
-    rows = find_redundancy(mechanism)
     because = _BECAUSE[asked]
     if rows.always:
         because += f"; redundant, so that they share their forces: {', '.join(rows.always)}"
@@ -162,6 +164,16 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
         free = ", ".join(c.name for i, c in enumerate(mechanism.definition.coordinates) if i not in parts.q_dependent)
         return Plan("partition", f"{because}; independent: {free}", parts=parts)
     return Plan("attractor", because, redundant=rows.always)
+
+
+def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
+    """Where states are to be independent, as many coordinates must follow from them as there are constraints."""
+    if not rows or asked not in ("explicit", "partition"):
+        return
+    what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
+    what += f"{asked} wants as many dependent coordinates as there are constraints"
+    remedy = "leave these out of the mechanics, or let the constraints be treated by attractor or multipliers"
+    raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy=remedy)])
 
 
 def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:

@@ -8,7 +8,7 @@ remembered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -283,9 +283,20 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
                     f"speed, the constraint's own row is {_numbers(wanted)} (at a random state)"
                 )
                 remedy = "the velocities of the points along the vectors must add up to the row: mend acts"
+                remedy += _frame_instead(m, acts)
                 faults.append(Fault(what, remedy=remedy))
                 break
     return faults
+
+
+def _frame_instead(m: Mechanism, acts: Sequence[Act]) -> str:
+    """A body may have been given where its frame was meant."""
+    centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
+    bodies = [centres[act.at] for act in acts if not act.torque and act.at in centres]
+    if not bodies:
+        return ""
+    named = ", ".join(f"{m.frames[body.frame].name} of {body.name}" for body in bodies)
+    return f"; on a body or its mass centre acts a force, a torque on its frame ({named})"
 
 
 def _act_partials(numeric: NumericMechanism, act: Act) -> Array:

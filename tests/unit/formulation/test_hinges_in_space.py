@@ -4,6 +4,8 @@ J. E. Angeles, Fundamentals of Robotic Mechanical Systems, 4th ed. 2014, sec. 4.
 G. T. Bennett, Engineering 76 (1903) 777-778: sin(alpha) / a = sin(beta) / b.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sm
@@ -12,6 +14,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
 
 from mb2fmu import Model, pipeline
+from mb2fmu.errors import MechanismError
 from mb2fmu.lowering import evaluator
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.validation.numeric import NumericEquations
@@ -82,6 +85,15 @@ def linkage(lengths, twists):
     model.output_total_energy()
     model.experiment(stop=2.0, step=0.05, tolerance=1e-8)
     return model
+
+
+def test_a_body_where_its_frame_is_meant_is_pointed_out():
+    model = linkage(*PLANAR)
+    link = model.mechanics.bodies[-1]
+    at = next(i for i, item in enumerate(model.declared) if getattr(item, "name", "") == "last.tilt_x")
+    model.declared[at] = replace(model.declared[at], acts=((link, model.declared[at].acts[0][1]),))
+    with pytest.raises(MechanismError, match=r"last\.tilt_x.*\n.*a torque on its frame \(L2 of link2\)"):
+        pipeline.derive(model, method="tmt")
 
 
 @pytest.fixture(scope="module", params=["bennett", "planar"])

@@ -65,5 +65,6 @@ def test_hinges_carry_no_torque_about_themselves(method):
 
 
 def test_it_must_be_said_where_the_loop_pulls():
-    with pytest.raises(FormulationError, match=r"depends on where the force of loop\.x, loop\.y acts"):
+    with pytest.raises(FormulationError, match=r"depends on where the force of loop\.x, loop\.y acts") as refused:
         mb2fmu.derive(four_bar(acts=False), method="tmt")
+    assert len(refused.value.faults) == len(LENGTHS)  # each joint once, not its force and its torque

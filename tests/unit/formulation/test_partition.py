@@ -93,10 +93,11 @@ def test_coordinates_that_cannot_be_the_dependent_ones_are_refused():
         formulation.treat(formulation.formulate(read, "tmt"), read, "partition")
 
 
-def test_redundant_constraints_leave_no_chart():
+@pytest.mark.parametrize("asked", ["partition", "explicit"])
+def test_redundant_constraints_leave_no_chart_and_are_named(asked):
     loaded = four_bar()
     parts = loaded.mechanics
     rows = parts.holonomic_constraints
     loaded.mechanics = replace(parts, holonomic_constraints=[*rows, 2 * rows[0]])
-    with pytest.raises(FormulationError, match="not independent at the start"):
-        pipeline.derive(loaded, method="tmt", constraints="partition")
+    with pytest.raises(FormulationError, match=r"holonomic\[[13]\]: redundant.*\n.*leave these out"):
+        pipeline.derive(loaded, method="tmt", constraints=asked)
