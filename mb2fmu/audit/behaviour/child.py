@@ -1,7 +1,7 @@
 """Tries a unit in this process, which it may kill: ``python -m mb2fmu.audit.behaviour.child request.json``.
 
-What is found is written line by line as it comes, so that a crash loses none: ``begin`` before each probe, then what it
-saw. The unit's own output goes to the process's, where the parent looks for it.
+What is found is written line by line as it comes, so that a crash loses none: ``begin`` before each probe, ``at``
+before what may take long in it, then what it saw. The unit's own output goes to the process's, where the parent looks.
 """
 
 from __future__ import annotations
@@ -107,13 +107,14 @@ def _kind(request: dict[str, Any], kind: str, path: Path, folder: Path, descript
     except OSError as error:
         write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
         return
-    stage = Stage(Library(handle, description, str(folder / "resources")), kind, folder)
+    library = Library(handle, description, str(folder / "resources"))
+    stage = Stage(library, kind, folder, tell=lambda text: write({"at": text}))
     for each in ordered():
         name = f"{kind}: {each.title}"
         asked = each.function is life.instantiate or set(each.rules) & set(request["rules"])
         if kind not in each.kinds or name in request["tried"] or not asked:
             continue
-        write({"begin": name, "crash": each.crash})
+        write({"begin": name, "crash": each.crash, "slow": each.slow, "limit": each.limit})
         good = attempt(each, stage, write)
         for text in stage.skipped:
             write({"skipped": text})

@@ -22,6 +22,8 @@ class Probe:
         kinds: Interfaces that it applies to.
         crash: The rule that a crash in it breaks.
         function: Yields what it saw.
+        slow: The rule that it breaks if it is not done in time, if not that of a crash.
+        limit: What each thing it tells of may take, in s, if less than for all probes.
     """
 
     title: str
@@ -29,18 +31,21 @@ class Probe:
     kinds: tuple[str, ...]
     crash: str
     function: Function
+    slow: str
+    limit: float | None
 
 
 PROBES: list[Probe] = []
 
 
 def probe(
-    title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash"
-) -> Callable[[Function], Function]:
+    title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash", slow: str = "",
+    limit: float | None = None,
+) -> Callable[[Function], Function]:  # fmt: skip
     """Enters a function into the list."""
 
     def enter(function: Function) -> Function:
-        PROBES.append(Probe(title, rules, kinds, crash, function))
+        PROBES.append(Probe(title, rules, kinds, crash, function, slow or crash, limit))
         return function
 
     return enter

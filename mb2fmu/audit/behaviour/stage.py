@@ -47,12 +47,14 @@ class Stage:
         kind: ``ModelExchange`` or ``CoSimulation``.
         folder: Where it is unpacked.
         skipped: What could not be judged, with the reason; filled by the probes.
+        tell: Is told what a probe is at, for the message if the process is gone then.
     """
 
     library: Library
     kind: str
     folder: Path
     skipped: list[str] = field(default_factory=list)
+    tell: Callable[[str], None] = lambda _: None
 
     @property
     def description(self) -> Description:

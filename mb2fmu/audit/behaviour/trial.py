@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from mb2fmu.audit.description.archive import Archive
 from mb2fmu.audit.description.records import Description
@@ -148,52 +149,51 @@ def _tried(
         asked = folder.parent / f"{folder.name}.json"
         asked.write_text(json.dumps(request), encoding="utf-8")
         output.write_text("", encoding="utf-8")
-        ending = _process(asked, output, spoken, folder, time_limit)
-        done, last = _read(trial, output, ended)
+        ending, late = _process(asked, output, spoken, folder, time_limit)
+        done, last = _read(trial, output, ended), _begun(output)
         if done:
             break
         trial.killed += 1
-        if last is not None and last[0].endswith(": instantiating it"):
-            ended.append(last[0].partition(": ")[0])
         if last is None:
             trial.faults.append(f"the trying process ended before the first probe: {ending}: {_tail(spoken)}")
             break
-        trial.observations.append(
-            Observation(
-                last[1], f"the process {ending} while trying {last[0].partition(': ')[2]}", last[0].partition(": ")[0]
-            )
-        )
+        kind, _, title = last.begin.partition(": ")
+        if title == "instantiating it":
+            ended.append(kind)
+        text = f"the process {ending} while trying {title}{last.at and f': {last.at}'}"
+        trial.observations.append(Observation(last.slow if late else last.crash, text, kind))
     _output(trial, spoken, rules)
 
 
-def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: float) -> str:
-    """Runs one process; how it ended."""
+def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: float) -> tuple[str, bool]:
+    """Runs one process; how it ended, and whether that was for the time it took."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "mb2fmu.audit.behaviour.child", str(asked)]
     with spoken.open("ab") as stream:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=folder.parent, env=environment
         )
-        size, since, used = -1, time.monotonic(), 0.0
+        size, since, used, limit = -1, time.monotonic(), 0.0, max(time_limit, START_LIMIT)
         while True:
             try:
                 code = process.wait(timeout=0.02)
                 break
             except subprocess.TimeoutExpired:
                 now = output.stat().st_size
-                limit = time_limit if size > 0 else max(time_limit, START_LIMIT)
                 if now != size:
                     size, since, used = now, time.monotonic(), _processor_time(process.pid)
+                    last = _begun(output)
+                    limit = min(time_limit, last.limit or time_limit) if last else max(time_limit, START_LIMIT)
                 elif _hangs(time.monotonic() - since, _processor_time(process.pid) - used, limit):
                     process.kill()
                     process.wait()
-                    return f"was not done after {time_limit:g} s"
+                    return f"was not done after {limit:g} s", True
     if code < 0:
         try:
-            return f"dies by {signal.Signals(-code).name}"
+            return f"dies by {signal.Signals(-code).name}", False
         except ValueError:
-            return f"dies by signal {-code}"
-    return f"ends with exit code {code}"
+            return f"dies by signal {-code}", False
+    return f"ends with exit code {code}", False
 
 
 def _hangs(passed: float, worked: float, limit: float) -> bool:
@@ -220,13 +220,38 @@ def _processor_time(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _read(trial: Trial, output: Path, ended: list[str]) -> tuple[bool, tuple[str, str] | None]:
-    """What one process wrote: whether it came to the end; the last probe begun, with the rule of a crash."""
-    done, last = False, None
-    for text in output.read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The probe begun last: kind and title, rules of a crash and of slowness, its limit in s, what it was at."""
+
+    begin: str
+    crash: str
+    slow: str
+    limit: float | None
+    at: str = ""
+
+
+def _lines(output: Path) -> list[dict[str, Any]]:
+    """What one process wrote so far; what it was just writing is left out."""
+    text = output.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def _begun(output: Path) -> _Begun | None:
+    last = None
+    for line in _lines(output):
         if "begin" in line:
-            last = (line["begin"], line["crash"])
+            last = _Begun(**line)
+        elif "at" in line and last is not None:
+            last = replace(last, at=line["at"])
+    return last
+
+
+def _read(trial: Trial, output: Path, ended: list[str]) -> bool:
+    """Takes what one process wrote; whether it came to the end."""
+    done = False
+    for line in _lines(output):
+        if "begin" in line:
             trial.tried.append(line["begin"])
         elif "found" in line:
             trial.observations.append(Observation(*line["found"]))
@@ -237,7 +262,7 @@ def _read(trial: Trial, output: Path, ended: list[str]) -> tuple[bool, tuple[str
         elif "ended" in line:
             ended.append(line["ended"])
         done = done or "done" in line
-    return done, last
+    return done
 
 
 def _tail(spoken: Path) -> str:

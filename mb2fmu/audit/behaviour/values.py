@@ -14,6 +14,8 @@ from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
 
 EXTREMES = (math.nan, math.inf, 1e300)
+LONGEST_REFUSAL = 30.0
+"""For one step with an extreme value, in s of the processor."""
 
 
 def _close(first: Value, second: Value, relative: float) -> bool:
@@ -167,7 +169,10 @@ def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
             yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
 
 
-@probe("inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme")
+@probe(
+    "inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme", slow="value.extreme",
+    limit=LONGEST_REFUSAL,
+)  # fmt: skip
 def extremes(stage: Stage) -> Iterator[Observation]:
     """Either a call is refused, or everything stays a finite number."""
     watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
@@ -179,6 +184,7 @@ def extremes(stage: Stage) -> Iterator[Observation]:
                 stage.skipped.append(f"{stage.kind}: enormous values: not all inputs and parameters were tried")
                 return
             rule = "value.nan" if math.isnan(value) else "value.extreme"
+            stage.tell(f'"{variable.name}" = {value}')
             with stage.instance() as instance:
                 bad = _spoiled(stage, instance, variable, value, watched_)
             if bad:

@@ -375,6 +375,7 @@ SOURCES = [
     CMutant("frees nothing", "life.free", 2, "    if (!b) return;\n", ""),
     CMutant("numbers unchecked", "value.nan", 2, "#include <string.h>\n", "#include <string.h>\n#undef isfinite\n#define isfinite(x) 1\n"),
     CMutant("steps to nowhere", "value.extreme", 2, "return !isfinite(*value);", "return 0;"),
+    CMutant("waits on what is enormous", "value.extreme", 2, "case WIND: s->wind = value; return 0;", "case WIND: s->wind = value; if (value > 1e200) sleep(1000); return 0;"),
     CMutant("state without a part", "state.roundtrip", 2, "memcpy(&((Ball *)c)->s, state, sizeof(State));", "{ double wind = ((Ball *)c)->s.wind; memcpy(&((Ball *)c)->s, state, sizeof(State)); ((Ball *)c)->s.wind = wind; }"),
     CMutant("state forgotten", "state.roundtrip", 3, "memcpy(&((Unit *)c)->ball.s, state, sizeof(State));", ""),
     CMutant("bytes without a part", "state.serialize", 2, "    memcpy(data, state, size);\n", "    memcpy(data, state, size);\n    ((State *)data)->v = 0.0;\n"),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.emit.python.runtime import implicit
+from mb2fmu.emit.python.runtime import implicit, stepping
 from mb2fmu.emit.python.runtime.explicit import DormandPrince
 from mb2fmu.emit.python.runtime.failures import StepError, UndefinedError
 from mb2fmu.emit.python.runtime.fixed import RungeKutta4
@@ -240,6 +240,29 @@ def test_a_hole_inside_a_trial_step_is_stepped_around():
     assert x[0] == pytest.approx(0.9, rel=1e-12)
     with pytest.raises(StepError, match="nothing is defined"):
         method.advance(f, 0.9, x, 0.2, memory)
+
+
+def test_too_many_steps_are_foreseen(monkeypatch):
+    """Tens of times the limit: given up long before it. Few times: worked at, for a motion may calm down."""
+    monkeypatch.setattr(stepping, "LONGEST_WALK", 1000)
+    monkeypatch.setattr(stepping, "PACE", 15)
+    calls = 0
+
+    def stiff(rate):
+        def f(t, y):
+            nonlocal calls
+            calls += 1
+            return (-rate * (y[0] - math.cos(t)),)
+
+        return f
+
+    method = DormandPrince(Tolerance(1e-6, (1.0,)))
+    with pytest.raises(StepError, match="would take more than 1000 internal steps"):
+        method.advance(stiff(1e6), 0.0, (1.0,), 1.0, Memory())
+    assert calls < 700
+    with pytest.raises(StepError, match=r"^more than 1000 internal steps"):
+        method.advance(stiff(4e3), 0.0, (1.0,), 1.0, Memory())
+    assert calls > 6000
 
 
 def test_fixed_steps_that_blow_up_are_reported():

@@ -126,6 +126,17 @@ def test_too_many_internal_steps(impatient_library, solver, fixed_step):
     unit.step(0.0, 1e-4, START)
 
 
+def test_too_many_are_foreseen(impatient_library):
+    """Tens of times the limit: given up long before it. Few times: worked at, for a motion may calm down."""
+    hopeless = Unit(impatient_library, Solver.DOPRI5, Kind.PROTHERO, a=1e6)
+    assert "would take more than 1000 internal steps" in str(hopeless.refused(0.0, 1.0, START))
+    assert hopeless.problem.calls < 7 * 100
+    long = Unit(impatient_library, Solver.DOPRI5, Kind.PROTHERO, a=4e3)
+    assert ": more than 1000 internal steps" in str(long.refused(0.0, 1.0, START))
+    assert long.problem.calls > 6 * 1000
+    Unit(impatient_library, Solver.ROSENBROCK, Kind.PROTHERO, a=1e6).step(0.0, 1.0, START)
+
+
 @pytest.mark.parametrize("size", [1, 2, 20, 60])
 def test_messages_fit_into_what_they_are_given(library, size):
     unit = Unit(library, Solver.DOPRI5, Kind.UNDEFINED, a=-1.0)

@@ -220,8 +220,8 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        span, fault, mb2fmu_solver_solve(problem->failed), step);
     } else {
         (void)snprintf(message, size,
-                       "step from %s s by %s s: more than %ld internal steps; reached %s s with steps of %s s%s", start,
-                       span, (long)MB2FMU_MAX_INTERNAL_STEPS, here, step,
+                       "step from %s s by %s s: %smore than %ld internal steps; reached %s s with steps of %s s%s",
+                       start, span, walk->hopeless ? "would take " : "", (long)MB2FMU_MAX_INTERNAL_STEPS, here, step,
                        integrator->memory.solver == MB2FMU_SOLVER_DOPRI5 ? "; a stiff model needs solver 4" : "");
     }
 }

@@ -181,7 +181,7 @@ fmi3Status fmi3ActivateModelPartition(fmi3Instance handle, fmi3ValueReference cl
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_ActivateModelPartition, MB2FMU_ERROR);
 }
 
-/* --- structural parameters, dependencies of elements (sections 2.3.6, 2.3.7 and 2.2.10) --------------------------- */
+/* --- structural parameters, dependencies of elements (sections 2.3.6, 2.3.7 and 2.2.9) ---------------------------- */
 
 fmi3Status fmi3EnterConfigurationMode(fmi3Instance handle)
 {

@@ -28,6 +28,12 @@
 #define MB2FMU_MAX_INTERNAL_STEPS 10000000
 #endif
 
+/* Adaptive methods look after every so many tried steps whether the rest can be done at the pace of these. They give up
+ * at once if it would take the limit this many times over: with an enormous input the steps that can be made are so
+ * small that the limit itself is minutes away. Less than that may still turn out well, where the motion calms down. */
+#define MB2FMU_PACE_STEPS (MB2FMU_MAX_INTERNAL_STEPS / 64)
+#define MB2FMU_HOPELESS 10.0
+
 /* Relative tolerances outside of this range are moved to its ends; what is no positive number becomes the default. */
 #define MB2FMU_MIN_TOLERANCE 1e-12
 #define MB2FMU_MAX_TOLERANCE 1e-2
@@ -45,7 +51,7 @@ enum mb2fmu_outcome {
     MB2FMU_STEP_TOO_SMALL,  /* the error stays above the tolerance down to steps of 16 eps |t|; or h is no step */
     MB2FMU_STEP_NOT_FINITE, /* x' or x is infinite or not a number */
     MB2FMU_STEP_SINGULAR,   /* a linear solve failed */
-    MB2FMU_STEP_TOO_MANY    /* MB2FMU_MAX_INTERNAL_STEPS */
+    MB2FMU_STEP_TOO_MANY    /* more than MB2FMU_MAX_INTERNAL_STEPS, made or foreseen */
 };
 
 /* What the host's hook answers: a sum of these. */
@@ -219,7 +225,10 @@ typedef struct {
     double passed; /* what has been passed, s */
     double step;   /* the internal step, s */
     double least;  /* adaptive methods: internal steps are no smaller unless the way itself is, s */
+    double paced;  /* adaptive methods: what had been passed when the pace was looked at last, s */
+    double pace;   /* adaptive methods: what had been passed between the last two looks, s */
     int stopped;   /* the hook said so */
+    int hopeless;  /* adaptive methods: given up for the pace, before the limit */
 } mb2fmu_walk;
 
 /* Internal steps until span is passed. On failure walk.passed and walk.step are those of the step that failed. */

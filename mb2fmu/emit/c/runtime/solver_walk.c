@@ -266,6 +266,22 @@ static void mb2fmu_walk_advance(mb2fmu_integrator *integrator, mb2fmu_problem *p
     mb2fmu_walk_accept(integrator, problem, walk, walk->step < left ? walk->passed + walk->step : walk->span);
 }
 
+/* Whether the rest would take the limit many times over at the pace of the last MB2FMU_PACE_STEPS tried steps, which
+ * is no more than twice that of those before: what begins fast and calms down gathers pace. */
+static int mb2fmu_walk_is_hopeless(mb2fmu_walk *walk, int64_t tried)
+{
+    if (tried == 0 || tried % MB2FMU_PACE_STEPS != 0) {
+        return 0;
+    }
+    const double progress = walk->passed - walk->paced;
+    const int gathers = progress > 2.0 * walk->pace;
+    const double rounds = MB2FMU_HOPELESS * (double)MB2FMU_MAX_INTERNAL_STEPS / (double)MB2FMU_PACE_STEPS;
+    walk->paced = walk->passed;
+    walk->pace = progress;
+    walk->hopeless = !gathers && progress * rounds < walk->span - walk->passed;
+    return walk->hopeless;
+}
+
 static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
                                                 mb2fmu_walk *walk)
 {
@@ -275,7 +291,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
     const double latest = fabs(walk->start) > fabs(walk->end) ? fabs(walk->start) : fabs(walk->end);
     int after_rejection = 0;
     walk->least = 16.0 * DBL_EPSILON * latest;
-    for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS; tried++) {
+    for (int64_t tried = 0; tried < MB2FMU_MAX_INTERNAL_STEPS && !mb2fmu_walk_is_hopeless(walk, tried); tried++) {
         const double t = walk->start + walk->passed;
         enum mb2fmu_outcome outcome = mb2fmu_walk_slope(integrator, problem, t);
         if (outcome != MB2FMU_STEP_OK) {

@@ -16,6 +16,12 @@ Accepted = Callable[[float, Sequence[float]], None]
 LONGEST_WALK = 1_000_000
 """Internal steps in one communication step, after which an adaptive method gives up."""
 
+PACE = LONGEST_WALK // 64
+"""Internal steps after which it looks whether the rest can be done at the pace of these."""
+
+HOPELESS = 10.0
+"""How many times over the rest would take the longest walk if it is given up at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -143,8 +149,11 @@ class Adaptive(Integrator):
         last_error = memory.error
         proposal = memory.step or self._first_step(f, t, x, slope, span)
         reason, grow, passed = "the error stays above the tolerance", self.growth, 0.0
-        for _ in range(LONGEST_WALK):
+        foresight = _Foresight()
+        for tried in range(LONGEST_WALK):
             left = span - passed
+            if tried % PACE == 0 and tried > 0 and foresight.is_hopeless(passed, left):
+                raise _too_many("would take ", t + passed)
             pieces = max(1, math.ceil(left / proposal * (1.0 - 1e-10)))
             h = left / pieces
             if passed + 0.1 * h == passed or t + span + h == t + span:
@@ -168,9 +177,7 @@ class Adaptive(Integrator):
                 return state, Memory(proposal, last_error, trial.slope)
             passed += h
             slope = trial.slope or self._slope(f, t + passed, state)
-        raise StepError(
-            f"more than {LONGEST_WALK} internal steps up to {t + passed!r} s; a stiff model needs the implicit method"
-        )
+        raise _too_many("", t + passed)
 
     def _factor(self, error: float, last_error: float, largest: float) -> float:
         """Ratio of the next step size to this one."""
@@ -205,3 +212,26 @@ class Adaptive(Integrator):
             return 0.01 * h
         wished = (0.01 / steepest) ** self.exponent if steepest > 1e-15 else max(1e-6, 1e-3 * h)
         return min(100.0 * h, wished, longest)
+
+
+@dataclass(slots=True)
+class _Foresight:
+    """What had been passed when the pace was looked at last, and between the last two looks, in s."""
+
+    paced: float = 0.0
+    pace: float = 0.0
+
+    def is_hopeless(self, passed: float, left: float) -> bool:
+        """Whether the rest is too much at this pace, which is no more than twice that of before.
+
+        What begins fast and calms down gathers pace.
+        """
+        progress = passed - self.paced
+        gathers = progress > 2.0 * self.pace
+        self.paced, self.pace = passed, progress
+        return not gathers and progress * (HOPELESS * LONGEST_WALK / PACE) < left
+
+
+def _too_many(foreseen: str, t: float) -> StepError:
+    what = f"{foreseen}more than {LONGEST_WALK} internal steps"
+    return StepError(f"{what}; reached {t!r} s; a stiff model needs the implicit method")
