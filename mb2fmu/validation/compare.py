@@ -11,6 +11,9 @@ method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
+A variable that the reference never tells from zero (|v| ≤ 100 · uncertainty_v all the time: the torque about a hinge's
+own axis, by law) has no size of its own; where that leaves nothing to judge, the largest variable of the same unit
+stands for range_v: what is zero must be zero beside those.
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
@@ -69,11 +72,27 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
         sensitivity: S, shape (n_t, n).
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
-    spread = np.ptp(values, axis=0)
-    allowed = FACTOR * reference.conditions.tolerance * np.maximum(spread, sensitivity)
-    allowed = allowed + 2 * uncertainty + _rounding(reference.variables, values)
+    size = np.broadcast_to(np.ptp(values, axis=0), values.shape)
+    found = _held_to(reference, np.maximum(size, sensitivity), np.maximum(size[0], sensitivity[0]))
+    of_unit = largest_of_unit(reference.variables, values)
+    zero = np.all(np.abs(values) <= KNOWN_BETTER * uncertainty, axis=0) & (found.judged < _enough(values))
+    beside = _held_to(reference, np.broadcast_to(of_unit, values.shape), of_unit)
+    reasons = tuple(b if z else f for f, b, z in zip(found.reasons, beside.reasons, zero, strict=True))
+    return Bounds(np.where(zero, beside.values, found.values), np.where(zero, beside.judged, found.judged), reasons)
+
+
+def _enough(values: Floats) -> int:
+    """Points that a verdict needs."""
+    return min(MINIMUM_POINTS, len(values))
+
+
+def _held_to(reference: Reference, sizes: Floats, at_start: Floats) -> Bounds:
+    """Bounds and horizons with ``sizes``, shape (n_t, n), for max(range_v, S_v); ``at_start``: those at t = 0."""
+    values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
+    rounding = _rounding(reference.variables, values)
+    allowed = FACTOR * reference.conditions.tolerance * sizes + 2 * uncertainty + rounding
     known = uncertainty * KNOWN_BETTER <= allowed
-    telling = allowed <= INFORMATIVE * np.maximum(spread, sensitivity[0]) + _rounding(reference.variables, values)
+    telling = allowed <= INFORMATIVE * at_start + rounding
     judged, reasons = [], []
     for column in range(values.shape[1]):
         ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
@@ -103,7 +122,7 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
         bound = limits.values[:, column]
         judged = int(limits.judged[column])
         finite = bool(np.all(np.isfinite(found)))
-        enough = judged >= min(MINIMUM_POINTS, len(time))
+        enough = judged >= _enough(reference.trajectory.values)
         ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
         ratios = np.where(np.isfinite(ratios), ratios, np.inf)
         worst = int(np.argmax(ratios))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.compare import Bounds, bounds, compare_invariants, compare_variables
+from mb2fmu.validation.compare import FACTOR, Bounds, bounds, compare_invariants, compare_variables
 from mb2fmu.validation.integration import explicit_euler
 from mb2fmu.validation.reference import held_slope, observe, start_state
 
@@ -211,6 +211,24 @@ def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
     results = compare_variables(reference, limits, simulation(reference, trajectory.values))
     assert {r.verdict for r in results} == {"unjudged"}
     assert all("no longer knows" in r.reason for r in results)
+
+
+def test_what_the_reference_cannot_tell_from_zero_is_judged_beside_others_of_its_unit(prepared):
+    p = prepared["pendulum"]
+    values, uncertainty = p.reference.trajectory.values.copy(), p.reference.trajectory.uncertainty.copy()
+    variables = (p.reference.variables[0], replace(p.reference.variables[1], unit=p.reference.variables[0].unit))
+    variables = (*variables, *p.reference.variables[2:])
+    column = 1
+    values[:, column] = 1e-13 * np.cos(np.arange(len(values)))
+    uncertainty[:, column] = 1e-13
+    trajectory = replace(p.reference.trajectory, values=values, uncertainty=uncertainty)
+    reference = replace(p.reference, trajectory=trajectory, variables=variables)
+    limits = bounds(reference, np.zeros_like(values))
+    size = FACTOR * reference.conditions.tolerance * np.max(np.abs(values[:, 0]))
+    for error, verdict in ((0.9 * size, "passed"), (1.1 * size, "failed")):
+        found = values.copy()
+        found[-1, column] += error
+        assert compare_variables(reference, limits, simulation(reference, found))[column].verdict == verdict
 
 
 def test_bounds_follow_their_formula(prepared):
