@@ -13,7 +13,7 @@ Set for Initial Value Problem Solvers, problem Andrews' squeezing mechanism (num
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 240" font-family="serif" font-size="14">
 <rect width="320" height="240" fill="white"/>
@@ -164,5 +164,14 @@ def andrews() -> Model:
         model.output_multiplier(f"lambda[{i}]", row)
     model.output("crank_acceleration", u[0].diff(), "rad/s2", nominal=1e4, description="acceleration of the crank")
     model.output_position("pin", P)
+    rods = ((O, pin1), (pin1, P), (B, ends[0]), (pin5, ends[1]), (A, pin5), (pin7, ends[2]), (A, pin7))
+    rods = (*zip(bodies, rods, strict=True), (bodies[2], (B, D)), (bodies[2], (D, ends[0])))
+    for body, (base, end) in rods:
+        model.link(body, base, end, radius=p["d"] / 20)
+    pins = (*((place, N) for place in (O, A, B, C)), (pin1, K1), (pin5, K5), (pin7, K7), (P, K2))
+    for place, frame in pins:
+        color = "#5b6470" if frame is N else "#aeb6c1"
+        model.visual(frame, Cylinder(p["d"] / 5, p["d"] / 14), at=place, along=frame.z, color=color)
+    model.trace(P)
     model.experiment(stop=0.03, step=3e-4, tolerance=1e-9, signals={torque: 0.033})
     return model

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Ellipsoid, Model, Parts, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 220" font-family="serif" font-size="15">
 <rect width="320" height="220" fill="white"/>
@@ -87,6 +87,7 @@ class _Bicycle:
     contacts: tuple[me.Point, me.Point]
     heading: me.ReferenceFrame
     rolling: tuple[sm.Expr, ...]
+    head: me.Point
 
 
 def bicycle(speed: float = 4.6) -> Model:
@@ -119,6 +120,7 @@ def bicycle(speed: float = 4.6) -> Model:
         kind = "fixed" if symbol in (u[3], u[5], u[6]) else "guess"
         model.speed(symbol, start.get(symbol, 0.0), "rad/s", kind=kind, description=f"rate of the {what}")
     _outputs(model, machine)
+    _draw(model, machine)
     model.experiment(stop=5.0, step=0.01, tolerance=1e-8, signals=dict.fromkeys(inputs, 0.0))
     return model
 
@@ -189,7 +191,7 @@ def _mechanics(q: tuple[sm.Expr, ...], u: tuple[sm.Expr, ...], inputs: tuple[sm.
         velocity_constraints=rolling,
         u_dependent=[u[0], u[1], u[2], u[4], u[7]],
     )
-    return _Bicycle(parts, bodies[-1], (rear, front), A, rolling)
+    return _Bicycle(parts, bodies[-1], (rear, front), A, rolling, head)
 
 
 def _outputs(model: Model, machine: _Bicycle) -> None:
@@ -208,3 +210,37 @@ def _outputs(model: Model, machine: _Bicycle) -> None:
         model.output_multiplier(f"lambda.{name}", row)
     model.output_reaction("rear_contact", list(machine.parts.bodies), at=rear, expressed_in=A, torque=False)
     model.output_total_energy()
+
+
+def _draw(model: Model, machine: _Bicycle) -> None:
+    """Wheels with spokes, the frame with its rider, fork and handlebar; what the benchmark does not say is chosen."""
+    rear, frame, bar, front = machine.parts.bodies
+    C, D, head = frame.frame, bar.frame, machine.head
+    for wheel, r in ((rear, P["rR"]), (front, P["rF"])):
+        model.visual(wheel, Cylinder(r / 12, r), color="#4d5663", opacity=0.35)
+        model.visual(wheel, Cylinder(r / 4, r / 8), color="#4d5663")
+        for spoke in (Box(1.9 * r, r / 10, r / 25), Box(r / 25, r / 10, 1.9 * r)):
+            model.visual(wheel, spoke, color="#f58518")
+    base, thick = P["wheel_base"] + P["trail"], P["rR"] / 12
+    # The steering axis meets the ground in head; along it is S.z, which leans back by the tilt.
+    axis = sm.Matrix([sm.sin(P["tilt"]), 0, sm.cos(P["tilt"])])
+    up = {
+        name: [head.locatenew(f"{name}{h}", -h * P["rR"] * (axis[0] * F.x + axis[2] * F.z)) for h in (2.3, 3.0, 3.6)]
+        for name, F in (("frame", C), ("fork", D))
+    }
+    hub, axle = rear.masscenter, front.masscenter
+    crank = hub.locatenew("crank", 0.42 * base * C.x)
+    saddle = hub.locatenew("saddle", 0.27 * base * C.x - 0.6 * base * C.z)
+    low, high, _ = up["frame"]
+    for start, end in ((hub, crank), (hub, saddle), (crank, saddle), (crank, low), (saddle, high), (low, high)):
+        model.link(frame, start, end, radius=thick, color="#1f77b4")
+    model.visual(frame, Box(0.28 * base, thick, 0.15 * base), at=saddle, along=C.z, color="#333333")
+    model.visual(frame, Ellipsoid(0.14 * base, 0.18 * base, 0.33 * base), color="#54a24b", opacity=0.45)
+    chin = frame.masscenter.locatenew("chin", 0.12 * base * C.x - 0.42 * base * C.z)
+    model.visual(frame, Sphere(0.11 * base), at=chin, color="#54a24b", opacity=0.45)
+    low, _, top = up["fork"]
+    for start, end in ((axle, low), (low, top)):
+        model.link(bar, start, end, radius=thick, color="#d62728")
+    model.visual(bar, Cylinder(0.5 * base, thick), at=top, along=D.y, color="#d62728")
+    for contact in machine.contacts:
+        model.trace(contact)

@@ -20,7 +20,7 @@ Source: E. J. Haug, Computer Aided Kinematics and Dynamics of Mechanical Systems
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 340 180" font-family="serif" font-size="15">
 <rect width="340" height="180" fill="white"/>
@@ -105,6 +105,26 @@ def crank_slider(coupler_mass: bool = True) -> Model:
     model.output("acceleration", v.diff(), "m/s2", nominal=10.0, description="acceleration of the slider")
     model.output_power("gas_power", push)
     model.output_kinetic_energy()
+    _draw(model, bodies, (O, tip, end, pin), (r, length))
     signals = {gas: 30 * (1 + sm.cos(29 * t)), load: -0.1}
     model.experiment(stop=2.6, step=0.005, tolerance=1e-8, signals=signals)
     return model
+
+
+def _draw(
+    model: Model, bodies: list[me.RigidBody | me.Particle], places: tuple[me.Point, ...], sizes: tuple[sm.Symbol, ...]
+) -> None:
+    """Flywheel behind the crank, coupler (with a body or without), the slider between its walls."""
+    (O, tip, end, pin), (r, length) = places, sizes
+    wheel, piston, *rod = bodies
+    N, A = pin.pos_from(O).separate().popitem()[0], wheel.frame
+    B = end.pos_from(tip).separate().popitem()[0]
+    model.visual(wheel, Cylinder(r / 6, 1.3 * r), at=-r / 3 * A.z, along=A.z, color="#c9ced6")
+    model.link(wheel, O, tip, radius=r / 8)
+    model.link(rod[0] if rod else B, tip, end, radius=r / 10, color="#54a24b")
+    model.visual(piston, Box(r, 0.8 * r, 0.8 * r))
+    for place, frame in ((O, N), (tip, A), (pin, N)):
+        model.visual(frame, Cylinder(r / 2, r / 7), at=place, along=frame.z, color="#5b6470")
+    for side in (-1, 1):
+        wall = O.locatenew("wall", length * N.x + side * 0.47 * r * N.y)
+        model.visual(N, Box(3.4 * r, 0.1 * r, 0.5 * r), at=wall, color="#8a94a3")

@@ -15,6 +15,8 @@ Source: E. J. Haug, Computer Aided Kinematics and Dynamics of Mechanical Systems
 (slider-crank, driving constraints); the equation of the pendulum is elementary.
 """
 
+from typing import Any
+
 import sympy as sm
 import sympy.physics.mechanics as me
 
@@ -56,7 +58,8 @@ def driven_crank() -> Model:
     C = N.orientnew("C", "Axis", (swing, N.z))
     C.set_ang_vel(N, omega * N.z)
     pin = O.locatenew("pin", place * N.x)
-    centre = O.locatenew("tip", r * A.x).locatenew("centre", length / 2 * B.x)
+    tip = O.locatenew("tip", r * A.x)
+    centre = tip.locatenew("centre", length / 2 * B.x)
     bob = pin.locatenew("bob", -L * C.y)
     crank = me.RigidBody("crank", O, A, 0, (me.inertia(A, 0, 0, J), O))
     rod = me.RigidBody("rod", centre, B, mc, (me.inertia(B, 0, 0, mc * length**2 / 12), centre))
@@ -104,8 +107,24 @@ def driven_crank() -> Model:
     model.output("drive_torque", torque, "N.m", description="torque on the crank about N.z that this motion takes")
     model.output_position("bob", bob)
     model.output_reaction("hook", [weight], at=bob, torque=False)
-    model.visual(rod, Cylinder(length, 0.01))
-    model.visual(block, Box(0.08, 0.05, 0.05))
-    model.visual(weight, Sphere(0.03))
+    _draw(model, (crank, rod, block, weight), (O, tip, pin, bob), (r, length))
     model.experiment(stop=4.0, step=0.01, tolerance=1e-8, signals=signals)
     return model
+
+
+def _draw(model: Model, bodies: tuple[Any, ...], places: tuple[me.Point, ...], sizes: tuple[sm.Symbol, ...]) -> None:
+    """A disc with the crank on it, the coupler, the slider between its rails, the pendulum."""
+    (crank, rod, block, weight), (O, tip, pin, bob), (r, length) = bodies, places, sizes
+    A, B = crank.frame, rod.frame
+    N, C = (end.pos_from(start).separate().popitem()[0] for start, end in ((O, pin), (pin, bob)))
+    model.visual(crank, Cylinder(r / 8, 1.2 * r), at=-r / 4 * A.z, along=A.z, color="#c9ced6")
+    model.link(crank, O, tip, radius=r / 12)
+    model.visual(rod, Cylinder(length, r / 14), along=B.x)
+    model.visual(block, Box(0.8 * r, 0.5 * r, 0.5 * r))
+    model.link(C, pin, bob, radius=r / 25)
+    model.visual(weight, Sphere(0.3 * r))
+    for place, frame in ((O, N), (tip, A), (pin, C)):
+        model.visual(frame, Cylinder(0.6 * r, 0.12 * r), at=place, along=frame.z, color="#5b6470")
+    for side in (-1, 1):
+        rail = O.locatenew("rail", length * N.x + side * 0.3 * r * N.y)
+        model.visual(N, Box(3.2 * r, 0.1 * r, 0.3 * r), at=rail, color="#8a94a3")

@@ -15,10 +15,12 @@ Source: J.-C. Samin, P. Fisette, Symbolic Modeling of Multibody Systems, Kluwer 
 numbers are of the size of those of a machine of 25 t; they are no maker's.
 """
 
+import itertools
+
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 340 240" font-family="serif" font-size="14">
 <rect width="340" height="240" fill="white"/>
@@ -217,7 +219,67 @@ def excavator_arm() -> Model:
     model.output("rate3", rate3, "m/s", description="rate of length of the bucket's cylinder")
     model.output_position("bucket_centre", arm.bodies[2].masscenter)
     model.output_kinetic_energy()
+    _draw(model, arm, {"root": root, "tip": tip, "end": end, "base3": base3, "hinge2": hinge2, "hinge3": hinge3})
     swing = (4e4 * sm.sin(2 * t), 3e4 * sm.sin(3 * t), 1e4 * sm.sin(2 * t))
     signals = {force: start + more for force, start, more in zip(forces, HOLDING.values(), swing, strict=True)}
     model.experiment(stop=1.5, step=0.02, tolerance=1e-8, signals=signals)
     return model
+
+
+def _draw(model: Model, arm: Arm, places: dict[str, me.Point]) -> None:
+    """Links, cylinders, bucket, and the machine that they hang on."""
+    boom, stick, bucket, barrel1, rod1, barrel2, rod2, rocker, link = arm.bodies
+    O, hinge2, hinge3 = arm.O, places["hinge2"], places["hinge3"]
+    thick, dark = arm.at["bucket_eye"][1] / 4, "#5b6470"
+    top = arm.place(O, boom.frame, "base2")
+    tail, eye = arm.place(hinge2, stick.frame, "stick_eye"), arm.place(hinge3, bucket.frame, "bucket_eye")
+    rods = [(boom, O, top, 2.2), (boom, top, hinge2, 1.8), (boom, top, arm.place(O, boom.frame, "boom_eye"), 1.5)]
+    rods += [(stick, tail, hinge2, 1.6), (stick, hinge2, hinge3, 1.4), (stick, hinge2, places["base3"], 1.2)]
+    rods += [(rocker, places["root"], places["tip"], 0.8), (link, places["tip"], places["end"], 0.8)]
+    for body, start, end, times in rods:
+        model.link(body, start, end, radius=times * thick, color=dark if body in (rocker, link) else "#e0a526")
+    _draw_bucket(model, bucket, hinge3, eye)
+
+    # The bucket's cylinder has no bodies: a frame of its own, along its line.
+    line = places["tip"].pos_from(places["base3"])
+    along = [line.dot(axis) for axis in (stick.frame.x, stick.frame.y)]
+    c, s = (component / sm.sqrt(along[0] ** 2 + along[1] ** 2) for component in along)
+    third = me.ReferenceFrame("bucket_cylinder")
+    third.orient_explicit(stick.frame, sm.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]]))
+    cylinders = [(barrel1, rod1, arm.place(O, arm.N, "base1"), arm.place(O, boom.frame, "boom_eye"))]
+    cylinders += [(barrel2, rod2, top, tail), (third, third, places["base3"], places["tip"])]
+    for barrel, rod, start, end in cylinders:
+        frame = getattr(barrel, "frame", barrel)
+        part = 0.8 if barrel is third else 1.0
+        for body, base, reach, radius, color in (
+            (barrel, start, part * 2.3 * arm.number["c_barrel"], 1.1 * thick, dark),
+            (rod, end, -part * 2.9 * arm.number["c_rod"], 0.6 * thick, "#c9ced6"),
+        ):
+            middle = base.locatenew("middle", reach / 2 * frame.x)
+            model.visual(body, Cylinder(abs(reach), radius), at=middle, along=frame.x, color=color)
+    _draw_machine(model, arm, thick)
+
+
+def _draw_bucket(model: Model, bucket: me.RigidBody, hinge: me.Point, eye: me.Point) -> None:
+    """Plates from the eye round the back to the teeth, and a lip below the hinge; shares of the eye's height."""
+    B, size = bucket.frame, eye.pos_from(hinge).magnitude()
+    shell = [(0, 0), (0, 1), (1.6, 0.8), (2.5, -0.3), (2.6, -2.1)]
+    for plate in (shell, [(0, 0), (0.3, -1.3)]):
+        corners = [hinge.locatenew(f"corner{i}", size * (x * B.x + y * B.y)) for i, (x, y) in enumerate(plate)]
+        for start, end in itertools.pairwise(corners):
+            line = end.pos_from(start)
+            shape = Box(size / 8, line.magnitude(), 2.4 * size)
+            model.visual(bucket, shape, at=start.locatenew("plate", line / 2), along=line, color="#8a6d3b")
+
+
+def _draw_machine(model: Model, arm: Arm, thick: sm.Expr) -> None:
+    """House and tracks behind the boom's hinge; it stands still."""
+    N, (x, y) = arm.N, arm.at["base1"]
+    model.link(N, arm.O.locatenew("mount", -x * N.x), arm.O, radius=2 * thick, color="#8a94a3")
+    model.link(N, arm.O, arm.place(arm.O, N, "base1"), radius=2 * thick, color="#8a94a3")
+    parts = [((-3 * x, -0.2 * y, 0), (4.6 * x, -2.6 * y, 16 * thick), "#e0a526")]
+    parts += [((-2.4 * x, 1.45 * y, 0), (3 * x, -0.9 * y, 12 * thick), "#8a94a3")]
+    parts += [((-2.4 * x, 2.6 * y, side * 7 * thick), (6.5 * x, -1.6 * y, 5 * thick), "#4d5663") for side in (-1, 1)]
+    for (px, py, pz), edges, color in parts:
+        place = arm.O.locatenew("machine", px * N.x + py * N.y + pz * N.z)
+        model.visual(N, Box(*edges), at=place, color=color)

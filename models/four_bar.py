@@ -93,6 +93,8 @@ def four_bar() -> Model:
     model.output_diagnostics(energy=False)
     # The rocker has no body of its own, and the right-hand pin no point: they are drawn for the eye.
     model.visual(C, Cylinder(lc, 0.02), at=P3.locatenew("rocker", lc / 2 * C.x), along=C.x, color="#8a94a3")
-    model.visual(N, Sphere(0.04), at=P1.locatenew("pin", ln * N.x), color="#8a94a3")
+    pin = P1.locatenew("pin", ln * N.x)
+    model.visual(N, Sphere(0.04), at=pin, color="#8a94a3")
+    model.link(N, P1, pin, radius=0.012, color="#c9ced6")
     model.experiment(stop=4.0, step=0.02, tolerance=1e-8, signals={torque: 3 * sm.cos(2 * t)})
     return model

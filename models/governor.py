@@ -100,14 +100,31 @@ def governor(rigid: bool = False) -> Model:
     model.output_total_energy()
     for number, row in enumerate(rows, 1):
         model.output_multiplier(f"coupler_multiplier{number}", row, unit="N/m")
-    model.visual(shaft, Cylinder(l, 0.01))
+    model.visual(shaft, Cylinder(l, b), along=S.z)
     model.visual(slider, Box(h, h, h))
     for rod, ball in ((rod1, balls[0]), (rod2, balls[1])):
-        model.visual(rod, Cylinder(l, 0.01))
+        model.visual(rod, Cylinder(l, b), along=rod.frame.z)
         model.visual(ball, Sphere(0.06))
+    foot = shaft.masscenter.locatenew("foot", -l / 2 * S.z)
+    model.visual(N, Cylinder(h / 3, 1.5 * h), at=foot, along=N.z, color="#8a94a3")
+    model.visual(shaft, Box(h + 2 * b, 3 * b, 3 * b), at=shaft.masscenter.locatenew("head", l / 2 * S.z))
+    for path in couplers if rigid else ():
+        _draw_coupler(model, S, path, b, l / 2)
     model.trace(balls[0].masscenter)
     model.experiment(stop=2.0, step=0.05, tolerance=1e-8, stiff=not rigid, signals={torque: 0.0})
     return model
+
+
+def _draw_coupler(model: Model, S: me.ReferenceFrame, path: me.LinearPathway, b: sm.Symbol, length: sm.Expr) -> None:
+    """A rod without a body, in a frame whose z lies along its line, in the plane of S.x and S.z."""
+    start, end = path.attachments
+    line = end.pos_from(start)
+    x, z = line.dot(S.x), line.dot(S.z)
+    c, s = (component / sm.sqrt(x**2 + z**2) for component in (z, x))
+    frame = me.ReferenceFrame(f"coupler_{end.name}")
+    frame.orient_explicit(S, sm.Matrix([[c, 0, s], [0, 1, 0], [-s, 0, c]]))
+    middle = start.locatenew("coupler", line / 2)
+    model.visual(frame, Cylinder(length, b / 2), at=middle, along=frame.z, color="#d62728")
 
 
 def _bar(name: str, m: sm.Symbol, l: sm.Symbol, b: sm.Symbol) -> me.RigidBody:

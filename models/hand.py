@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts, Sphere
 
 # Lengths of the three moving segments over the hand's, and the place of the first joint in the palm over it: x, y, z.
 DIGITS = {
@@ -36,6 +36,7 @@ THUMB = (0.6, -0.9)  # rad: how its metacarpal stands on the palm, about the pal
 REST = {"spread": 0.0, "knuckle": 0.35, "middle": 0.45, "end": 0.25}  # rad
 STIFFNESS = {"spread": 0.08, "knuckle": 0.06, "middle": 0.02, "end": 0.006}  # N.m/rad
 DAMPING = {"spread": 1e-3, "knuckle": 1e-3, "middle": 2e-4, "end": 3e-5}  # N.m.s/rad
+SKIN = "#e3b497"
 PULL = {"thumb": 6.0, "index": 8.0, "long": 9.0, "ring": 7.0, "little": 5.0}  # N
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 300" font-family="serif" font-size="15">
@@ -83,6 +84,7 @@ class _Hand:
         self.joints: list[_Joint] = []
         self.bodies: list[me.RigidBody] = []
         self.loads: list[me.Force] = []
+        self.segments: list[tuple[me.Point, sm.Expr, sm.Expr]] = []  # joint, length and radius of each
 
     def turn(self, digit: str, kind: str, inner: me.ReferenceFrame, axis: me.Vector) -> me.ReferenceFrame:
         """A frame turned from another by a new joint."""
@@ -104,6 +106,7 @@ class _Hand:
         """A cylinder along y of its frame, ``size`` and ``radius`` over the hand's length; the joint at its end."""
         length, r = size * self.length, radius * self.length
         mass = self.density * sm.pi * r**2 * length
+        self.segments.append((joint, length, r))
         across, along = mass * (3 * r**2 + length**2) / 12, mass * r**2 / 2
         self.body(name, frame, joint.locatenew(f"{name}_centre", length / 2 * frame.y), mass, [across, along, across])
         return joint.locatenew(f"{name}_end", length * frame.y)
@@ -163,6 +166,11 @@ def hand() -> Model:
         model.input(pull, 0.0, "N", name=f"{name}.pull", min=0.0, description=f"tension of the tendon: {name}")
         model.output_position(f"{name}.tip", tips[name])
     model.output_kinetic_energy()
+    model.visual(made.bodies[0], Box(*edges), color=SKIN)
+    model.visual(N, Cylinder(0.55 * length, 0.14 * length), at=O.locatenew("forearm", -0.3 * length * N.y), color=SKIN)
+    for body, (joint, size, radius) in zip(made.bodies[1:], made.segments, strict=True):
+        model.visual(body, Cylinder(size, radius), color=SKIN)
+        model.visual(body, Sphere(1.06 * radius), at=joint, color="#c58c6c")
     signals = {pull: PULL[name] * sm.sin(75 * t) ** 2 for name, pull in pulls.items()}
     model.experiment(stop=0.02, step=0.002, tolerance=1e-7, signals=signals)
     return model

@@ -14,7 +14,7 @@ import math
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 250" font-family="serif" font-size="15">
 <rect width="300" height="250" fill="white"/>
@@ -93,5 +93,17 @@ def msl_planar_four_bar() -> Model:
         model.speed(w[i], 0.0, "rad/s", kind=kind, description=f"angular speed of {joint}")
     model.output_position("joined_tips", tip2)
     model.output("acceleration", w[0].diff(), "rad/s2", description="angular acceleration of body 1")
+    for name, frame, base, body in (
+        ("1", B1, O, bodies[0]),
+        ("2", B2, tip1, bodies[1]),
+        ("3", N, O, N),
+        ("4", B4, reach("3", N, O)[1], bodies[2]),
+    ):
+        centre, _, reached = reach(name, frame, base)
+        along = centre.pos_from(base)
+        color = "#8a94a3" if body is N else ""
+        model.visual(body, Box(width, reached, width), at=centre, along=along, color=color)
+    for place, frame in ((O, N), (tip1, B1), (tip2, B2), (tip4, N)):
+        model.visual(frame, Cylinder(1.8 * width, 0.35 * width), at=place, along=frame.z, color="#5b6470")
     model.experiment(stop=5.0, step=0.05, tolerance=1e-8)
     return model

@@ -17,7 +17,7 @@ mechanism; D. Dopico et al., Multibody System Dynamics 31 (2014) 223-241 (singul
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 200" font-family="serif" font-size="15">
 <rect width="320" height="200" fill="white"/>
@@ -96,5 +96,18 @@ def n_four_bar(n: int = 2) -> Model:
     model.output_position("B0", tips[0])
     model.output_velocity("B0_velocity", tips[0])
     model.output_total_energy()
+    # Couplers in front of the cranks, the ground behind both: the rods pass each other.
+    for body, layer in zip(bodies, (*((0,) * (n + 1)), *((1,) * n)), strict=True):
+        before = body.masscenter.locatenew("before", layer * length / 12 * body.frame.z)
+        model.visual(body, Cylinder(length, length / 30), at=before, along=body.frame.x)
+    for i, (base, tip) in enumerate(zip(ground, tips, strict=True)):
+        model.visual(N, Cylinder(length / 4, length / 22), at=base, along=N.z, color="#5b6470")
+        before = tip.locatenew("before", length / 24 * bodies[i].frame.z)
+        model.visual(
+            bodies[i].frame, Cylinder(length / 5, length / 22), at=before, along=bodies[i].frame.z, color="#5b6470"
+        )
+    beam = O.locatenew("beam", n * length / 2 * N.x - length / 8 * N.z)
+    model.visual(N, Box((n + 0.3) * length, length / 8, length / 30), at=beam, color="#8a94a3")
+    model.trace(tips[0])
     model.experiment(stop=0.6, step=0.01, tolerance=1e-8)
     return model

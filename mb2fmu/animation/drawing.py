@@ -25,6 +25,8 @@ PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#3d9a94", "#c
 GREY, SPRING, FORCE, TORQUE = "#8a94a3", "#c4620f", "#d62728", "#9467bd"
 WORLD = -1
 """The pose that never moves."""
+FAR = 5.0
+"""Times its extent that a mechanism goes if it travels."""
 
 _RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
 _FLAT = 1e-6
@@ -65,11 +67,11 @@ class Solid:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A thin line through anchors: a rail that a body slides along, a spring."""
+    """A thin line through anchors: a rail that a body slides along, a spring, a cable round obstacles."""
 
     anchors: tuple[Anchor, ...]
     color: str
-    kind: Literal["rail", "pathway"]
+    kind: Literal["rail", "pathway", "cable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ class Drawing:
         up: Unit vector.
         toward: Unit vector from the centre to the eye.
         flat: True: all happens in a plane, and ``toward`` is its normal.
+        near: Largest extent of what moves at one instant, m.
+        travels: What moves goes many times its own extent.
         floor: Of the lowest point that is ever seen, its component along ``up``, m.
         ghost: The reference's poses; None if there is none.
     """
@@ -150,6 +154,8 @@ class Drawing:
     up: Floats
     toward: Floats
     flat: bool
+    near: float
+    travels: bool
     floor: float
     ghost: Poses | None = None
 
@@ -197,7 +203,7 @@ class _Artist:
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []
         dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
-        dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.frame}
+        dressed_frames |= {shape.frame for shape in self.scene.shapes if not self._is_body(shape)}
         for link in self.scene.links:
             if link.kind == "rod" and link.frame in dressed_frames:
                 continue
@@ -217,7 +223,8 @@ class _Artist:
         )
         followed = tuple(Followed(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
-        up, toward, flat = _view(self.where)
+        near = _near(poses, solids, self.scene.meshes)
+        up, toward, flat = _view(self.where, self._mechanism())
         right = np.cross(up, toward)
         right = right / np.linalg.norm(right)
         centre, span = self._box(poses, solids, np.stack([right, np.cross(toward, right), toward]))
@@ -236,8 +243,18 @@ class _Artist:
             up=up,
             toward=toward,
             flat=flat,
+            near=near,
+            travels=bool(near > 0 and np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))) > FAR * near),
             floor=float((self.where.points @ up).min()),
         )
+
+    def _mechanism(self) -> list[int]:
+        """Points that are not there for shapes only: what tells a mechanism in a plane, whatever it is dressed in."""
+        own = {body.point for body in self.bodies} | {joint.point for joint in self.scene.joints}
+        own |= {look.point for look in (*self.scene.traces, *self.scene.arrows)}
+        worn = {shape.point for shape in self.scene.shapes} - own
+        points = [i for i in range(self.where.points.shape[1]) if i not in worn]
+        return points if len(points) > 2 else list(range(self.where.points.shape[1]))
 
     def poses(self, where: Places) -> Poses:
         """The poses found so far, wherever the mechanism goes."""
@@ -338,9 +355,11 @@ class _Artist:
         return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
 
     def _line(self, link: SceneLink) -> Line:
-        kind: Literal["rail", "pathway"] = "pathway" if link.kind == "pathway" else "rail"
+        kind: Literal["rail", "pathway", "cable"] = "rail"
+        if link.kind == "pathway":
+            kind = "pathway" if len(link.points) == 2 else "cable"
         anchors = tuple(self._anchor(point) for point in link.points)
-        return Line(anchors, SPRING if kind == "pathway" else GREY, kind)
+        return Line(anchors, GREY if kind == "rail" else SPRING, kind)
 
     def _joints(self) -> Iterator[Solid]:
         """Pins lie along their axes; all other joints are balls. Without joints, where one rod follows another."""
@@ -376,7 +395,8 @@ class _Artist:
         if not typical:
             typical = [abs(float(self.where.sizes[s.sizes[0]])) for s in self.scene.shapes if s.kind != "mesh"]
         size = float(np.median(typical)) if typical else 0.0
-        whole = max(self.extent, size) or 1.0
+        start = float(np.linalg.norm(np.ptp(first, axis=0))) if len(first) else 0.0
+        whole = max(min(self.extent, 3 * start) or self.extent, size) or 1.0  # what travels is as large as at its start
         return float(np.clip(0.045 * size, 0.003 * whole, 0.02 * whole))
 
     def _arrow_scales(self) -> list[float]:
@@ -419,9 +439,22 @@ def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
     return float(np.linalg.norm(solid.sizes) / 2) if solid.kind == "box" else max(solid.sizes)
 
 
-def _view(where: Places) -> tuple[Floats, Floats, bool]:
+def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) -> float:
+    """Largest extent of what moves at one instant, m; 0 if nothing does."""
+    if not poses.positions.shape[1]:
+        return 0.0
+    extent = float(np.linalg.norm(np.ptp(poses.positions, axis=1), axis=1).max())
+    reach = [
+        _reach(solid, meshes) + float(np.linalg.norm(solid.anchor.local))
+        for solid in solids
+        if solid.anchor.pose != WORLD
+    ]
+    return extent + 2 * max(reach, default=0.0)
+
+
+def _view(where: Places, mechanism: Sequence[int]) -> tuple[Floats, Floats, bool]:
     """Up, the direction to the eye, and whether all happens in one plane."""
-    points = where.points.reshape(-1, 3)
+    points = where.points[:, mechanism].reshape(-1, 3)
     spread = points - points.mean(axis=0)
     values, axes = np.linalg.eigh(spread.T @ spread / len(points))
     size = float(np.sqrt(max(values[-1], 0.0)))

@@ -234,6 +234,8 @@ def _still_parts(drawing: Drawing) -> dict[str, Any]:
         "up": _numbers(drawing.up),
         "toward": _numbers(drawing.toward),
         "flat": drawing.flat,
+        "near": float(f"{drawing.near:.6g}"),
+        "travels": drawing.travels,
         "floor": float(f"{drawing.floor:.6g}"),
     }
 

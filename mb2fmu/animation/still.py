@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.drawing import Anchor, ArrowOf, Drawing, Line, Poses, Solid, place_of
+from mb2fmu.animation.drawing import FAR, Anchor, ArrowOf, Drawing, Line, Poses, Solid, place_of
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.thinning import thinned
 from mb2fmu.animation.turns import matrix, product
@@ -237,7 +237,7 @@ def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> N
     points = canvas.flat(ends)
     if line.kind == "pathway":
         points = np.concatenate([_coil(a, b, unit) for a, b in pairwise(points)])
-    dashes = "" if line.kind == "pathway" else ' stroke-dasharray="6 4"'
+    dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
     depth = float(ends.mean(axis=0) @ canvas.toward)
     canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points)
@@ -318,9 +318,7 @@ def _written(
     *,
     triad: bool,
 ) -> str:
-    bounds = [shape.bounds for _, shapes in layers for shape in shapes] or [np.zeros((1, 2))]
-    points = np.concatenate(bounds)
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high = _bounds([shape for _, shapes in layers for shape in shapes])
     span = np.maximum(high - low, 1e-9)
     factor = float((SIZE - 2 * MARGIN) / span.max())
     width, height = (max(LEAST, float(s) * factor + 2 * MARGIN) for s in span)
@@ -341,6 +339,17 @@ def _written(
     if triad:
         parts += _triad(screen, height)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _bounds(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
+    """Lower left and upper right corner; paths that lead far away from all else do not count."""
+    found = []
+    for some in (shapes, [shape for shape in shapes if shape.depth > -np.inf]):
+        points = np.concatenate([shape.bounds for shape in some] or [np.zeros((1, 2))])
+        found.append((points.min(axis=0), points.max(axis=0)))
+    (low, high), (first, last) = found
+    travels = bool((high - low).max() > FAR * (last - first).max() > 0)
+    return (first, last) if travels else (low, high)
 
 
 def _path(piece: _Piece, scale: _Scale) -> str:

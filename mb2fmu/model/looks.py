@@ -8,7 +8,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.places import caller
-from mb2fmu.model.visuals import Arrow, Look, Shape, Trace, Visual
+from mb2fmu.model.visuals import Arrow, Cylinder, Look, Shape, Size, Trace, Visual
 
 
 class Looks:
@@ -47,6 +47,33 @@ class Looks:
         """
         self.looks.append(
             Visual(body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=caller())
+        )
+
+    def link(
+        self,
+        body: Any,
+        start: Point,
+        end: Point,
+        *,
+        radius: Size,
+        color: str = "",
+        opacity: float = 1.0,
+    ) -> None:
+        """Draws a rod of a body, or of a frame, from one of its points to another.
+
+        Args:
+            body: As of :meth:`visual`.
+            start: Where it begins.
+            end: Where it ends; the distance of both is written along the axes of the body's frame.
+            radius: m, or of parameters.
+            color: ``#rrggbb``.
+            opacity: 0 … 1.
+        """
+        reach = end.pos_from(start)
+        middle = start.locatenew(f"{start.name}_{end.name}", reach / 2)
+        shape = Cylinder(reach.magnitude(), radius)
+        self.looks.append(
+            Visual(body=body, shape=shape, at=middle, along=reach, color=color, opacity=opacity, where=caller())
         )
 
     def trace(self, point: Point, *, color: str = "") -> None:

@@ -11,6 +11,7 @@
   const GROUND = -1;
   const STEPS = 65535;
   const RADIUS = Math.hypot(...data.span) / 2;
+  const TRAVELS = data.travels && data.bodies.length > 0; // then the eye goes with it
 
   async function unpacked(text) {
     const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -273,7 +274,7 @@
       this.front = toward.clone().addScaledVector(this.up, -toward.dot(this.up)).normalize();
       this.side = this.up.clone().cross(this.front);
       this.elevation0 = Math.asin(Math.min(Math.max(toward.dot(this.up), -1), 1));
-      this.follow = -1;
+      this.follow = TRAVELS ? data.bodies[0].pose : -1;
       this.pointers = new Map();
       this.reset();
       this.listen(canvas);
@@ -282,7 +283,7 @@
     reset() {
       this.azimuth = data.flat ? 0.22 : 0;
       this.elevation = data.flat ? 0.14 : this.elevation0;
-      this.zoom = 1;
+      this.zoom = TRAVELS ? (0.8 * data.near) / RADIUS : 1;
       this.shift = new this.THREE.Vector3();
       this.changed();
     }
@@ -559,6 +560,7 @@
         this.wake();
       });
       data.bodies.forEach((body) => part("follow") && part("follow").add(new Option(body.name, body.pose)));
+      if (part("follow")) part("follow").value = String(this.orbit.follow);
       on("frames", "change", () => {
         const visible = part("frames").checked;
         const figure = this.scene.main;

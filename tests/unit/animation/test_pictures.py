@@ -20,6 +20,7 @@ from mb2fmu.animation.inertia import ellipsoid
 from mb2fmu.animation.thinning import thinned
 from mb2fmu.animation.turns import continuous, matrix, product, quaternions, rotated, turn_of_y
 from mb2fmu.errors import ModelError
+from mb2fmu.model import Box
 
 SVG = "{http://www.w3.org/2000/svg}"
 finite = st.floats(-1e6, 1e6)
@@ -160,13 +161,33 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     assert not drawing.flat  # a spring comes from the side
     from mechanisms import moving_pivot
 
-    scene = scene_of(moving_pivot())
+    model = moving_pivot()
+    N, O = model.mechanics.frame, model.mechanics.origin
+    model.visual(N, Box(2, 1, 0.1), at=O.locatenew("wall", -0.4 * N.z))  # scenery tells nothing of the motion
+    scene = scene_of(model)
     time = np.linspace(0, 2, 30)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([v.start for v in scene.parameters])
     flat = animation.draw(scene, animation.Motion(time, states, np.zeros((30, 0)), p))
     assert flat.flat
     np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
+
+
+def test_a_way_much_longer_than_the_mechanism_leaves_the_picture(drawing):
+    """A traveller is as large in its still as at rest, and the page knows its size; a short way stays in it."""
+    poses, far = drawing.poses, np.array([400.0, 0.0, 0.0])
+    way = np.linspace(0, 1, len(poses.time))[:, None, None] * far
+    moving = tuple(solid for solid in drawing.solids if solid.anchor.pose != WORLD)
+    lines = tuple(line for line in drawing.lines if all(anchor.pose != WORLD for anchor in line.anchors))
+    alone = replace(drawing, solids=moving, lines=lines, arrows=())
+    sizes = []
+    for some in (replace(alone, traces=()), replace(alone, poses=replace(poses, positions=poses.positions + way))):
+        root = etree.fromstring(animation.still(some))
+        sizes.append((root.get("width"), root.get("height")))
+    assert sizes[0] == sizes[1]
+    assert not drawing.travels
+    reach = np.linalg.norm(np.ptp(poses.positions, axis=1), axis=1).max()
+    assert reach < drawing.near
 
 
 def sphere_mesh():

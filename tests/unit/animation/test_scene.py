@@ -13,6 +13,7 @@ from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, 
 
 from mb2fmu import Model, animation
 from mb2fmu.animation.motion import places, sampled_inputs
+from mb2fmu.animation.turns import matrix
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import read
@@ -108,6 +109,22 @@ def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
     motion = animation.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
     tip = places(scene, motion).points[:, scene.traces[0].point]
     np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
+
+
+def test_a_link_reaches_from_point_to_point(scene_of):
+    """The ends of its cylinder are the two points, whatever they are given relative to."""
+    model = lagrangian_alone()
+    A, (_, O) = model.looks[0].body, model.ground
+    start, end = O.locatenew("start", 0.3 * A.x), O.locatenew("finish", 1.5 * A.x - 1.6 * A.y)
+    model.link(A, start, end, radius=0.05)
+    scene = scene_of(model)
+    motion = animation.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    drawing = animation.draw(scene, motion)
+    rod = drawing.solids[1]  # in the pose of A at the middle of the first shape, -A.y
+    np.testing.assert_allclose(rod.sizes, (2.0, 0.05))
+    along = matrix(np.array(rod.turn))[:, 1] * rod.sizes[0] / 2
+    np.testing.assert_allclose(np.array(rod.anchor.local) - along, [0.3, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(np.array(rod.anchor.local) + along, [1.5, -0.6, 0], atol=1e-12)
 
 
 def test_a_lagrangian_alone_without_looks_has_no_scene(scene_of):
