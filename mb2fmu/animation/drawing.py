@@ -251,7 +251,7 @@ class _Artist:
     def _mechanism(self) -> list[int]:
         """Points that are not there for shapes only: what tells a mechanism in a plane, whatever it is dressed in."""
         own = {body.point for body in self.bodies} | {joint.point for joint in self.scene.joints}
-        own |= {look.point for look in (*self.scene.traces, *self.scene.arrows)}
+        own |= {trace.point for trace in self.scene.traces} | {arrow.point for arrow in self.scene.arrows}
         worn = {shape.point for shape in self.scene.shapes} - own
         points = [i for i in range(self.where.points.shape[1]) if i not in worn]
         return points if len(points) > 2 else list(range(self.where.points.shape[1]))
