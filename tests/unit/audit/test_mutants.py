@@ -86,6 +86,18 @@ def test_changed_code_of_our_own_is_named(mutant: OwnMutant, base: Base, tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("value", "named"), [("1e6 * (s->v + s->g * s->time)", False), ("s->m * s->g * s->h + s->wind", True)]
+)
+def test_what_an_input_does_at_once_in_steps(value: str, named: bool, tmp_path: Path) -> None:
+    """Co-Simulation only: what goes by way of a state that is still near zero is no direct dependency."""
+    members = ball.contents(2, ("CoSimulation",))
+    energy = "s->m * (s->g * s->h + 0.5 * s->v * s->v)"
+    members[ball.BINARIES[2]] = ball.library(2, f"case ENERGY: *value = {energy};", f"case ENERGY: *value = {value};")
+    found = caught(ball.pack(members, tmp_path / "steps.fmu"), "dependencies.missing", run=True)
+    assert any('"wind" without time going by' in each for each in found) == named
+
+
+@pytest.mark.parametrize(
     ("rule", "flag"),
     [("binary.search", "-Wl,-rpath,/opt/elsewhere"), ("binary.libraries", "-Wl,--no-as-needed,-lresolv")],
 )
