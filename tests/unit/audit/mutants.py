@@ -104,7 +104,8 @@ def add_known(path: str, known: str, kind: str = "dependent") -> Change:
         listed = found.get("dependencies", "").split()
         assert number not in listed
         found.set("dependencies", " ".join([*listed, number]))
-        found.set("dependenciesKind", " ".join([*found.get("dependenciesKind", "").split(), kind]))
+        kinds = found.get("dependenciesKind", " ".join(["dependent"] * len(listed))).split()
+        found.set("dependenciesKind", " ".join([*kinds, kind]))
 
     return edited(edit)
 
@@ -114,9 +115,10 @@ def drop_known(path: str) -> Change:
 
     def edit(root: etree._Element) -> None:
         found = element(root, path)
-        for name in ("dependencies", "dependenciesKind"):
-            assert found.get(name, "").split()
-            found.set(name, " ".join(found.get(name).split()[:-1]))
+        assert found.get("dependencies").split()
+        for name in ("dependencies", "dependenciesKind"):  # kinds are left out where all are dependent
+            if name in found.attrib:
+                found.set(name, " ".join(found.get(name).split()[:-1]))
 
     return edited(edit)
 
