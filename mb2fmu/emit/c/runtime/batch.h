@@ -28,7 +28,7 @@ MB2FMU_UNUSED static inline mb2fmu_reals mb2fmu_all(double value)
     return all.reals;
 }
 
-/* --- marked lanes: all bits of a word, or none --------------------------------------------------------------------- */
+/* --- marked lanes: all bits of a word, or none -------------------------------------------------------------------- */
 
 /* The lanes in which a comparison of vectors holds. */
 #if MB2FMU_LANES > 1
@@ -69,7 +69,7 @@ MB2FMU_UNUSED static inline mb2fmu_words mb2fmu_finite(mb2fmu_reals x)
     return MB2FMU_WHERE(mb2fmu_each_abs(x) < mb2fmu_all(MB2FMU_INFINITY));
 }
 
-/* --- operations ---------------------------------------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------------------------------------------------- */
 
 /* result lane by lane from x.lane[i], y.lane[i], z.lane[i] */
 #define MB2FMU_EACH_1(name, expression)                                                                                \

@@ -1,8 +1,8 @@
 /* batch_algebra.h: linear_algebra.c for many instances side by side (batch.h), each lane with the bits it has alone.
  *
  * Lanes take other pivots, and other numbers of iterations, than their neighbours: rows are exchanged lane by lane, and
- * Newton's method goes on until the last lane is done, while what the others have stays as it is. A lane in which a pivot
- * fails, or no solution is found, is marked in `lost`; its numbers are of no use.
+ * Newton's method goes on until the last lane is done, while what the others have stays as it is. A lane in which a
+ * pivot fails, or no solution is found, is marked in `lost`; its numbers are of no use.
  *
  * Shapes, and the order of operations, are those of linear_algebra.h.
  */
@@ -179,7 +179,8 @@ static mb2fmu_reals mb2fmu_each_least_norm_share(int n, int rank, const mb2fmu_r
     mb2fmu_reals largest = zero, before = zero;
     for (int j = 0; j < n; j++) {
         const mb2fmu_reals other = a[j * n + j];
-        const mb2fmu_words first = MB2FMU_WHERE(other > value) | (j < i ? MB2FMU_WHERE(other == value) : mb2fmu_nowhere());
+        const mb2fmu_words ahead = j < i ? MB2FMU_WHERE(other == value) : mb2fmu_nowhere();
+        const mb2fmu_words first = MB2FMU_WHERE(other > value) | ahead;
         largest = mb2fmu_choose(MB2FMU_WHERE(other > largest), other, largest);
         before = before + mb2fmu_choose(first, one, zero);
     }

@@ -21,7 +21,7 @@
 
 #include "elementary_coefficients.h"
 
-/* --- doubles as bits, and pairs of doubles ------------------------------------------------------------------------- */
+/* --- doubles as bits, and pairs of doubles ------------------------------------------------------------------------ */
 
 typedef struct {
     double hi, lo;
@@ -120,7 +120,7 @@ static inline double mb2fmu_polynomial(const double coefficient[], int terms, do
     return sum;
 }
 
-/* --- functions that are exact -------------------------------------------------------------------------------------- */
+/* --- functions that are exact ------------------------------------------------------------------------------------- */
 
 static double mb2fmu_floor(double x)
 {

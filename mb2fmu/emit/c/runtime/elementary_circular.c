@@ -58,7 +58,7 @@ static inline void mb2fmu_store(int n, double *x, mb2fmu_reals values)
     }
 }
 
-/* --- reduction of angles ------------------------------------------------------------------------------------------- */
+/* --- reduction of angles ------------------------------------------------------------------------------------------ */
 
 /* An angle less a multiple of pi/2: x = quadrant pi/2 + hi + lo, |hi| <= pi/4 and a little, |lo| <= |hi| / 2. lo is
  * negated, so that zeros keep their sign; of the quadrant the two lowest bits count. */
@@ -182,7 +182,7 @@ static mb2fmu_angles mb2fmu_reduce(double x)
     return angles;
 }
 
-/* --- sine, cosine, tangent ----------------------------------------------------------------------------------------- */
+/* --- sine, cosine, tangent ---------------------------------------------------------------------------------------- */
 
 /* hi - sin(hi + lo), to be subtracted from hi: +0 for zeros, so that they keep their sign. */
 static inline mb2fmu_reals mb2fmu_sine_deficit(const mb2fmu_angles *angles)
@@ -316,7 +316,7 @@ static double mb2fmu_tan(double x)
     return -(quotient.hi + quotient.lo);
 }
 
-/* --- inverse circular functions ------------------------------------------------------------------------------------ */
+/* --- inverse circular functions ----------------------------------------------------------------------------------- */
 
 /* base + factor atan(u), |u| <= sqrt(2) - 1 and a little; factor = 1 or -1 */
 static double mb2fmu_atan_from(mb2fmu_pair base, double factor, mb2fmu_pair u)

@@ -1,6 +1,6 @@
 /* elementary_exponential.c: exponential, hyperbolic and error functions, logarithms, powers (elementary.c says how). */
 
-/* --- exponential and hyperbolic functions -------------------------------------------------------------------------- */
+/* --- exponential and hyperbolic functions ------------------------------------------------------------------------- */
 
 /* e^(hi + lo) = 2^k (1 + p), |p| < 0.42; returns k. |hi| < 800. */
 static int mb2fmu_exp_parts(double hi, double lo, mb2fmu_pair *p)
@@ -95,7 +95,7 @@ static double mb2fmu_tanh(double x)
     return mb2fmu_with_sign(quotient.hi + quotient.lo, x);
 }
 
-/* --- logarithms and what is made of them --------------------------------------------------------------------------- */
+/* --- logarithms and what is made of them -------------------------------------------------------------------------- */
 
 /* artanh(s) for |s| <= 0.172 */
 static mb2fmu_pair mb2fmu_atanh_series(mb2fmu_pair s)
@@ -204,7 +204,7 @@ static double mb2fmu_atanh(double x)
     return mb2fmu_with_sign(0.5 * mb2fmu_log_of_pair(quotient, 0).hi, x);
 }
 
-/* --- powers -------------------------------------------------------------------------------------------------------- */
+/* --- powers ------------------------------------------------------------------------------------------------------- */
 
 /* 0: y is no integer, 1: odd, 2: even */
 static int mb2fmu_parity(double y)
@@ -257,7 +257,7 @@ static double mb2fmu_pow(double x, double y)
     return x < 0.0 && parity == 1 ? -result : result;
 }
 
-/* --- error function ------------------------------------------------------------------------------------------------ */
+/* --- error function ----------------------------------------------------------------------------------------------- */
 
 static double mb2fmu_erf(double x)
 {

@@ -1,9 +1,9 @@
 /* equations.h: the equations of a unit as a table of functions, in as many variants as there are kinds of processors.
  *
  * Why it exists: equations are printed into translation units of their own (equations*.c), which are compiled side by
- * side, and on x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined). Each variant is one constant table;
- * an instance takes the one for its processor when it is made (dispatch.c), so nothing depends on loaders or linkers.
- * What large models seldom evaluate is compiled once (equations_once*.c), and in all tables.
+ * side, and on x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined). Each variant is one constant
+ * table; an instance takes the one for its processor when it is made (dispatch.c), so nothing depends on loaders or
+ * linkers. What large models seldom evaluate is compiled once (equations_once*.c), and in all tables.
  * Names that leave a translation unit are hidden and begin with the identifier of the unit (MB2FMU_UNIT of
  * model_config.h), so that two units can be linked into one program.
  *

@@ -160,8 +160,8 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
     return MB2FMU_OK;
 }
 
-/* Calculated parameters and positions are found out here: parameters that make no sense, or do not let a loop close, get
- * no further. */
+/* Calculated parameters and positions are found out here: parameters that make no sense, or do not let a loop close,
+ * get no further. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;

@@ -182,7 +182,7 @@ static int mb2fmu_full_from_lower(int n, double a[])
     return wrong;
 }
 
-/* What eigenvalue i counts for: nothing if it is none of the `rank` largest. `a` has the eigenvalues on its diagonal. */
+/* What eigenvalue i counts for: nothing if it is none of the `rank` largest. `a` has them on its diagonal. */
 static double mb2fmu_least_norm_share(int n, int rank, const double a[], int i)
 {
     const double value = a[i * n + i];

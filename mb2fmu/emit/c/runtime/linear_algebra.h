@@ -26,9 +26,9 @@ MB2FMU_UNUSED static int mb2fmu_lu_factor(int n, double a[]);
 MB2FMU_UNUSED static void mb2fmu_lu_solve(int n, const double a[], double x[]);
 
 /* Symmetric positive semidefinite: `a` has the lower triangle row by row in its first n (n + 1) / 2 values and takes
- * n n + n n + n values: eigenvectors as rows from n n on, factors of their eigenvalues from 2 n n on. Of these the `rank`
- * largest count, 1 / lambda but for those that fade out below 1e-14 of the largest. Jacobi's rotations choose no pivots,
- * so nothing jumps. Returns 0, or the number of a row, counted from 1, with an entry that is not finite.
+ * n n + n n + n values: eigenvectors as rows from n n on, factors of their eigenvalues from 2 n n on. Of these the
+ * `rank` largest count, 1 / lambda but for those that fade out below 1e-14 of the largest. Jacobi's rotations choose no
+ * pivots, so nothing jumps. Returns 0, or the number of a row, counted from 1, with an entry that is not finite.
  *
  * Sources: Golub, Van Loan: Matrix Computations, section 8.5 (Jacobi's method); Hansen: Rank-Deficient and Discrete
  * Ill-Posed Problems, 1998, chapter 5 (iterated Tikhonov regularization). */
@@ -42,13 +42,13 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
 
 /* Newton's method for n equations in n unknowns.
  *
- * Damped steps until they are so small that one more is the last: the error that it leaves is about its product with the
- * whole way from the guess. Where the equations are singular, and no step makes what is left over smaller, that is
+ * Damped steps until they are so small that one more is the last: the error that it leaves is about its product with
+ * the whole way from the guess. Where the equations are singular, and no step makes what is left over smaller, that is
  * accepted if it is small.
  *
- * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to stay
- * at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`. Returns 0, or 1 if there is no
- * solution that these steps find.
+ * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to
+ * stay at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`.
+ * Returns 0, or 1 if there is no solution that these steps find.
  *
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, section 3.3 (damping, here by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);

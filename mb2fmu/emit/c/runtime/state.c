@@ -5,8 +5,8 @@
  *   reals and integers,
  *   mode, solver, stop defined, experiment defined, last status, time, its rest, steps, start, stop, tolerance,
  *   internal step,
- *   x, r, r', whether r was given for just this time, p, what is remembered, the integrator's reals and integers, and the checksum of all
- *   that (FNV-1a, 64 bits).
+ *   x, r, r', whether r was given for just this time, p, what is remembered, the integrator's reals and integers, and
+ *   the checksum of all that (FNV-1a, 64 bits).
  * They do not depend on the FMI version or the platform. Bytes that are not ours, of another unit, kind or format, or
  * damaged, are refused, and nothing changes.
  */
