@@ -52,6 +52,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Links to folders and to files outside of the site, which are right where the sources are read."""
     if page.file.src_uri == "index.md":
         markdown = markdown.replace("(decisions/)", "(decisions/index.md)")
+        markdown = markdown.replace("gallery of all models", "[gallery of all models](gallery/index.md)")
     return re.sub(r"\[([^\]]+)\]\(\.\./(?:README\.md|LICENSE|models/[^)]*)\)", r"\1", markdown)
 
 
@@ -84,9 +85,10 @@ def _gallery() -> Iterator[tuple[str, str | bytes]]:
             yield f"gallery/{name}_animation.html", moving
         frame = f"No animation: {missing}." if missing else _frame(definition, name) if moving else ""
         yield f"gallery/{name}.md", _page(definition, name, (title, frame, rest), path)
-        cards.append(f"| [![{name}]({name}.svg){{ width=150 }}]({name}.md) | [{definition.name}]({name}.md): {title} |")
+        cards += [f"- [![{name}]({name}.svg){{ width=150 }}]({name}.md)", ""]
+        cards += [f"    [{definition.name}]({name}.md): {title}", ""]
     head = ["# Gallery", "", "Every model of the repository, an FMU of which is made and proven in the tests.", ""]
-    yield "gallery/index.md", "\n".join([*head, "| | |", "|---|---|", *cards]) + "\n"
+    yield "gallery/index.md", "\n".join([*head, '<div class="grid cards" markdown>', "", *cards, "</div>"]) + "\n"
 
 
 def _animation(path: Path) -> tuple[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -66,12 +68,15 @@ def triangles(content: bytes, name: str, where: str = "") -> Triangles:
 
     kind = PurePath(name).suffix.lstrip(".").lower()
     headline = "a mesh cannot be used:"
+    damage = {"stl": _stl_damage, "obj": _obj_damage}.get(kind, _no_damage)(content)
+    if damage:
+        raise ModelError(headline, [Fault(f"{name} is damaged: {damage}", where, "copy or export it anew")])
     try:
         mesh: Any = trimesh.load(io.BytesIO(content), file_type=kind, force="mesh")
         vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
     except Exception as error:  # a file by anyone; trimesh's loaders raise whatever they stumble over (struct.error,
         # UnicodeDecodeError, IndexError, …), and name no common class
-        fault = Fault(f"{name} cannot be read: {error}", where, "give an STL, OBJ, PLY or OFF file")
+        fault = Fault(f"{name} cannot be read: {error}", where, "export it anew, as STL, OBJ, PLY or OFF")
         raise ModelError(headline, [fault]) from error
     if not len(faces) or not np.all(np.isfinite(vertices)):
         raise ModelError(headline, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")])
@@ -79,3 +84,47 @@ def triangles(content: bytes, name: str, where: str = "") -> Triangles:
         remedy = f"thin it out to {MOST:,} or fewer"
         raise ModelError(headline, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
     return Triangles(vertices.astype(np.float32), faces.astype(np.uint32))
+
+
+def _no_damage(content: bytes) -> str:  # noqa: ARG001  (as its siblings)
+    return ""
+
+
+def _stl_damage(content: bytes) -> str:
+    """What is wrong with an STL file that its reader would take in silence; empty if nothing is.
+
+    Text begins with ``solid`` and ends with ``endsolid``; a binary file has 80 bytes of anything, the number of its
+    triangles, and 50 bytes for each.
+    """
+    if content[:80].lstrip().lower().startswith(b"solid") and b"facet" in content[:1000].lower():
+        return "" if b"endsolid" in content[-1000:].lower() else "its text ends before endsolid"
+    if len(content) < 84:
+        return f"it has {len(content)} bytes, an STL file at least 84"
+    (count,) = struct.unpack("<I", content[80:84])
+    if len(content) < 84 + 50 * count:
+        return f"it announces {count:,} triangles, which take {84 + 50 * count:,} bytes, and has {len(content):,}"
+    return ""
+
+
+def _obj_damage(content: bytes) -> str:
+    """The first number or vertex of an OBJ file that cannot be meant; vertices count from 1, or back from -1."""
+    known, largest = 0, (0, 0)
+    text = re.sub(r"\\\r?\n", " ", content.decode("utf-8", errors="replace"))  # lines that go on
+    for number, line in enumerate(text.splitlines(), 1):
+        kind, *words = line.split() or [""]
+        if kind == "v":
+            known += 1
+            try:
+                place = [float(word) for word in words[:3]]
+            except ValueError:
+                place = []
+            if len(place) < 3 or not np.all(np.isfinite(place)):
+                return f"line {number} holds no place of a vertex: {line.strip()[:60]}"
+        elif kind == "f":
+            for index in (word.partition("/")[0] for word in words):
+                if not re.fullmatch(r"-?[0-9]{1,9}", index) or int(index) == 0 or int(index) < -known:
+                    return f"line {number} names the vertex {index[:20]}, where {known:,} are known"
+                largest = max(largest, (int(index), -number))
+    if largest[0] > known:
+        return f"line {-largest[1]} names the vertex {largest[0]:,}, and there are {known:,}"
+    return ""

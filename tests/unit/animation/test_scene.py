@@ -183,6 +183,27 @@ def test_mesh_files_that_cannot_be_read_are_named_all_at_once(scene_of, tmp_path
     assert "missing.stl cannot be read" in str(raised.value)
 
 
+def _binary(triangles):
+    return bytes(80) + (3).to_bytes(4, "little") + bytes(50 * triangles)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cut.stl", _binary(2), "announces 3 triangles, which take 234 bytes, and has 184"),
+        ("head.stl", _binary(0)[:60], "has 60 bytes"),
+        ("text.stl", b"solid a\nfacet normal 0 0 1\nouter loop\n", "ends before endsolid"),
+        ("face.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\nf 1 2 3\n", "line 4 names the vertex 9, and there are 3"),
+        ("zero.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0/1 1 2\n", "line 4 names the vertex 0"),
+        ("back.obj", b"v 0 0 0\nv 1 0 0\nf -1 -2 -3\nv 0 1 0\n", "line 3 names the vertex -3, where 2 are known"),
+        ("nan.obj", b"v 0 0 0\nv nan 0 0\nv 0 1 0\nf 1 2 3\n", "line 2 holds no place"),
+    ],
+)
+def test_a_damaged_mesh_file_is_refused_with_its_place(name, content, message):
+    with pytest.raises(ModelError, match=message):
+        animation.triangles(content, name)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
