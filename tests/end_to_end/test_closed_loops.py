@@ -11,6 +11,7 @@ from end_to_end import closed_forms
 from end_to_end.test_models import CASES, ROOT
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
+from hinges import BENNETT, PLANAR, linkage
 from scipy.integrate import solve_ivp
 
 import mb2fmu
@@ -78,6 +79,27 @@ def test_a_stiff_mechanism_is_simulated_though_nothing_depends_on_one_of_its_ang
     moved = mb2fmu.simulate(ROOT / "models" / "governor.py", stop=1.0)
     height, _, _ = closed_forms.governor(moved.time)
     assert np.max(np.abs(moved["s"] - height)) < 3e-4
+
+
+@pytest.mark.parametrize("shape", [BENNETT, PLANAR], ids=["bennett", "planar"])
+def test_hinges_in_space_with_redundant_conditions_are_proved(shape, tmp_path):
+    """Five conditions of rank two, as users write them: forces of all of them and a hinge's reaction are outputs."""
+    model = linkage(*shape)
+    model.experiment(stop=0.5, step=0.05, tolerance=1e-8)
+    finished = pipeline.run(model, tmp_path)
+    result = finished.validated.result
+    assert result.passed, [v for v in (*result.variables, *result.invariants) if v.verdict == "failed"]
+    assert "redundant" in finished.exported.build.derivation.treated
+    unit = result.simulation
+    assert np.ptp(unit["q1"]) > 0.2
+    assert np.max(np.abs(unit["first.torque.z"])) < 1e-9  # a hinge's free direction
+    assert np.ptp(unit["total_energy"]) < 1e-6
+    if shape is BENNETT:
+        # Opposite angles are equal, neighbouring ones as Bennett found.
+        short, long = shape[1][:2]
+        ratio = np.sin((long + short) / 2) / np.sin((long - short) / 2)
+        assert np.tan(unit["q1"] / 2) * np.tan(unit["q2"] / 2) == pytest.approx(ratio, rel=1e-7)
+        assert unit["q3"] == pytest.approx(-unit["q1"], abs=1e-7)
 
 
 @pytest.fixture(scope="module")
