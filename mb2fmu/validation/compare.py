@@ -75,7 +75,8 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     size = np.broadcast_to(np.ptp(values, axis=0), values.shape)
     found = _held_to(reference, np.maximum(size, sensitivity), np.maximum(size[0], sensitivity[0]))
     of_unit = largest_of_unit(reference.variables, values)
-    zero = np.all(np.abs(values) <= KNOWN_BETTER * uncertainty, axis=0) & (found.judged < _enough(values))
+    seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))  # at the start all runs have the same digits
+    zero = np.all(np.abs(values) <= KNOWN_BETTER * seen, axis=0) & (found.judged < _enough(values))
     beside = _held_to(reference, np.broadcast_to(of_unit, values.shape), of_unit)
     reasons = tuple(b if z else f for f, b, z in zip(found.reasons, beside.reasons, zero, strict=True))
     return Bounds(np.where(zero, beside.values, found.values), np.where(zero, beside.judged, found.judged), reasons)

@@ -221,6 +221,7 @@ def test_what_the_reference_cannot_tell_from_zero_is_judged_beside_others_of_its
     column = 1
     values[:, column] = 1e-13 * np.cos(np.arange(len(values)))
     uncertainty[:, column] = 1e-13
+    uncertainty[0, column] = 1e-27  # the runs that it comes from start with the same digits
     trajectory = replace(p.reference.trajectory, values=values, uncertainty=uncertainty)
     reference = replace(p.reference, trajectory=trajectory, variables=variables)
     limits = bounds(reference, np.zeros_like(values))
