@@ -112,6 +112,13 @@ _baumgarte = click.option(
     metavar="RATE",
     help="With --constraints multipliers: draw drifting loops together at this rate in 1/s.",
 )
+_independent = click.option(
+    "--independent",
+    default="",
+    metavar="NAMES",
+    callback=lambda _context, _option, text: tuple(name.strip() for name in text.split(",") if name.strip()),
+    help="With --constraints partition or explicit: all coordinates that are to be states, separated by commas.",
+)
 _backend = click.option(
     "--backend",
     type=click.Choice(["native", "python"]),
@@ -212,7 +219,18 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@options(_model, _folder, _method, _constraints, _baumgarte, set_option, _build_options, _json_file, debug_option)
+@options(
+    _model,
+    _folder,
+    _method,
+    _constraints,
+    _baumgarte,
+    _independent,
+    set_option,
+    _build_options,
+    _json_file,
+    debug_option,
+)
 def run(
     model: Path, folder: Path, method: Any, arguments: dict[str, str], json_file: Path | None, **options: Any
 ) -> None:
@@ -233,7 +251,7 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_model, _folder, _method, _constraints, _baumgarte, set_option, _build_options)
+@options(_model, _folder, _method, _constraints, _baumgarte, _independent, set_option, _build_options)
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
 @debug_option
 def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as_json: bool, **options: Any) -> None:

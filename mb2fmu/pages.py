@@ -46,13 +46,30 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
     return package.with_proof(built.core, page, files)
 
 
-def command(source: Path | None, arguments: Mapping[str, Any], method: str, options: BuildOptions) -> str:
-    """What to type to get the same unit again; empty where the model came from no file."""
+def command(
+    source: Path | None,
+    arguments: Mapping[str, Any],
+    method: str,
+    options: BuildOptions,
+    treatment: tuple[str, float | None, tuple[str, ...]] = ("auto", None, ()),
+) -> str:
+    """What to type to get the same unit again; empty where the model came from no file.
+
+    Args:
+        source: The model's file.
+        arguments: Of its function.
+        method: As asked for.
+        options: Of the build.
+        treatment: Of loops: treatment, rate of Baumgarte's terms, names of independent coordinates.
+    """
     if source is None:
         return ""
     words = ["mb2fmu run", source.name, *(f"--set {name}={value}" for name, value in arguments.items())]
     given = {
         "--method": (method, "auto"),
+        "--constraints": (treatment[0], "auto"),
+        "--baumgarte": (treatment[1], None),
+        "--independent": (",".join(treatment[2]), ""),
         "--backend": (options.get("backend"), "native"),
         "--fmi": (options.get("fmi"), "2"),
         "--platform": (options.get("platforms"), "host"),

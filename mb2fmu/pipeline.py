@@ -81,6 +81,7 @@ def derive(
     method: Method | Literal["auto"] = "auto",
     constraints: formulation.Constraints = "auto",
     baumgarte: float | None = None,
+    independent: Collection[str] = (),
     observer: Observer | None = None,
 ) -> Derivation:
     """Path or Model → ModelDefinition → Mechanism → EquationsOfMotion → Program.
@@ -91,6 +92,7 @@ def derive(
         method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``choosing``).
         constraints: Treatment of holonomic constraints (see ``formulation.treatment``).
         baumgarte: Of the treatment ``multipliers``: rate in 1/s; None: without.
+        independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
         observer: Is told of each stage.
 
     Raises:
@@ -99,7 +101,7 @@ def derive(
     stage = Stopwatch(observer)
     _, read = _read(model, arguments, stage)
     with stage("formulate"):
-        plan = formulation.plan(read, constraints, baumgarte)
+        plan = formulation.plan(read, constraints, baumgarte, independent)
         read = formulation.with_rate(read, plan.treatment, baumgarte)
         if method in ("auto", "recursive"):
             tried = choosing.candidates(read, method)
@@ -300,6 +302,7 @@ def export(
     method: Method | Literal["auto"] = "auto",
     constraints: formulation.Constraints = "auto",
     baumgarte: float | None = None,
+    independent: Collection[str] = (),
     observer: Observer | None = None,
     **options: Unpack[BuildOptions],
 ) -> Exported:
@@ -310,8 +313,9 @@ def export(
     from mb2fmu import package
 
     derivation = derive(
-        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte, observer=observer
-    )
+        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte,
+        independent=independent, observer=observer,
+    )  # fmt: skip
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
@@ -361,6 +365,7 @@ def run(
     method: Method | Literal["auto"] = "auto",
     constraints: formulation.Constraints = "auto",
     baumgarte: float | None = None,
+    independent: Collection[str] = (),
     observer: Observer | None = None,
     **options: Unpack[BuildOptions],
 ) -> Finished:
@@ -372,15 +377,17 @@ def run(
     from mb2fmu import package
 
     derivation = derive(
-        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte, observer=observer
-    )
+        model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte,
+        independent=independent, observer=observer,
+    )  # fmt: skip
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
     exported = _packed(built, built.core, folder, stage)
     used = derivation.equations.method
     validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
     with stage("report"):
-        command = pages.command(derivation.definition.source, arguments or {}, method, options)
+        treatment = (constraints, baumgarte, tuple(independent))
+        command = pages.command(derivation.definition.source, arguments or {}, method, options, treatment)
         inside = pages.inside(built, validated, command)
     with stage("pack"):
         package.pack(pages.proved(built, validated, inside), exported.path)

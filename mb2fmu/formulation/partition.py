@@ -39,11 +39,12 @@ class Partition:
     last: tuple[float, ...]
 
 
-def partition(mechanism: Mechanism) -> Partition:
+def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partition:
     """Chooses.
 
     Args:
         mechanism: Its loops closed at the start; no constraint follows from others wherever these hold.
+        dependent: Indices of the dependent coordinates; () for those that the mechanics name.
 
     Raises:
         FormulationError: If constraints depend on each other at the start, or the named coordinates do not follow from
@@ -60,10 +61,10 @@ def partition(mechanism: Mechanism) -> Partition:
         raise FormulationError(_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
     G = A[: len(m.holonomic)] @ np.linalg.inv(K)
     named = {str(s) for s in door.dependent_coordinates(d.mechanics)}
-    chosen = tuple(i for i, symbol in enumerate(m.q) if str(m.dynamic[symbol]) in named)
+    chosen = dependent or tuple(i for i, symbol in enumerate(m.q) if str(m.dynamic[symbol]) in named)
     q_dependent = _dependent(G, chosen, [c.name for c in d.coordinates], "coordinates")
     moved = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
-    if len(moved) != len(A):
+    if len(moved) != len(A) or dependent:
         moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
     u_dependent = _dependent(A, moved, [s.name for s in d.speeds], "speeds")
     return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent))

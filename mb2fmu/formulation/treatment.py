@@ -13,7 +13,7 @@ Source of the latter: Baumgarte, Computer Methods in Applied Mechanics and Engin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +29,7 @@ from mb2fmu.mechanism.redundancy import find_redundancy
 from mb2fmu.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
+_HEADLINE = "the constraints cannot be treated so:"
 _BECAUSE = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
     "constraints",
@@ -124,31 +125,36 @@ class Plan:
         return equations
 
 
-def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | None = None) -> Plan:
+def plan(
+    mechanism: Mechanism,
+    asked: Constraints = "auto",
+    baumgarte: float | None = None,
+    independent: Collection[str] = (),
+) -> Plan:
     """What becomes of the mechanism's holonomic constraints, and why.
 
     Args:
         mechanism: As read, its loops closed.
         asked: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
+        independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
             belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
             independent coordinates were asked for.
     """
-    if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
-        what = f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"
-        raise FormulationError("the constraints cannot be treated so:", [Fault(what)])
+    _refuse_misfits(asked, baumgarte, independent)
     if not mechanism.holonomic:
         if asked != "auto":
             what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
-            raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy="leave it out")])
+            raise FormulationError(_HEADLINE, [Fault(what, remedy="leave it out")])
         return Plan()
     rows = find_redundancy(mechanism)
     _refuse_redundant(rows.always, asked)
+    dependent = _dependent(mechanism, independent)
     if asked in ("auto", "explicit"):
-        loops = recognise(mechanism) if asked == "explicit" else _couplings(mechanism)
+        loops = recognise(mechanism, dependent=dependent) if asked == "explicit" else _couplings(mechanism)
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
             return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops)
@@ -160,10 +166,39 @@ def plan(mechanism: Mechanism, asked: Constraints = "auto", baumgarte: float | N
     if asked == "multipliers":
         return Plan("multipliers", because, baumgarte, rows.always)
     if asked == "partition":
-        parts = partition(mechanism)
+        parts = partition(mechanism, dependent)
         free = ", ".join(c.name for i, c in enumerate(mechanism.definition.coordinates) if i not in parts.q_dependent)
         return Plan("partition", f"{because}; independent: {free}", parts=parts)
     return Plan("attractor", because, redundant=rows.always)
+
+
+def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Collection[str]) -> None:
+    """What is said of one treatment only, said of another."""
+    faults = []
+    if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
+        faults.append(Fault(f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"))
+    if independent and asked not in ("partition", "explicit"):
+        what = f"independent coordinates are chosen for partition or explicit, not for {asked}"
+        faults.append(Fault(what, remedy="add --constraints partition, or name none"))
+    if faults:
+        raise FormulationError(_HEADLINE, faults)
+
+
+def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int, ...]:
+    """Indices of the coordinates that are left when those are named as independent; () if none is named."""
+    if not independent:
+        return ()
+    names = [c.name for c in mechanism.definition.coordinates]
+    listed = f"the coordinates are {', '.join(names)}"
+    faults = [Fault(f"{name} is no coordinate", remedy=listed) for name in independent if name not in names]
+    free = len(names) - len(mechanism.holonomic)
+    if not faults and len(set(independent)) != free:
+        what = f"{len(set(independent))} independent coordinates are named; {len(names)} coordinates under "
+        what += f"{len(mechanism.holonomic)} constraints have {free}"
+        faults.append(Fault(what, remedy=f"name {free}; {listed}"))
+    if faults:
+        raise FormulationError(_HEADLINE, faults)
+    return tuple(i for i, name in enumerate(names) if name not in independent)
 
 
 def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
@@ -173,7 +208,7 @@ def _refuse_redundant(rows: Sequence[str], asked: Constraints) -> None:
     what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
     what += f"{asked} wants as many dependent coordinates as there are constraints"
     remedy = "leave these out of the mechanics, or let the constraints be treated by attractor or multipliers"
-    raise FormulationError("the constraints cannot be treated so:", [Fault(what, remedy=remedy)])
+    raise FormulationError(_HEADLINE, [Fault(what, remedy=remedy)])
 
 
 def _couplings(mechanism: Mechanism) -> ExplicitLoops | None:

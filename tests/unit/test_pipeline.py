@@ -14,7 +14,7 @@ import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
 import mb2fmu
-from mb2fmu import pipeline
+from mb2fmu import pages, pipeline
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 
 
@@ -185,3 +185,9 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
+    treatment = ("partition", None, ("q1", "q2"))
+    typed = pages.command(Path("models/andrews.py"), {"n": 2}, "tmt", {"fmi": "3"}, treatment)
+    assert typed == "mb2fmu run andrews.py --set n=2 --method tmt --constraints partition --independent q1,q2 --fmi 3"

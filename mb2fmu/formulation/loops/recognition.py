@@ -47,12 +47,13 @@ class ExplicitLoops:
     reduction: VelocityConstraints | None
 
 
-def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS) -> ExplicitLoops:
+def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS, dependent: Sequence[int] = ()) -> ExplicitLoops:
     """Closed forms of all holonomic constraints.
 
     Args:
         mechanism: Its start values are on the constraints (``close_loops``): they say which branch is meant.
         kinds: Those that may be used, beside what the model says itself.
+        dependent: Indices of the coordinates that are wanted in closed form, one per row; () for a choice.
 
     Raises:
         FormulationError: With the rows that no kind of loop fits, and why each does not.
@@ -61,12 +62,14 @@ def recognise(mechanism: Mechanism, kinds: Sequence[LoopKind] = KINDS) -> Explic
     start = start_of(m)
     given = tuple(given_loops(m, start))
     first: FormulationError | None = None
-    for wanted in dependent_coordinates(m, given):
+    chosen = tuple(m.q[i] for i in dependent)
+    for wanted in (chosen,) if chosen else dependent_coordinates(m, given):
         try:
             forms = _in_order(m, wanted, start, given, kinds)
             solved = {s for form in forms for s in form.unknowns}
             q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-            return ExplicitLoops(tuple(forms), q_dependent, dependent_speeds(m, q_dependent), reduction_of(m, forms))
+            u_dependent = dependent_speeds(m, q_dependent, named=not chosen)
+            return ExplicitLoops(tuple(forms), q_dependent, u_dependent, reduction_of(m, forms))
         except FormulationError as error:
             first = first or error
     assert first is not None
@@ -195,11 +198,11 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Ite
         yield from (group(*sorted((first, other), key=rows.index)) for other in others)
 
 
-def dependent_speeds(m: Mechanism, q_dependent: Sequence[int]) -> tuple[int, ...]:
+def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
     """Speeds that follow from A u + b = 0 when those coordinates follow from φ = 0.
 
-    Named ones first; else the rates of the dependent coordinates, and beside them what the rest of the rows
-    determines best at the start, by a factorization with pivoting.
+    Those that the mechanics name, if ``named``; else the rates of the dependent coordinates, and beside them what the
+    rest of the rows determines best at the start, by a factorization with pivoting.
 
     Raises:
         FormulationError: If the constraints do not determine them at the start.
@@ -217,7 +220,7 @@ def dependent_speeds(m: Mechanism, q_dependent: Sequence[int]) -> tuple[int, ...
     )
     A, K = numeric.constraints()[0], numeric.kinematics()[0]
     chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
-    if len(chosen) != len(A):
+    if len(chosen) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)
         # What these columns explain is taken out before the others are looked at.
         Q = scipy.linalg.qr(A[:, first])[0]

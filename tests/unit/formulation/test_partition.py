@@ -37,6 +37,29 @@ def test_independent_coordinates_are_those_that_are_not_named_or_chosen_by_pivot
     assert chosen.program.layout.memory == tuple(f"last {chosen.equations.q[i]}" for i in chosen.equations.q_dependent)
 
 
+@pytest.mark.parametrize("asked", ["partition", "explicit"])
+def test_independent_coordinates_are_those_that_the_user_names(asked):
+    """The speeds go with them, though the mechanics name others."""
+    derivation = pipeline.derive(FOUR_BAR, method="tmt", constraints=asked, independent=["q3"])
+    assert derivation.equations.states == derivation.equations.q[2:] + derivation.equations.u[2:]
+    f = pipeline.right_hand_side(derivation)
+    whole = pipeline.right_hand_side(pipeline.derive(FOUR_BAR, method="tmt"))
+    assert f(0.0, f.x0) == pytest.approx(whole(0.0, whole.x0)[[2, 5]], rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("asked", "independent", "message"),
+    [
+        ("partition", ["q1", "crank", "q9"], r"crank is no coordinate\n.*q1, q2, q3\n.*q9 is no"),
+        ("explicit", ["q1", "q2"], "2 independent coordinates are named; 3 coordinates under 2 constraints have 1"),
+        ("attractor", ["q1"], "not for attractor"),
+    ],
+)
+def test_independent_coordinates_that_cannot_be_are_refused(partitioned, asked, independent, message):
+    with pytest.raises(FormulationError, match=message):
+        formulation.plan(partitioned.mechanism, asked, independent=independent)
+
+
 def test_the_motion_is_that_of_all_coordinates(partitioned):
     """Through several turns of the coupler's and rocker's angles, by less than half the operations."""
     whole = pipeline.derive(FOUR_BAR, method="tmt")
