@@ -22,7 +22,7 @@ from mb2fmu.equations.recursion import (
     Link,
 )
 from mb2fmu.mechanism.records import Body, Mechanism, TorqueActuatorLoad, TorqueLoad, VectorTerms
-from mb2fmu.mechanism.symbols import rate_of, time_derivative
+from mb2fmu.mechanism.symbols import rate_of, slope, time_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 Homes = dict[int, Attachment]
@@ -75,7 +75,7 @@ class Rates:
         """A velocity, linear in u; auxiliary speeds are zero."""
         still = tuple(c.xreplace(self._still) for c in components) if self._still else components
         present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
-        columns = {j: _three(c.diff(self._m.u[j]) for c in still) for j in present}
+        columns = {j: _three(slope(c, self._m.u[j]) for c in still) for j in present}
         rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
         return self._vector(frame, columns, _three(c.xreplace(rest) for c in still))
 
@@ -86,19 +86,19 @@ class Rates:
         offset = [rate_of(c, given) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
-                k, slope = self._index[q], c.diff(q)
+                k, change = self._index[q], slope(c, q)
                 for j, entry in self._K.get(k, {}).items():
                     column = columns.setdefault(j, [sm.S.Zero] * 3)
-                    column[i] += slope * entry
-                offset[i] += slope * self._m.kinematics.offset[k, 0]
+                    column[i] += change * entry
+                offset[i] += change * self._m.kinematics.offset[k, 0]
         return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
 
     def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
         kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
         bias = list(self._derivative(offset))
         for j, column in kept:
-            for i, slope in enumerate(self._derivative(column)):
-                bias[i] += slope * self._m.u[j]
+            for i, change in enumerate(self._derivative(column)):
+                bias[i] += change * self._m.u[j]
         return LinearVector(frame, kept, offset, _three(bias))
 
     def _derivative(self, components: Components) -> Components:

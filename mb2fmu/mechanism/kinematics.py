@@ -17,7 +17,7 @@ of n bodies cost n steps; they have names of their own, in ``late``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
 
 import sympy as sm
@@ -44,9 +44,9 @@ def scale(factor: sm.Expr, a: Components) -> Components:
     return (factor * a[0], factor * a[1], factor * a[2])
 
 
-def dot(a: Components, b: Components) -> sm.Expr:
+def dot(a: Sequence[sm.Expr], b: Components) -> sm.Expr:
     """a · b."""
-    return sm.Add(*(x * y for x, y in zip(a, b, strict=True)))
+    return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x is not sm.S.Zero and y is not sm.S.Zero))
 
 
 def cross(a: Components, b: Components) -> Components:
@@ -56,8 +56,8 @@ def cross(a: Components, b: Components) -> Components:
 
 def times(matrix: sm.MatrixBase, a: Components) -> Components:
     """matrix @ a."""
-    row = [dot((matrix[i, 0], matrix[i, 1], matrix[i, 2]), a) for i in range(3)]
-    return (row[0], row[1], row[2])
+    entries = matrix.flat()
+    return (dot(entries[0:3], a), dot(entries[3:6], a), dot(entries[6:9], a))
 
 
 class NamedKinematics:

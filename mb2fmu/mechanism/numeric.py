@@ -29,7 +29,7 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanism.symbols import directional_derivative, rates_of
+from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
 
 Array = npt.NDArray[np.float64]
 
@@ -114,7 +114,9 @@ class NumericMechanism:
         self._loads = [self._add_load(load) for load in m.loads]
         self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
         self._potential = self._add(m.potential_forces)
-        self._kinematics = (self._add(m.kinematics.matrix), self._add(m.kinematics.offset))
+        entries = m.kinematics.matrix.todok()
+        self._K_places = tuple(np.array(list(entries), dtype=np.intp).reshape(-1, 2).T)
+        self._kinematics = (self._add(list(entries.values())), self._add(m.kinematics.offset))
         constraints = m.velocity_constraints
         self._constraints = (
             None
@@ -151,13 +153,22 @@ class NumericMechanism:
         self._known_forces: dict[tuple[float, ...], list[tuple[Array, Array, Array]]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._frame_motion()
-        self._point_motion()
+        self._points: list[PointMotion] | None = None
+
+    @property
+    def points(self) -> list[PointMotion]:
+        """Motion of all points, at the state of ``set``; computed when it is asked for."""
+        if self._points is None:
+            self._points = self._point_motion()
+        return self._points
 
     def kinematics(self) -> tuple[Array, Array]:
         """K and k0."""
         m = self.mechanism
         K, k0 = self._kinematics
-        return self._take(K, (len(m.q), len(m.u))), self._take(k0, (len(m.q),))
+        matrix = np.zeros((len(m.q), len(m.u)))
+        matrix[self._K_places] = self._take(K, (len(self._K_places[0]),))
+        return matrix, self._take(k0, (len(m.q),))
 
     def constraints(self) -> tuple[Array, Array, Array]:
         """A, b, gamma; with no rows if there are none."""
@@ -252,7 +263,7 @@ class NumericMechanism:
             free = set().union(*(e.free_symbols for e in linear))
             speeds = sorted(free & self._column.keys(), key=self._column.__getitem__)
             second = self._rate(rate) if twice else [sm.S.Zero] * 3
-            rows = [[*(linear[i].diff(ui) for ui in speeds), components[i], rate[i], second[i]] for i in range(3)]
+            rows = [[*(slope(linear[i], ui) for ui in speeds), components[i], rate[i], second[i]] for i in range(3)]
             columns = np.array([self._column[ui] for ui in speeds], dtype=np.intp)
             result.append(_Term(frame, columns, self._add([e for row in rows for e in row])))
         return result
@@ -323,7 +334,7 @@ class NumericMechanism:
         skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
-    def _point_motion(self) -> None:
+    def _point_motion(self) -> list[PointMotion]:
         """All terms at once; the motion of a point is the sum over the terms on its way from O, or is given."""
         terms, n = self._way.terms, self._n_u
         rho, v, a = np.zeros((len(terms), 3)), np.zeros((len(terms), 3)), np.zeros((len(terms), 3))
@@ -342,7 +353,7 @@ class NumericMechanism:
             a = np.where(fixed, _crossed(alpha0, rho) + _crossed(omega, inner) + second, rate + turned)
             J += _levers(rho * fixed) @ np.array([f.partials for f in frames])
         positions, moving = self._way.positions, self._way.velocities
-        self.points = [
+        return [
             PointMotion(*motion)
             for motion in zip(
                 positions @ rho,

@@ -28,12 +28,14 @@ from mb2fmu.mechanism.symbols import (
     SymbolMap,
     plain_symbols,
     rates_of,
+    slope,
     solve_kinematics,
     time_derivative,
 )
 from mb2fmu.mechanism.trees import Trees
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.model.expressions import rate_in_time
 
 
 def read(definition: ModelDefinition) -> Mechanism:
@@ -98,15 +100,15 @@ class _Reader:
         """q', q'' and u' in plain symbols."""
         self.q_dot = rates_of(kinematics, self.u)
         dots = dict(zip(self.u_user, self.u_dot, strict=True))
-        self.to_plain |= {user.diff(self.t): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
-        self.to_plain |= {user.diff(self.t): dot for user, dot in dots.items()}
-        self.to_plain |= {user.diff(self.t): sm.S.Zero for user in self.speeds.auxiliary}
+        self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
+        self.to_plain |= {rate_in_time(user): dot for user, dot in dots.items()}
+        self.to_plain |= {rate_in_time(user): sm.S.Zero for user in self.speeds.auxiliary}
         dot_of = dict(zip(self.u, self.u_dot, strict=True))
         moving = self._rates()
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
             second = time_derivative(rate, *moving)
-            second += sum(rate.diff(ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
-            self.to_plain[user.diff(self.t, 2)] = second
+            second += sum(slope(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
+            self.to_plain[rate_in_time(user, 2)] = second
 
     def mechanism(self) -> Mechanism:
         """Puts everything together and checks the kinematics numerically."""
@@ -256,7 +258,7 @@ class _Reader:
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
         """Inputs of which another input is the rate."""
         plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
-        return tuple((r, plain[user.diff(self.t)]) for user, r in plain.items() if user.diff(self.t) in plain)
+        return tuple((r, plain[rate_in_time(user)]) for user, r in plain.items() if rate_in_time(user) in plain)
 
     def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
         """What positions may contain and that moves, the rates, and time."""

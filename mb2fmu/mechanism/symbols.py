@@ -16,6 +16,7 @@ from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
 
 from mb2fmu.equations.motion import KinematicEquations
 from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.model.expressions import rate_in_time
 
 UNUSABLE = "the kinematic differential equations cannot be used:"
 
@@ -71,19 +72,34 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
     return tuple(result)
 
 
+def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
+    """d(expression)/d(symbol); of sums of symbols times numbers, as most rows and components are, read off."""
+    if symbol not in expression.free_symbols:
+        return sm.S.Zero
+    terms = sm.Add.make_args(expression)
+    if all(_is_scaled(term) for term in terms):
+        return sm.Add(*(factor for factor, rest in (term.as_coeff_Mul() for term in terms) if rest == symbol))
+    return expression.diff(symbol)
+
+
+def _is_scaled(term: sm.Expr) -> bool:
+    """Whether it is a number, or a symbol times a number."""
+    return bool(term.is_Number or term.is_Symbol or (term.is_Mul and term.as_coeff_Mul()[1].is_Symbol))
+
+
 def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence[sm.Expr], t: sm.Symbol) -> sm.Expr:
     """d/dt of an expression of q and t, with q' given."""
     free = expression.free_symbols
     if not free:
         return sm.S.Zero
-    total = sum((expression.diff(qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
+    total = sum((slope(expression, qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero)
     return total + expression.diff(t) if t in free else total
 
 
 def rate_of(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
     """d/dt of an expression of symbols whose rates are given (``Mechanism.rates``)."""
     free = expression.free_symbols
-    return sum((expression.diff(symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
+    return sum((slope(expression, symbol) * rate for symbol, rate in rates.items() if symbol in free), sm.S.Zero)
 
 
 def rates_of(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
@@ -98,7 +114,7 @@ def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
     """Derivatives of a column, shape (rows, symbols), each row only by the symbols that stand in it."""
     column = {symbol: j for j, symbol in enumerate(symbols)}
     entries = {
-        (i, column[symbol]): row.diff(symbol)
+        (i, column[symbol]): slope(row, symbol)
         for i, row in enumerate(rows)
         for symbol in row.free_symbols & column.keys()
     }
@@ -161,8 +177,7 @@ def solve_kinematics(
     Raises:
         MechanismError: If they are not linear, or do not determine every q'.
     """
-    t = dynamicsymbols._t
-    q_dot = [qi.diff(t) for qi in q]
+    q_dot = [rate_in_time(qi) for qi in q]
     if list(u) == q_dot:
         return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
     stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}

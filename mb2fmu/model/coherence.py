@@ -11,7 +11,7 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Model
-from mb2fmu.model.expressions import contents
+from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.variables import ConstraintForce, Coordinate, Speed, plain_name
 
 
@@ -74,7 +74,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
     """One equation for every q' that is not a speed itself, with that q' in it."""
     equations = door.kinematic_equations(model.mechanics)
     moving = set(speeds)
-    wanted = [q for q in coordinates if q.diff() not in moving]
+    wanted = [q for q in coordinates if rate_in_time(q) not in moving]
     appearing = {function for row in equations for function, order in contents(row).derivatives if order == 1}
     undetermined = [q for q in wanted if q not in appearing]
     for q in undetermined:

@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.coherence import written
 from mb2fmu.model.definition import Model
-from mb2fmu.model.expressions import contents
+from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.usage import Role, Use
 from mb2fmu.variables import (
     AuxiliaryState,
@@ -160,7 +160,7 @@ class _Lists:
 
     def _derivative(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
         known, name, role = self.known, plain_name(function), occurrence.role
-        derivative = function.diff(_TIME, order)
+        derivative = rate_in_time(function, order)
         if role == "value":
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
         elif role in GEOMETRY and (derivative in known.inputs or function in known.inputs):
@@ -183,7 +183,7 @@ class _Lists:
 
     def _motion(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
         """A derivative of a coordinate or speed: accelerations in outputs only, nothing beyond them."""
-        name = plain_name(function.diff(_TIME, order))
+        name = plain_name(rate_in_time(function, order))
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
             what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"

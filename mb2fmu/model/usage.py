@@ -22,6 +22,8 @@ from sympy.physics.vector import Dyadic, Vector
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Mechanics, OutputRequest
 
+_NEIGHBOURS = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
+
 Role = Literal["inertia", "load", "position", "velocity", "energy", "lagrangian"]
 
 
@@ -76,7 +78,8 @@ class _Collector:
         self.found: list[Use] = []
         self.frames: dict[ReferenceFrame, None] = {}
         self.points: dict[Point, None] = {}
-        self.done: set[tuple[Any, Any]] = set()
+        self.velocities: set[Point] = set()
+        self.ways: dict[str, dict[Any, Any]] = {}  # what is left to walk
 
     def expression(self, place: str, role: Role, expression: sm.Basic) -> None:
         """Notes one expression, if there is anything in it."""
@@ -151,45 +154,46 @@ class _Collector:
                     self._frame(item)
 
     def _frame(self, frame: ReferenceFrame) -> None:
-        for one, other in _steps(frame, self.frame, lambda node: node._dcm_dict):
-            if self._is_new("dcm", one, other):
-                for entry in one._dcm_dict[other]:
-                    self.expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
-        for one, other in _steps(frame, self.frame, lambda node: node._ang_vel_dict):
-            if self._is_new("omega", one, other):
-                place = f"the angular velocity of frame {one.name} in {other.name}"
-                self.vector(place, "velocity", one._ang_vel_dict[other])
+        for one, other in self._new_steps("dcm", frame):
+            for entry in one._dcm_dict[other]:
+                self.expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
+        for one, other in self._new_steps("omega", frame):
+            place = f"the angular velocity of frame {one.name} in {other.name}"
+            self.vector(place, "velocity", one._ang_vel_dict[other])
 
     def _point(self, point: Point) -> None:
-        steps = list(_steps(point, self.origin, lambda node: node._pos_dict))
+        steps = list(self._new_steps("position", point))
         for one, other in steps:
-            if self._is_new("position", one, other):
-                self.vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
+            self.vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
         for passed in {point: None, **dict.fromkeys(one for one, _ in steps)}:
-            if self.frame in passed._vel_dict and self._is_new("velocity", passed, self.frame):
+            if self.frame in passed._vel_dict and passed not in self.velocities:
+                self.velocities.add(passed)
                 self.vector(f"the velocity of {passed.name}", "velocity", passed._vel_dict[self.frame])
 
-    def _is_new(self, what: str, one: Any, other: Any) -> bool:
-        key = (what, frozenset((one, other)))
-        if key in self.done:
-            return False
-        self.done.add(key)
-        return True
+    def _new_steps(self, what: str, start: Any) -> Iterator[tuple[Any, Any]]:
+        """The shortest way from ``start`` to the ground as (node, next node), up to where it was walked before."""
+        if what not in self.ways:
+            goal = self.origin if what == "position" else self.frame
+            self.ways[what] = _towards(goal, lambda node: getattr(node, _NEIGHBOURS[what]))
+        towards = self.ways[what]
+        while start in towards:  # nobody goes on from the ground
+            following = towards.pop(start)
+            yield start, following
+            start = following
 
 
-def _steps(start: Any, goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> Iterator[tuple[Any, Any]]:
-    """The shortest way from ``start`` to ``goal`` as (node, next node); nothing where there is none."""
+def _towards(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
+    """Each node that hangs together with ``goal`` → the next one on the shortest way to it; ``goal`` is left out."""
     towards = {goal: goal}
     queue = deque([goal] if goal is not None else [])
-    while queue and start not in towards:
+    while queue:
         node = queue.popleft()
         for neighbour in neighbours(node):
             if neighbour not in towards:
                 towards[neighbour] = node
                 queue.append(neighbour)
-    while start in towards and start is not goal:
-        yield start, towards[start]
-        start = towards[start]
+    del towards[goal]
+    return towards
 
 
 def _name(item: Any) -> str:
