@@ -16,19 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism.records import (
-    ForceLoad,
-    Mechanism,
-    PathwayLoad,
-    TorqueActuatorLoad,
-    TorqueLoad,
-    VectorTerms,
-)
+from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
 
 Array = npt.NDArray[np.float64]
@@ -153,21 +147,14 @@ class NumericMechanism:
         self._known_forces: dict[tuple[float, ...], list[tuple[Array, Array, Array]]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._frame_motion()
-        self._points: list[PointMotion] | None = None
-
-    @property
-    def points(self) -> list[PointMotion]:
-        """Motion of all points, at the state of ``set``; computed when it is asked for."""
-        if self._points is None:
-            self._points = self._point_motion()
-        return self._points
+        self.__dict__.pop("points", None)
 
     def kinematics(self) -> tuple[Array, Array]:
         """K and k0."""
         m = self.mechanism
         K, k0 = self._kinematics
         matrix = np.zeros((len(m.q), len(m.u)))
-        matrix[self._K_places] = self._take(K, (len(self._K_places[0]),))
+        matrix[self._K_places] = self._take(K, self._K_places[0].shape)
         return matrix, self._take(k0, (len(m.q),))
 
     def constraints(self) -> tuple[Array, Array, Array]:
@@ -334,7 +321,8 @@ class NumericMechanism:
         skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
-    def _point_motion(self) -> list[PointMotion]:
+    @cached_property
+    def points(self) -> list[PointMotion]:
         """All terms at once; the motion of a point is the sum over the terms on its way from O, or is given."""
         terms, n = self._way.terms, self._n_u
         rho, v, a = np.zeros((len(terms), 3)), np.zeros((len(terms), 3)), np.zeros((len(terms), 3))
