@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Va
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, cosimulate, integrate
-from mb2fmu.audit.behaviour.stage import Stage, UnmadeError
+from mb2fmu.audit.behaviour.stage import Stage, UnmadeError, same
 from mb2fmu.audit.description.records import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -23,6 +23,12 @@ PERTURBATION = 1e-7
 def _watched(stage: Stage) -> list[Variable]:
     return [
         each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
+    ]
+
+
+def _counted(stage: Stage) -> list[Variable]:
+    return [
+        each for each in stage.variables if each.causality in {"output", "local"} and each.variability == "discrete"
     ]
 
 
@@ -132,23 +138,50 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
     exchange, variables = _exchange(stage), _watched(stage)
     if exchange is None or not variables:
         return
+    counted = _counted(stage)
+    seen = [*variables, *counted]
     # First one set of inputs, then another: what holds between communication points must be taken up at them.
     halves = [(_excited(stage), (stage.steps + 1) // 2), (_excited(stage), stage.steps // 2)]
     with stage.instance() as instance:
-        own = _driven(stage, instance, variables, halves)
+        own = _driven(stage, instance, seen, halves)
     with exchange.instance() as instance:
-        other = integrate(exchange, instance, variables, halves[0][0], steps=halves[0][1])
-        yield from _differing(stage, own[:1], other, exchange, instance, variables)
+        other = integrate(exchange, instance, seen, halves[0][0], steps=halves[0][1])
+        found = list(_differing(stage, own[:1], other, exchange, instance, variables))
         if halves[1][1]:
             instance.event()
             instance.set(halves[1][0])
             following = exchange.settle(instance).next_time
             instance.go_on()
             integration = Integration(exchange, instance, other.times[-1], 1e-9, following)
-            integration.advance(stage.start + stage.steps * stage.step)
-            other.times.append(integration.time)
-            other.rows.append(instance.get(variables))
-            yield from _differing(stage, own, other, exchange, instance, variables)
+            for k in range(halves[0][1], stage.steps):
+                integration.advance(stage.start + (k + 1) * stage.step)
+                other.times.append(integration.time)
+                other.rows.append(instance.get(seen))
+            found += _differing(stage, own, other, exchange, instance, variables)
+    yield from found
+    if not found:
+        yield from _miscounted(stage, own[-1], other, len(variables), counted)
+
+
+def _miscounted(stage: Stage, own: Run, other: Run, first: int, counted: Sequence[Variable]) -> Iterator[Observation]:
+    """Where nothing happens around a point, discrete variables are equal: an event at it may come before or after."""
+    columns = [[row[first:] for row in run.rows] for run in (own, other)]
+    for k in range(1, min(map(len, columns)) - 1):
+        if any(not all(map(same, column[k], column[near])) for column in columns for near in (k - 1, k + 1)):
+            continue
+        for variable, a, b in zip(counted, columns[0][k], columns[1][k], strict=True):
+            if not _equal(stage, variable, a, b):
+                text = f"at t = {own.times[k]:.6g} it is {a!r}, of the same unit as Model Exchange {b!r}"
+                yield Observation("steps.exchange", text, f'{stage.kind}, "{variable.name}"')
+                return
+
+
+def _equal(stage: Stage, variable: Variable, a: Value, b: Value) -> bool:
+    """Sampled numbers carry the errors of the states that they were sampled from."""
+    if isinstance(a, float) and isinstance(b, float):
+        allowed = _allowed(stage)
+        return same(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
+    return same(a, b)
 
 
 def _driven(

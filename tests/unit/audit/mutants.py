@@ -396,6 +396,7 @@ SOURCES = [
     CMutant("silent event", "exchange.values_changed", 2, "info->valuesOfContinuousStatesChanged = ball_event(&b->s);", "b->s.v += 0.1;\n    info->valuesOfContinuousStatesChanged = ball_event(&b->s) & 0;"),
     CMutant("Euler", "steps.parts", 2, "if (size > 1e-3) size = 1e-3;", "{ double dh, dv; ball_slopes(s, s->h, s->v, &dh, &dv); s->h += size * dh; s->v += size * dv; s->time += size; continue; }"),
     CMutant("other gravity in steps", "steps.exchange", 3, "    s->time += size;\n}", "    s->time += size;\n    s->v -= 0.01 * size;\n}"),
+    CMutant("counts twice outside of steps", "steps.exchange", 2, "s->bounces++;", "s->bounces += s->mode == STEPPING ? 1 : 2;"),
     CMutant("fixed steps only", "steps.variable", 2, 'NEED(size > 0.0, "the step size must be positive");', 'NEED(fabs(size - 0.05) < 1e-9, "0.05 only");'),
     CMutant("steps backwards", "steps.size", 3, 'NEED(size > 0.0, "the step size must be positive");', "if (!(size > 0.0)) return fmi3OK;"),
     CMutant("beyond the stop", "steps.stop", 2, "!b->s.has_stop ||", "1 ||"),
