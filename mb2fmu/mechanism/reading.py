@@ -291,8 +291,13 @@ def _components(inertia: Dyadic, frame: ReferenceFrame) -> sm.ImmutableMatrix:
     """A dyadic in a frame; one written in this frame is read as it stands, which SymPy takes 0.1 s for."""
     if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
         return sm.ImmutableMatrix(inertia.to_matrix(frame))
-    parts = [factor * a.args[0][0] * b.args[0][0].T for factor, a, b in inertia.args]
-    return sm.ImmutableMatrix(sum(parts, sm.zeros(3, 3)))
+    terms: dict[tuple[int, int], list[sm.Expr]] = {}
+    for factor, a, b in inertia.args:
+        rows, columns = a.args[0][0].todok(), b.args[0][0].todok()
+        for (i, _), x in rows.items():
+            for (j, _), y in columns.items():
+                terms.setdefault((i, j), []).append(factor * x * y)
+    return sm.ImmutableMatrix(sm.SparseMatrix(3, 3, {place: sm.Add(*parts) for place, parts in terms.items()}))
 
 
 def _fresh(name: str, taken: set[str]) -> sm.Symbol:

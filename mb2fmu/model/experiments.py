@@ -21,7 +21,7 @@ def experiment_faults(model: Model) -> Iterator[Fault]:
     for holds, what, remedy in _laws(experiment):
         if not holds:
             yield Fault(what, experiment.where or model.where, remedy)
-    inputs = [item.symbol for item in model.declared if isinstance(item, Input)]
+    inputs = dict.fromkeys(item.symbol for item in model.declared if isinstance(item, Input))
     for symbol, signal in experiment.signals.items():
         if symbol not in inputs:
             near = difflib.get_close_matches(str(symbol), map(str, inputs), n=1) or list(map(str, inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from scipy.integrate import solve_ivp
 import mb2fmu
 from mb2fmu import pages, pipeline
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
+from mb2fmu.stopwatch import Stopwatch
 
 
 def pendulum() -> mb2fmu.Model:
@@ -191,3 +193,19 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     treatment = ("partition", None, ("q1", "q2"))
     typed = pages.command(Path("models/andrews.py"), {"n": 2}, "tmt", {"fmi": "3"}, treatment)
     assert typed == "mb2fmu run andrews.py --set n=2 --method tmt --constraints partition --independent q1,q2 --fmi 3"
+
+
+def test_a_stage_leaves_the_garbage_collector_as_it_was():
+    """Stages within stages, and stages that fail."""
+    before, stage = gc.get_threshold(), Stopwatch(None)
+
+    def fail() -> None:
+        with stage("outer"):
+            with stage("inner"):
+                assert gc.get_threshold()[0] > before[0]
+            assert gc.get_threshold()[0] > before[0]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert gc.get_threshold() == before
