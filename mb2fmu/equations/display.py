@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,24 @@ DIMENSION, LONG, ROWS = 6, 400, 12
 """Largest matrix that is written out, longest entry (characters), most rows of a part."""
 
 
+class _Printer(LatexPrinter):
+    """Names of several letters stand upright, as words do; in italics they look like a product."""
+
+    def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
+        shown = str(super()._deal_with_super_sub(string, style=style))
+        return re.sub(
+            r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _word, shown
+        )
+
+
+def _word(found: re.Match[str]) -> str:
+    return r"\mathrm{" + found[0].replace(" ", r"\,") + "}"
+
+
+def _name(symbol: sm.Expr) -> str:
+    return str(_Printer().doprint(symbol))
+
+
 def latex(equations: EquationsOfMotion) -> str:
     r"""``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, named intermediates.
 
@@ -22,14 +41,14 @@ def latex(equations: EquationsOfMotion) -> str:
         equations: By any formulation.
     """
     e = equations
-    dots = {dot: rf"\dot{{{sm.latex(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
-    printer = LatexPrinter({"symbol_names": dots, "order": "none"})
+    dots = {dot: rf"\dot{{{_name(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
+    printer = _Printer({"symbol_names": dots, "order": "none"})
 
     def shown(expression: Any) -> str:
         text = str(printer.doprint(expression))
         return text if len(text) <= LONG else r"\cdots"
 
-    rows = [rf"\dot{{{sm.latex(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _rates(e), strict=True)]
+    rows = [rf"\dot{{{_name(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _rates(e), strict=True)]
     lines = [*_cut(rows)]
     lines += _cut([rf"0 &= {shown(phi)} && \text{{({_text(name)})}}" for name, phi in e.holonomic])
     constraints = e.velocity_constraints
@@ -37,7 +56,7 @@ def latex(equations: EquationsOfMotion) -> str:
         residuals = constraints.jacobian * sm.Matrix(e.u) + constraints.offset
         names = constraints.names
         lines += _cut([rf"0 &= {shown(row)} && \text{{({_text(n)})}}" for n, row in zip(names, residuals, strict=True)])
-    lines += _cut([rf"\dot{{{sm.latex(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
+    lines += _cut([rf"\dot{{{_name(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
     lines += [_dynamics(e, shown)]
     assignments: list[Any] = [item for item in e.intermediates if hasattr(item, "symbol")]
     lines += _cut([rf"{printer.doprint(a.symbol)} &= {shown(a.expression)}" for a in assignments])

@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
 
 import mb2fmu
+from mb2fmu.equations import display
 from mb2fmu.formulation import formulate
 
 
@@ -59,3 +60,12 @@ def test_equations_are_one_formula_with_its_parts(build) -> None:
     assert shown.count("\\begin{bmatrix}") == shown.count("\\end{bmatrix}") == 3
     for q in mechanism.q:
         assert f"\\dot{{{sm.latex(q)}}} &=" in shown
+
+
+def test_names_of_several_letters_stand_upright() -> None:
+    q, u, arm = sm.symbols("theta omega arm_tip_x")
+    printer = display._Printer()
+    assert printer.doprint(arm) == r"\mathrm{arm}_{\mathrm{tip\,x}}"
+    assert printer.doprint(q * u) == r"\omega \theta"
+    assert printer.doprint(sm.Symbol("m_b")) == "m_{b}"
+    assert printer.doprint(sm.Symbol("mass")) == r"\mathrm{mass}"
