@@ -18,7 +18,7 @@ Source: E. T. Whittaker, A Treatise on the Analytical Dynamics of Particles and 
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Model, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 280 210" font-family="serif" font-size="15">
 <rect width="280" height="210" fill="white"/>
@@ -64,5 +64,8 @@ def bowl() -> Model:
     model.output_multiplier("wall_force", phi)
     model.output("moment_of_momentum", m * (x * u[1] - y * u[0]), "kg.m2/s")
     model.output_total_energy()
+    model.visual(N, Sphere(R), at=O, color="#c9ced6", opacity=0.3)
+    model.visual(particle, Sphere(R / 20))
+    model.trace(P)
     model.experiment(stop=5.0, step=0.01, tolerance=1e-8)
     return model

@@ -27,7 +27,7 @@ Proc. IEEE Int. Conf. Robotics and Automation, 1994, 1608-1613 (friction, gear r
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Cylinder, Model, Parts
 
 JOINTS = range(1, 7)
 # alpha, a and d of the link before and of the joint: rad, m, m
@@ -92,9 +92,11 @@ def robot_arm() -> Model:
     N, O = me.ReferenceFrame("N"), me.Point("O")
     bodies, loads, actuators = [], [], []
     link, origin = N, O
+    joints = [O]
     for i in range(6):
         before = link
         link, origin = _next(before, origin, i, q[i], u[i])
+        joints.append(origin)
         centre = origin.locatenew(f"centre{i + 1}", sum((c * e for c, e in zip(CENTRE[i], link, strict=True)), 0 * N.x))
         bodies.append(me.RigidBody(f"link{i + 1}", centre, link, mass[i], (me.inertia(link, *INERTIA[i]), centre)))
         loads.append(me.Force(centre, -mass[i] * g * N.z))
@@ -132,6 +134,7 @@ def robot_arm() -> Model:
     model.output_velocity("tool_velocity", flange)
     model.output_orientation("tool_orientation", link)
     model.output_kinetic_energy()
+    _draw(model, N, [body for body in bodies if body.name.startswith("link")], [*joints, flange])
     swing = {torque[k]: size * sm.sin((k + 3) * t) for k, size in enumerate((60, -60, 20, 4, -4, 3))}
     model.experiment(stop=0.5, step=0.02, tolerance=1e-7, signals=swing)
     return model
@@ -164,3 +167,17 @@ def _declare_parameters(model: Model, symbols: tuple[tuple[sm.Symbol, ...], ...]
             (coulomb, COULOMB[i], "N.m", "coulomb_friction", "Coulomb friction, at the motor"),
         ):
             model.parameter(symbol, value, unit, name=f"{joint}.{name}", min=0.0, description=what)
+
+
+def _draw(model: Model, N: me.ReferenceFrame, links: list[me.RigidBody], joints: list[me.Point]) -> None:
+    """Column, joints along their axes, links from joint to joint."""
+    base, *places = joints
+    model.visual(N, Cylinder(0.6, 0.09), at=base.locatenew("column", -0.3 * N.z), along=N.z, color="#8a94a3")
+    for i, (link, start, end) in enumerate(zip(links, places[:-1], places[1:], strict=True)):
+        radius = 0.075 - 0.009 * i
+        reach = end.pos_from(start).express(link.frame)
+        model.visual(link, Cylinder(2.4 * radius, 1.1 * radius), at=start, along=link.frame.z)
+        if reach.magnitude() != 0:
+            middle = start.locatenew(f"middle{i + 1}", reach / 2)
+            model.visual(link, Cylinder(reach.magnitude(), 0.8 * radius), at=middle, along=reach)
+    model.trace(joints[-1])

@@ -19,7 +19,7 @@ Dynamics 7 (2002) 177-200 (Chaplygin's ball); the homogeneous ball is in every t
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Cylinder, Model, Parts, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 220" font-family="serif" font-size="15">
 <rect width="300" height="220" fill="white"/>
@@ -98,6 +98,9 @@ def rolling_sphere() -> Model:
         model.output_multiplier(f"multiplier.{axis}", row)
     model.output_reaction("contact", ball, at=contact)
     model.output_total_energy()
+    model.visual(ball, Sphere(r), at=centre)
+    model.visual(ball, Cylinder(2.04 * r, r / 3), at=centre, along=B.z, color="#f58518")  # towards the mass centre
+    model.trace(contact)
     model.experiment(stop=4.0, step=0.01, tolerance=1e-8)
     return model
 

@@ -20,7 +20,7 @@ example", IEEE International Conference on Robotics and Automation (1994) 2391-2
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 220" font-family="serif" font-size="15">
 <rect width="300" height="220" fill="white"/>
@@ -120,6 +120,20 @@ def snakeboard() -> Model:
         model.constraint(row, f"{name} wheels", multiplier=slide, acts=[(axle, frame.y)])
         model.output(f"{name}_force", -slide, "N", description="of the ground on the wheels, across them")
     model.output_kinetic_energy()
+    _draw(model, bodies, l)
     gait = {rotor_torque: -0.6 * sm.cos(3 * t), steer_torque: 0.03 * sm.sin(3 * t)}
     model.experiment(stop=10.0, step=0.01, tolerance=1e-8, signals=gait)
     return model
+
+
+def _draw(model: Model, bodies: list[me.RigidBody], l: sm.Symbol) -> None:
+    """The board, the rotor above it, a pair of wheels at each end."""
+    board, rotor, *pairs = bodies
+    model.visual(board, Box(2 * l, l / 3, l / 12))
+    model.visual(rotor, Box(l / 6, 1.5 * l, l / 12), at=l / 8 * rotor.frame.z)
+    for pair in pairs:
+        axle = pair.frame.y
+        model.visual(pair, Cylinder(0.7 * l, l / 25), along=axle)
+        for side in (-1, 1):
+            model.visual(pair, Cylinder(l / 10, l / 6), at=side * 0.35 * l * axle, along=axle, color="#4d5663")
+    model.trace(board.masscenter)

@@ -21,7 +21,7 @@ Source: M. Hiller, Mechanische Systeme, Springer 1983 (transmissions as constrai
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 340 180" font-family="serif" font-size="15">
 <rect width="340" height="180" fill="white"/>
@@ -113,5 +113,26 @@ def transmission() -> Model:
     model.output_position("tip", centre)
     model.output_power("motor_power", drive)
     model.output_total_energy()
+    _draw(model, bodies, shafts, (*radii, c))
     model.experiment(stop=5.0, step=0.02, tolerance=1e-8, signals={torque: -0.9 * sm.sin(2 * t)})
     return model
+
+
+def _draw(
+    model: Model, bodies: tuple[me.RigidBody, ...], shafts: tuple[me.Point, ...], sizes: tuple[sm.Symbol, ...]
+) -> None:
+    """Pulleys, gears with a mark each, the belt along its tangents, the arm."""
+    (rotor, between, lever), (r1, r2, r3, r4, c) = bodies, sizes
+    wheels = ((rotor, shafts[0], r1, 0), (between, shafts[1], r2, 0), (between, shafts[1], r3, -1))
+    for body, shaft, radius, layer in (*wheels, (lever, shafts[2], r4, -1)):
+        place = shaft.locatenew("wheel", layer * r1 * body.frame.z)
+        model.visual(body, Cylinder(0.7 * r1, radius), at=place, along=body.frame.z, color="#c9ced6")
+        model.visual(body, Box(1.9 * radius, r1 / 5, 0.8 * r1), at=place)
+    model.link(lever, shafts[2], shafts[2].locatenew("arm_end", 1.6 * c * lever.frame.x), radius=r1 / 2)
+    # Tangents of both pulleys lean by what their radii differ over the distance of the shafts.
+    N = shafts[1].pos_from(shafts[0]).separate().popitem()[0]
+    s = (r2 - r1) / (3 * r2)
+    for side in (-1, 1):
+        normal = -s * N.x + side * sm.sqrt(1 - s**2) * N.y
+        ends = [shaft.locatenew("belt", r * normal) for shaft, r in zip(shafts, (r1, r2), strict=False)]
+        model.link(N, *ends, radius=r1 / 8, color="#333333")

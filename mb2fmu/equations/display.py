@@ -16,7 +16,7 @@ DIMENSION, LONG, ROWS = 6, 400, 12
 """Largest matrix that is written out, longest entry (characters), most rows of a part."""
 
 
-class _Printer(LatexPrinter):
+class _Printer(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
     """Names of several letters stand upright, as words do; in italics they look like a product."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
