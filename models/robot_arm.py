@@ -173,6 +173,7 @@ def _draw(model: Model, N: me.ReferenceFrame, links: list[me.RigidBody], joints:
     """Column, joints along their axes, links from joint to joint."""
     base, *places = joints
     model.visual(N, Cylinder(0.6, 0.09), at=base.locatenew("column", -0.3 * N.z), along=N.z, color="#8a94a3")
+    model.visual(N, Cylinder(0.02, 0.18), at=base.locatenew("floor", -0.6 * N.z), along=N.z, color="#8a94a3")
     for i, (link, start, end) in enumerate(zip(links, places[:-1], places[1:], strict=True)):
         radius = 0.075 - 0.009 * i
         reach = end.pos_from(start).express(link.frame)
