@@ -96,7 +96,7 @@ class NumericMechanism:
         self._known_rates: dict[sm.Expr, sm.Expr] = {}
         m = mechanism
         self._column = {ui: k for k, ui in enumerate(m.u_all)}
-        self._q_dot = list(rates_of(m.kinematics, m.u))
+        self._rates = m.rates(rates_of(m.kinematics, m.u))
         self._rotations = [
             (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
         ]
@@ -234,11 +234,10 @@ class NumericMechanism:
         return start
 
     def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
-        m, known = self.mechanism, self._known_rates
-        rates = m.rates(self._q_dot)
+        known = self._known_rates
         for e in map(sm.sympify, expressions):
             if e not in known:
-                known[e] = directional_derivative(e, rates)
+                known[e] = directional_derivative(e, self._rates)
         return [known[sm.sympify(e)] for e in expressions]
 
     def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[_Term]:
