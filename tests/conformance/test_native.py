@@ -120,6 +120,19 @@ def divided(run, parts):
     return dataclasses.replace(run, time=np.arange(count + 1) * (run.step / parts), inputs=run.inputs[:count])
 
 
+def parts(reference):
+    """Of a communication step that Euler takes: longer ones tear loops apart, or outrun stiff springs and explode."""
+    numeric, run, x = reference.numeric, reference.conditions, np.append(reference.states[0], 0.0)
+    fastest = 0.0
+    if run.stiff:
+        slope = held_slope(numeric, run)(0)
+        ways = np.diag(1e-7 * np.append(reference.state_scales, 1.0))
+        slopes = np.column_stack([(slope(0.0, x + way) - slope(0.0, x - way)) / (2 * np.sum(way)) for way in ways])
+        fastest = float(np.max(np.abs(np.linalg.eigvals(slopes))))
+    powers = int(np.ceil(np.log10(max(1.0, 10 * run.step * fastest))))
+    return 10 ** max(1 if numeric.equations.holonomic else 0, powers)
+
+
 def by_euler(reference, run):
     """The variables at each point by the unit's steps."""
     numeric = reference.numeric
@@ -163,7 +176,7 @@ def made(model, folder):
         definition, equations, experiment=run, mechanism=mechanism if numeric else None
     )
     limits = bounds(reference, validation.measure_sensitivity(reference))
-    steps = divided(run, 10 if equations.holonomic else 1)
+    steps = divided(run, parts(reference))
     return Case(
         units=units,
         run=run,
