@@ -77,6 +77,7 @@ def _internal_error(
     """An ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
 
     def hook(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+        """Says the fault on stderr, with the traceback if ``--debug`` was given, and exits with its own code."""
         if session.get("debug"):
             traceback.print_exception(kind, error, where, file=sys.stderr)
         reason = traceback.format_exception_only(kind, error)[-1].strip()

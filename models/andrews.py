@@ -90,6 +90,61 @@ START = {
 }
 
 
+def _places(N: me.ReferenceFrame, K: list[me.ReferenceFrame], p: dict[str, sm.Symbol]) -> dict[str, me.Point]:
+    """Fixed points, pins, the three ends of the loops and the end of the spring, by name; O is the motor's axis."""
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    K1, K2, K3, K4, K5, K6, K7 = K
+    A = O.locatenew("A", p["xa"] * N.x + p["ya"] * N.y)
+    B = O.locatenew("B", p["xb"] * N.x + p["yb"] * N.y)
+    pin1 = O.locatenew("pin1", p["rr"] * K1.x)
+    pin5 = A.locatenew("pin5", p["zt"] * K5.x)
+    pin7 = A.locatenew("pin7", -p["u"] * K7.y)
+    points = (
+        *(O, A, B, pin1, pin5, pin7),
+        O.locatenew("C", p["xc"] * N.x + p["yc"] * N.y),
+        pin1.locatenew("P", -p["d"] * K2.x),
+        B.locatenew("P3", -p["ss"] * K3.y),
+        pin5.locatenew("P5", -p["e"] * K4.y),
+        pin7.locatenew("P7", p["zf"] * K6.x),
+        B.locatenew("D", -p["sc"] * K3.y + p["sd"] * K3.x),
+    )
+    return {point.name: point for point in points}
+
+
+def _bodies(K: list[me.ReferenceFrame], at: dict[str, me.Point], p: dict[str, sm.Symbol]) -> tuple[me.RigidBody, ...]:
+    K1, K2, K3, K4, K5, K6, K7 = K
+    arms = (
+        (at["O"], p["ra"] * K1.x),
+        (at["pin1"], -p["da"] * K2.x),
+        (at["B"], -p["sa"] * K3.y + p["sb"] * K3.x),
+        (at["pin5"], -(p["e"] - p["ea"]) * K4.y),
+        (at["A"], p["ta"] * K5.x + p["tb"] * K5.y),
+        (at["pin7"], (p["zf"] - p["fa"]) * K6.x),
+        (at["A"], -p["ua"] * K7.y - p["ub"] * K7.x),
+    )
+    bodies = []
+    for i, (frame, (base, arm)) in enumerate(zip(K, arms, strict=True), 1):
+        centre = base.locatenew(f"S{i}", arm)
+        inertia = me.inertia(frame, 0, 0, p[f"i{i}"])
+        bodies.append(me.RigidBody(f"K{i}", centre, frame, p[f"m{i}"], (inertia, centre)))
+    return tuple(bodies)
+
+
+def _draw(
+    model: Model, N: me.ReferenceFrame, K: list[me.ReferenceFrame], at: dict[str, me.Point], size: sm.Expr
+) -> None:
+    """Rods between the pins of each body, pins, and the path of the common pin."""
+    rods = ("O pin1", "pin1 P", "B P3", "pin5 P5", "A pin5", "pin7 P7", "A pin7")
+    for i, rod in (*enumerate(rods, 1), (3, "B D"), (3, "D P3")):
+        base, end = rod.split()
+        model.link(K[i - 1], at[base], at[end], radius=size / 20)
+    for name, frame in {**dict.fromkeys("OABC", N), "pin1": K[0], "pin5": K[4], "pin7": K[6], "P": K[1]}.items():
+        color = "#5b6470" if frame is N else "#aeb6c1"
+        model.visual(frame, Cylinder(size / 5, size / 14), at=at[name], along=frame.z, color=color)
+    model.trace(at["P"])
+
+
 def andrews() -> Model:
     """The mechanism, started from rest by the motor's constant torque, for 30 ms."""
     q = me.dynamicsymbols("beta Theta gamma Phi delta Omega epsilon")
@@ -98,54 +153,25 @@ def andrews() -> Model:
     p = {name: sm.Symbol(name, positive=name[0] not in "xy") for name in NUMBERS}
     beta, theta, gamma, phi, delta, omega, epsilon = q
 
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
+    N = me.ReferenceFrame("N")
     angles = (beta, beta + theta, gamma, phi + delta, delta, omega + epsilon, epsilon)
     rates = (u[0], u[0] + u[1], u[2], u[3] + u[4], u[4], u[5] + u[6], u[6])
     K = [me.ReferenceFrame(f"K{i + 1}") for i in range(7)]
     for frame, angle, rate in zip(K, angles, rates, strict=True):
         frame.orient_axis(N, N.z, angle)
         frame.set_ang_vel(N, rate * N.z)
-    K1, K2, K3, K4, K5, K6, K7 = K
-
-    A = O.locatenew("A", p["xa"] * N.x + p["ya"] * N.y)
-    B = O.locatenew("B", p["xb"] * N.x + p["yb"] * N.y)
-    C = O.locatenew("C", p["xc"] * N.x + p["yc"] * N.y)
-    pin1 = O.locatenew("pin1", p["rr"] * K1.x)
-    pin5 = A.locatenew("pin5", p["zt"] * K5.x)
-    pin7 = A.locatenew("pin7", -p["u"] * K7.y)
-    places = (
-        (O, p["ra"] * K1.x),
-        (pin1, -p["da"] * K2.x),
-        (B, -p["sa"] * K3.y + p["sb"] * K3.x),
-        (pin5, -(p["e"] - p["ea"]) * K4.y),
-        (A, p["ta"] * K5.x + p["tb"] * K5.y),
-        (pin7, (p["zf"] - p["fa"]) * K6.x),
-        (A, -p["ua"] * K7.y - p["ub"] * K7.x),
-    )
-    bodies = []
-    for i, (frame, (base, arm)) in enumerate(zip(K, places, strict=True), 1):
-        centre = base.locatenew(f"S{i}", arm)
-        inertia = me.inertia(frame, 0, 0, p[f"i{i}"])
-        bodies.append(me.RigidBody(f"K{i}", centre, frame, p[f"m{i}"], (inertia, centre)))
-
-    P = pin1.locatenew("P", -p["d"] * K2.x)
-    ends = (
-        B.locatenew("P3", -p["ss"] * K3.y),
-        pin5.locatenew("P5", -p["e"] * K4.y),
-        pin7.locatenew("P7", p["zf"] * K6.x),
-    )
-    loops = tuple(P.pos_from(end).dot(axis) for end in ends for axis in (N.x, N.y))
-    D = B.locatenew("D", -p["sc"] * K3.y + p["sd"] * K3.x)
-    spring = me.LinearSpring(p["c0"], me.LinearPathway(D, C), equilibrium_length=p["l0"])
+    at = _places(N, K, p)
+    bodies = _bodies(K, at, p)
+    loops = tuple(at["P"].pos_from(at[end]).dot(axis) for end in ("P3", "P5", "P7") for axis in (N.x, N.y))
+    spring = me.LinearSpring(p["c0"], me.LinearPathway(at["D"], at["C"]), equilibrium_length=p["l0"])
     parts = Parts(
         frame=N,
-        origin=O,
+        origin=at["O"],
         q=tuple(q),
         u=tuple(u),
         kinematic_equations=tuple(ui - qi.diff() for qi, ui in zip(q, u, strict=True)),
-        bodies=tuple(bodies),
-        actuators=(me.TorqueActuator(torque, N.z, K1, N), spring),
+        bodies=bodies,
+        actuators=(me.TorqueActuator(torque, N.z, K[0], N), spring),
         holonomic_constraints=loops,
         q_dependent=tuple(q[1:]),
         u_dependent=tuple(u[1:]),
@@ -163,15 +189,7 @@ def andrews() -> Model:
     for i, row in enumerate(loops, 1):
         model.output_multiplier(f"lambda[{i}]", row)
     model.output("crank_acceleration", u[0].diff(), "rad/s2", nominal=1e4, description="acceleration of the crank")
-    model.output_position("pin", P)
-    rods = ((O, pin1), (pin1, P), (B, ends[0]), (pin5, ends[1]), (A, pin5), (pin7, ends[2]), (A, pin7))
-    rods = (*zip(bodies, rods, strict=True), (bodies[2], (B, D)), (bodies[2], (D, ends[0])))
-    for body, (base, end) in rods:
-        model.link(body, base, end, radius=p["d"] / 20)
-    pins = (*((place, N) for place in (O, A, B, C)), (pin1, K1), (pin5, K5), (pin7, K7), (P, K2))
-    for place, frame in pins:
-        color = "#5b6470" if frame is N else "#aeb6c1"
-        model.visual(frame, Cylinder(p["d"] / 5, p["d"] / 14), at=place, along=frame.z, color=color)
-    model.trace(P)
+    model.output_position("pin", at["P"])
+    _draw(model, N, K, at, p["d"])
     model.experiment(stop=0.03, step=3e-4, tolerance=1e-9, signals={torque: 0.033})
     return model

@@ -79,6 +79,7 @@ class _Describer:
         return NamedKinematics(self.mechanism, _names(self.equations))
 
     def scene(self) -> Scene:
+        """The scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
         m, d = self.mechanism, self.mechanism.definition
         located = [i for i, place in enumerate(m.points) if place.located]
         if m.bodies and not any(m.points[body.masscenter].located for body in m.bodies):

@@ -199,6 +199,7 @@ class _Artist:
         self.scales = self._arrow_scales()
 
     def drawing(self) -> Drawing:
+        """Solids and lines of all bodies, in the order in which they are to be drawn, and what moves them."""
         dressed = {shape.body for shape in self.scene.shapes}
         solids = [*self._shapes(), *self._bodies(dressed)]
         lines: list[Line] = []

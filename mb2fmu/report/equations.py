@@ -88,6 +88,7 @@ class _Writer:
         self.print = MathML({derivative: _derivative(speed) for speed, derivative in pairs})
 
     def kinematics(self) -> EquationBlock:
+        """q' of q and u."""
         k = self.equations.kinematics
         u = sm.Matrix(self.equations.u)
         lines, note = self._rows(
@@ -96,6 +97,7 @@ class _Writer:
         return EquationBlock("Kinematics", lines, note)
 
     def calculated_parameters(self) -> EquationBlock:
+        """Parameters that follow from others."""
         rows = ((self.print.expression(a.symbol), a.expression) for a in self.equations.calculated_parameters)
         return EquationBlock("Calculated parameters", *self._rows(rows))
 
@@ -108,6 +110,7 @@ class _Writer:
         return EquationBlock("Intermediates, in order of evaluation", tuple(lines), note, dense=True)
 
     def dynamics(self) -> EquationBlock:
+        """M and f entry by entry where they are short enough to read; the relations of its links for a recursion."""
         d = self.equations.dynamics
         if isinstance(d, RecursiveDynamics):
             return self._articulated(d)
@@ -180,6 +183,7 @@ class _Writer:
         return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
 
     def constraints(self) -> EquationBlock:
+        """Holonomic rows, then velocity rows, each equal to zero."""
         zero = "<mn>0</mn>"
         rows = [(zero, phi) for _, phi in self.equations.holonomic]
         c = self.equations.velocity_constraints
@@ -188,10 +192,12 @@ class _Writer:
         return EquationBlock("Constraints", *self._rows(rows))
 
     def auxiliary(self) -> EquationBlock:
+        """z' of the auxiliary states."""
         rows = ((_derivative(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
         return EquationBlock("Auxiliary states", *self._rows(rows))
 
     def energies(self) -> EquationBlock:
+        """T and V; by a recursion T has no expression of its own."""
         energy = self.equations.energy
         by_links = self.equations.recursion is not None
         rows = [("<mi>T</mi>", None if by_links else energy.kinetic), ("<mi>V</mi>", energy.potential)]

@@ -170,6 +170,7 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
 
     def side(value: Any) -> str:
+        """One side of an equation in LaTeX: an expression, an entry of a matrix, or a name."""
         if isinstance(value, _Dot):
             return f"{value.symbol}'"
         return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
@@ -224,6 +225,7 @@ class _PythonListing:
         self._scipy = needs_scipy
 
     def text(self) -> str:
+        """The module's text."""
         e = self.equations
         head = [
             f'"""{self.name}: M u\' = f by {e.method}, as plain NumPy code.',

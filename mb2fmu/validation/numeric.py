@@ -34,6 +34,7 @@ def ordered_cse(
     """
 
     def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+        """Common subexpressions of all, and the assignments among them where they are first read."""
         shared, reduced = sm.cse(
             [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
         )

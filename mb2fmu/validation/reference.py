@@ -186,6 +186,7 @@ def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
     prepared = numeric.prepare(run.parameters)
 
     def during(k: int) -> Slope:
+        """The slope while the inputs of step k hold."""
         r: Sequence[float] = run.inputs[k].tolist()
 
         def slope(t: float, y: Floats) -> Floats:

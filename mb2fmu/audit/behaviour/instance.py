@@ -100,6 +100,7 @@ class Instance:
             return int(address) if address else None
 
         def free(address: int | None) -> None:
+            """``callbackFreeMemory``: counts what is freed but was never allocated."""
             if address is None:
                 return
             if address not in self.memory.live:

@@ -179,6 +179,7 @@ def threads(stage: Stage) -> Iterator[Observation]:
     refused: list[str] = []
 
     def one(place: int) -> None:
+        """One short run in a thread of its own; a refusal is kept for the main thread."""
         try:
             with stage.instance(name=b"thread%d" % place) as instance:
                 runs[place] = run(stage, instance, variables, steps=SHORT)
@@ -238,6 +239,7 @@ def leak(stage: Stage) -> Iterator[Observation]:
     states = stage.keeps_states
 
     def once() -> None:
+        """One instance from birth to end; adds up what it left behind."""
         nonlocal unfreed, wrong, asked
         with stage.instance(logging=False) as instance:
             stage.initialize(instance)

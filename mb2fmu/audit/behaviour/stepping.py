@@ -273,6 +273,7 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
     def update(
         _environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any
     ) -> None:
+        """The intermediate update's callback: notes when it is called and asks for an early return while wished."""
         times.append(time)
         possible.append(bool(can_return))
         asked[0] = wish[0] and bool(can_return)

@@ -180,6 +180,7 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Ite
     """Single rows, or pairs of rows, that have as many unknowns as there are rows."""
 
     def group(*taken: _Row) -> LoopRows:
+        """These rows and the wanted coordinates that occur in them."""
         together = set().union(*(row.unknowns for row in taken))
         return LoopRows(
             tuple(row.name for row in taken),
