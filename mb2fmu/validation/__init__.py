@@ -21,7 +21,7 @@ from mb2fmu.validation.result import InvariantResult, KindResult, ValidationResu
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation, simulate
 from mb2fmu.validation.trajectory import Trajectory
-from mb2fmu.validation.validate import reference_method, validate
+from mb2fmu.validation.validate import Yardstick, make_yardstick, reference_method, validate
 
 __all__ = [
     "Conditions",
@@ -33,10 +33,12 @@ __all__ = [
     "Trajectory",
     "ValidationResult",
     "VariableResult",
+    "Yardstick",
     "by_euler",
     "check_conformance",
     "conditions",
     "make_reference",
+    "make_yardstick",
     "measure_sensitivity",
     "outgrows_symbols",
     "reference_method",

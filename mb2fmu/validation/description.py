@@ -15,6 +15,8 @@ from mb2fmu.filetree import FileTree
 
 UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
+TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
+"""Log categories, named by the standards, of what did not go as asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class UnitDescription:
         states: Number of continuous states.
         indicators: Number of event indicators.
         completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
+        troubles: Log categories that tell why a call did not do what was asked.
     """
 
     version: int
@@ -47,6 +50,7 @@ class UnitDescription:
     states: int
     indicators: int
     completes_steps: bool
+    troubles: tuple[str, ...] = ()
 
 
 def read_description(tree: FileTree) -> UnitDescription:
@@ -85,6 +89,7 @@ def read_description(tree: FileTree) -> UnitDescription:
         states=states,
         indicators=indicators,
         completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
+        troubles=tuple(name for name in TROUBLES if root.find(f"LogCategories/Category[@name='{name}']") is not None),
     )
     _check_platform(tree, found)
     return found

@@ -65,6 +65,7 @@ class Unit2:
         self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
         addLoggerProxy(ctypes.byref(self._callbacks))
         self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
+        _hear_of_troubles(self._fmu, request)
 
     def _made(self, request: dict[str, Any]) -> Any:
         return FMU2Slave(**_identity(request))
@@ -110,6 +111,7 @@ class Unit3:
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
         )
+        _hear_of_troubles(self._fmu, request)
 
     def _made(self, request: dict[str, Any]) -> Any:
         return FMU3Slave(**_identity(request))
@@ -263,6 +265,12 @@ class _Held:
 
     def apply(self, time: float) -> None:
         """Nothing to do."""
+
+
+def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
+    """Messages of why a call fails, and none of what a unit does otherwise, which may be many."""
+    if request["troubles"]:
+        fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 
 
 def _identity(request: dict[str, Any]) -> dict[str, str]:

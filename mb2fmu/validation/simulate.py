@@ -109,6 +109,7 @@ def simulate(
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.completes_steps,
+            "troubles": description.troubles,
             "held": str(folder / "held.npy"),
             "inputs": [description.variables[v].reference for v in experiment.input_names],
             "starts": {

@@ -6,13 +6,14 @@ import hashlib
 import time
 from collections.abc import Collection
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu import __version__
 from mb2fmu.audit.checkers import check_conformance
-from mb2fmu.validation.compare import FACTOR, bounds, compare_invariants, compare_variables
+from mb2fmu.validation.compare import FACTOR, Bounds, bounds, compare_invariants, compare_variables
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.reference import Reference, describe, make_reference
 from mb2fmu.validation.result import KindResult, ValidationResult
@@ -49,6 +50,26 @@ def reference_method(used: Method | None, applicable: Collection[Method]) -> Met
     return next((method for method in candidates if method != used), candidates[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What any number of units of one model are judged by: the reference, and how far a unit may be from it."""
+
+    reference: Reference
+    limits: Bounds
+
+
+def make_yardstick(
+    definition: ModelDefinition,
+    reference_equations: EquationsOfMotion,
+    *,
+    mechanism: Mechanism | None = None,
+    experiment: Conditions | None = None,
+) -> Yardstick:
+    """Integrates the reference and measures how sensitive it is; arguments and errors as for :func:`validate`."""
+    reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
+    return Yardstick(reference, bounds(reference, measure_sensitivity(reference)))
+
+
 def validate(
     fmu: Path,
     definition: ModelDefinition,
@@ -59,6 +80,7 @@ def validate(
     experiment: Conditions | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
+    yardstick: Yardstick | None = None,
 ) -> ValidationResult:
     """Runs an FMU through its model's experiment and judges it by equations that it was not made from.
 
@@ -74,6 +96,8 @@ def validate(
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Ask the independent checkers too.
         time_limit: For each of the FMU's runs, in s.
+        yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
+            units are judged; None: made here.
 
     Raises:
         PackageError: The file is no FMU.
@@ -86,9 +110,8 @@ def validate(
         names = _compared(definition, reference_equations)
         simulations = [simulate(fmu, run, names, kind=kind, time_limit=time_limit) for kind in offered_kinds(fmu)]
     with clock("reference"):
-        reference = make_reference(definition, reference_equations, experiment=run, mechanism=mechanism)
-    with clock("sensitivity"):
-        limits = bounds(reference, measure_sensitivity(reference))
+        made = yardstick or make_yardstick(definition, reference_equations, experiment=run, mechanism=mechanism)
+        reference, limits = made.reference, made.limits
     with clock("compare"):
         kinds = [
             KindResult(

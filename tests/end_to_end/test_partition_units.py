@@ -21,6 +21,7 @@ from fmpy.fmi2 import (
 )
 
 from mb2fmu import model, pipeline
+from mb2fmu.errors import ToolError
 from mb2fmu.package import pack
 
 STEP = 0.02
@@ -128,6 +129,11 @@ def test_a_step_out_of_the_chart_is_discarded_by_name_and_leaves_no_trace(unit):
     other = Unit(path, folder)
     other.walk(4)
     assert one.read("q1", "u3") == other.read("q1", "u3")
+
+
+def test_the_proof_of_a_unit_that_gives_up_tells_why(unit):
+    with pytest.raises(ToolError, match=r"t = 0\.2\d s\n.*dependent coordinates q1, q2: the motion leaves"):
+        pipeline.validate(unit[0], rocker_leads())
 
 
 def test_in_model_exchange_memory_changes_when_a_step_is_completed(unit):

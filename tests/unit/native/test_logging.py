@@ -47,6 +47,13 @@ def test_nothing_is_said_without_debug_logging(fresh, kind):
     assert unit.log == []
 
 
+def test_logging_is_switched_on_later(fresh, kind):
+    unit = fresh(kind, logging=False)
+    assert set_logging(unit, 1, "logStatusError") == OK
+    assert unit.enter(start=float("nan")) == ERROR
+    assert [message.category for message in unit.log] == ["logStatusError"]
+
+
 def test_categories_that_do_not_exist(fresh, kind):
     unit = fresh(kind)
     assert set_logging(unit, 1, "logStatusError", "logEverything") == ERROR

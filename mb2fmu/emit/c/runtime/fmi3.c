@@ -52,12 +52,13 @@ typedef struct {
     fmi3String name;
     fmi3String token;
     fmi3InstanceEnvironment environment;
-    fmi3LogMessageCallback logger; /* NULL where there shall be no messages */
+    fmi3LogMessageCallback logger;
+    int logging; /* there shall be messages from the first call on */
 } mb2fmu_request;
 
 static void *mb2fmu_refuse(const mb2fmu_request *request, const char *reason)
 {
-    if (request->logger != NULL) {
+    if (request->logging && request->logger != NULL) {
         request->logger(request->environment, fmi3Error, "logStatusError", reason);
     }
     return NULL;
@@ -70,7 +71,7 @@ static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_build(const mb2fmu_request *reque
         instance->function = request->function;
         instance->environment = request->environment;
         instance->logger = (void (*)(void))request->logger;
-        (void)mb2fmu_set_logging(instance, request->logger != NULL, 0, NULL);
+        (void)mb2fmu_set_logging(instance, request->logging, 0, NULL);
         instance->function = "";
     }
     return instance;
@@ -121,7 +122,8 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
     request.name = instanceName;
     request.token = instantiationToken;
     request.environment = instanceEnvironment;
-    request.logger = loggingOn ? logMessage : NULL;
+    request.logger = logMessage;
+    request.logging = loggingOn;
     return mb2fmu_publish(&request, mb2fmu_instantiate(&request));
 }
 
@@ -161,7 +163,8 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
     request.name = instanceName;
     request.token = instantiationToken;
     request.environment = instanceEnvironment;
-    request.logger = loggingOn ? logMessage : NULL;
+    request.logger = logMessage;
+    request.logging = loggingOn;
     if (eventModeUsed) {
         return mb2fmu_refuse(&request, "event mode cannot be used: hasEventMode is false");
     }
