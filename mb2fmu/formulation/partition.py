@@ -71,7 +71,8 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
 
 
 def _dependent(rows: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.maximum(length, _WEAK * max(1.0, float(length.max(initial=0.0))))
     if len(named) == len(rows):
         chosen = sorted(named)
     else:

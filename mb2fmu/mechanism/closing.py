@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.assembling import OPEN, Closing, PathEnd, contradictory, follow_newton_path, other_branches
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.starting import start_speeds
 
 Floats = npt.NDArray[np.float64]
-
-_STEPS = 50
-_LAST = 1e-12  # a step below it, relative, is the last one
-_RANK = 1e-9
-_OPEN = 1e-9  # relative; what more is left over is a contradiction
 
 _REMEDY = 'mend lengths and start values, or say kind="guess" for those that may move'
 
@@ -26,16 +23,18 @@ _REMEDY = 'mend lengths and start values, or say kind="guess" for those that may
 def close_loops(mechanism: Mechanism) -> Mechanism:
     """The mechanism with start values on its constraints; itself if it has no holonomic ones.
 
-    Gauss-Newton steps of least norm from the guesses; then the guessed speeds nearest to theirs with A u + b = 0.
+    Coordinates follow the Newton path from their guesses, so that they stay on the branch of these; then guessed
+    speeds are the nearest to theirs with A u + b = 0.
 
     Raises:
-        MechanismError: If the loops do not close near the start values, or fixed speeds contradict them.
+        MechanismError: If the loops do not close near the start values, or on another branch of the assembly only; if
+            constraints contradict each other, leave nothing to move, or are contradicted by fixed values.
     """
     if not mechanism.holonomic:
         return mechanism
     numeric = NumericMechanism(mechanism)
     q = _coordinates(mechanism, numeric.parameters(parameter_values(mechanism)))
-    u = _speeds(mechanism, numeric, q)
+    u = start_speeds(mechanism, numeric, q)
     definition = mechanism.definition
     coordinates = tuple(
         replace(c, start=_rounded(x) if c.kind == "guess" else c.start)
@@ -49,67 +48,70 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
 
 
 def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
-    arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
-    phi = [row for _, row in m.holonomic]
-    places = [(i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols]
-    values = sm.lambdify(arguments, phi, modules=["scipy", "numpy"])
-    slopes = sm.lambdify(arguments, [phi[i].diff(m.q[j]) for i, j in places], modules=["scipy", "numpy"])
+    rows = Closing(m, parameters)
     declared = m.definition.coordinates
-    q = np.array([c.start for c in declared])
+    guesses = np.array([c.start for c in declared])
     free = [i for i, c in enumerate(declared) if c.kind == "guess"]
-    for _ in range(_STEPS if free else 0):
-        residual = np.array(values(0.0, *q, *parameters), dtype=float)
-        if not np.isfinite(residual).all():
-            break
-        G = np.zeros((len(phi), len(q)))
-        G[tuple(zip(*places, strict=True))] = slopes(0.0, *q, *parameters)
-        step = np.linalg.lstsq(G[:, free], residual, rcond=_RANK)[0]
-        q[free] -= step
-        if np.max(np.abs(step)) <= _LAST * (1.0 + np.max(np.abs(q))):
-            break
-    residual = np.array(values(0.0, *q, *parameters), dtype=float)
-    left = _left_over([name for name, _ in m.holonomic], residual, 1.0 + float(np.max(np.abs(q))))
-    if left:
-        kept = ", ".join(c.name for c in declared if c.kind == "fixed")
-        what = f"no coordinates near the start values close the loops: {left} from closed"
-        what += f", with {kept} kept as they are" if kept else ""
-        raise MechanismError("the mechanism cannot be assembled:", [Fault(what, remedy=_REMEDY)])
-    return q
+    end = follow_newton_path(rows, guesses, free)
+    if end.closed:
+        return end.q
+    faults = [*_contradictions(rows, end), *_overruled(rows, end, m, free)]
+    faults = faults or [_not_closed(rows, end, m, guesses, free)]
+    raise MechanismError("the mechanism cannot be assembled:", faults)
 
 
-def _speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
-    c, d = m.velocity_constraints, m.definition
-    assert c is not None
-    numeric.set(
-        0.0,
-        q,
-        np.zeros(len(m.u_all)),
-        np.array([s.start for s in d.auxiliary_states]),
-        np.array([i.start for i in d.inputs]),
-        numeric.parameters(parameter_values(m)),
-    )
-    A, b, _ = numeric.constraints()
-    if int(np.linalg.matrix_rank(A, tol=_RANK * max(1.0, float(np.abs(A).max())))) == len(m.u):
-        what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move"
-        raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
-    u = np.array([s.start for s in d.speeds])
-    free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
-    if free:
-        u[free] -= np.linalg.lstsq(A[:, free], A @ u + b, rcond=_RANK)[0]
-    left = _left_over(c.names, A @ u + b, 1.0 + float(np.max(np.abs(u))))
-    if left:
-        kept = ", ".join(s.name for s in d.speeds if s.kind == "fixed")
-        what = f"the fixed start values of {kept} contradict the velocity constraints: {left} off"
-        raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
-    return u
+def _contradictions(rows: Closing, end: PathEnd) -> list[Fault]:
+    """Rows that cannot hold together, whatever start values are."""
+    wrong = contradictory(rows, end.q)
+    if not wrong:
+        return []
+    what = f"the constraints {', '.join(rows.names[i] for i in wrong)} contradict each other: each follows from the"
+    what += f" others but for what is left of them, {rows.left_open(end.q)}"
+    return [Fault(what, remedy="take the wrong one away, or mend what its constants come from")]
+
+
+def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
+    """Rows in which all that stands has a fixed start value."""
+    G = rows.jacobian(end.q)
+    faults = []
+    for i in rows.open_rows(end.q):
+        inside = [j for j in range(len(m.q)) if m.q[j] in m.holonomic[i][1].free_symbols]
+        if inside and not set(inside) & set(free) and np.isfinite(G[i]).all():
+            what = f"the fixed start values of {_listed(m, inside)} contradict {rows.names[i]}, "
+            what += f"which is {rows.residual(end.q)[i]:.3g} off"
+            where = m.definition.coordinates[inside[0]].where
+            faults.append(Fault(what, where, 'say kind="guess" for one of them, or mend their values'))
+    return faults
+
+
+def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]) -> Fault:
+    """Another branch, or none."""
+    kept = _listed(m, [i for i in range(len(m.q)) if i not in free])
+    angles = [i for i, c in enumerate(m.definition.coordinates) if c.unit == "rad"]
+    others = other_branches(rows, guesses, free, angles)
+    if others:
+        what = f"the guesses {_listed(m, free, guesses)} are on no branch of the assembly: with what is left open made "
+        what += f"less and less they come to a singular position, {_listed(m, free, end.q)}, where branches meet, "
+        what += f"{rows.left_open(end.q)} from closed. Beyond it the loops close where "
+        what += ", and where ".join(_listed(m, free, q) for q in others)
+        remedy = "give one of these as guesses if it is meant, or guesses nearer to what is"
+        return Fault(what, m.definition.coordinates[free[0]].where, f"{remedy}{f'; or mend {kept}' if kept else ''}")
+    what = f"no coordinates near the start values close the loops: {rows.left_open(end.q)} from closed"
+    what += f", with {kept} kept as they are" if kept else ""
+    everything = follow_newton_path(rows, guesses, range(len(guesses))) if kept and free else end
+    moved = [i for i in range(len(m.q)) if i not in free and abs(everything.q[i] - guesses[i]) > OPEN]
+    what += f"; they would close with {_listed(m, moved, everything.q)}" if everything.closed else ""
+    return Fault(what, remedy=_REMEDY)
+
+
+def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) -> str:
+    """Names of coordinates, with values if there are some."""
+    names = [m.definition.coordinates[i].name for i in which]
+    if values is None:
+        return ", ".join(names)
+    return ", ".join(f"{name} = {round(float(values[i]), 9) + 0.0:.6g}" for name, i in zip(names, which, strict=True))
 
 
 def _rounded(value: float) -> float:
     """To the digits that do not depend on the machine's linear algebra: the same model gives the same unit."""
     return float(f"{value:.14g}") + 0.0
-
-
-def _left_over(names: list[str] | tuple[str, ...], residual: Floats, scale: float) -> str:
-    """The rows that do not vanish, and by how much."""
-    pairs = zip(names, residual, strict=True)
-    return ", ".join(f"{name} by {value:.3g}" for name, value in pairs if not abs(value) <= _OPEN * scale)

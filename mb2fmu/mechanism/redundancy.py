@@ -19,7 +19,9 @@ from mb2fmu.mechanism.records import Mechanism
 
 Floats = npt.NDArray[np.float64]
 
-_RANK = 1e-8  # of rows of unit length: what is left of one that follows from others, at the start
+_RANK = 1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
+# that start values were solved for is known to the root of their round-off only.
+_SHORT = 1e-6  # of the longest row: a shorter one is not scaled up to unit length
 _ASIDE = 1e-4  # how far the mechanism is moved
 _RANK_ASIDE = 1e-6  # the same there: between the distance and its square
 _DIRECTIONS = 3
@@ -52,7 +54,7 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
         numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.constraints()[0]
         length = np.linalg.norm(A, axis=1, keepdims=True)
-        return np.asarray(A / np.maximum(length, 1e-8 * max(1.0, float(length.max(initial=0.0)))))
+        return np.asarray(A / np.maximum(length, _SHORT * max(1.0, float(length.max(initial=0.0)))))
 
     start = np.array([item.start for item in d.coordinates])
     here = rows(start)

@@ -7,59 +7,20 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from mb2fmu import formulation, mechanism, model, pipeline
-from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.errors import FormulationError
 
 FOUR_BAR = "models/four_bar.py"
 
 
-def four_bar(**values):
-    """The four-bar's definition with other values of parameters and start values of coordinates."""
-    definition = model.check(model.load(FOUR_BAR))
-    parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in definition.parameters)
-    coordinates = tuple(
-        replace(c, start=values.get(c.name, c.start), kind=values.get(f"{c.name}_kind", c.kind))
-        for c in definition.coordinates
-    )
-    return replace(definition, parameters=parameters, coordinates=coordinates)
-
-
-def treated(definition, *asked):
-    read = mechanism.read(definition)
+def treated(*asked):
+    read = mechanism.read(model.check(model.load(FOUR_BAR)))
     return formulation.treat(formulation.formulate(read, "tmt"), read, *asked)
 
 
 def test_auto_says_what_it_takes():
-    equations, because = treated(four_bar())
+    equations, because = treated()
     assert equations.treatment == "attractor"
     assert "all coordinates and speeds are states" in because
-
-
-@pytest.mark.parametrize("values", [{"lb": 9.0}, {"q2_kind": "fixed", "q3_kind": "fixed", "q1": 0.5}])
-def test_a_loop_that_cannot_close_is_refused(values):
-    with pytest.raises(MechanismError, match=r"no coordinates near the start values close the loops: holonomic.* by"):
-        mechanism.close_loops(mechanism.read(four_bar(**values)))
-
-
-def test_rough_guesses_are_solved_for_and_fixed_start_values_kept():
-    rough = mechanism.close_loops(mechanism.read(four_bar(q2=0.3, q3=-2.3))).definition
-    q = [c.start for c in rough.coordinates]
-    # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
-    assert np.rad2deg(q) == pytest.approx([10.0, 6.57526576, -151.3836336], abs=1e-7)
-
-
-def test_the_other_branch_is_where_its_guess_is():
-    other = mechanism.close_loops(mechanism.read(four_bar(q2=-0.6, q3=2.6))).definition
-    angles = np.cumsum([c.start for c in other.coordinates])
-    assert angles[2] > angles[1]  # the rocker turns the other way from the coupler
-    lengths = np.array([0.8, 2.0, 1.0])
-    assert lengths @ np.exp(1j * angles) == pytest.approx(2.0, abs=1e-12)
-
-
-def test_fixed_speeds_that_contradict_the_loop_are_refused():
-    definition = four_bar()
-    speeds = tuple(replace(s, kind="fixed", start=1.0) for s in definition.speeds)
-    with pytest.raises(MechanismError, match="contradict"):
-        mechanism.close_loops(mechanism.read(replace(definition, speeds=speeds)))
 
 
 def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
@@ -69,7 +30,7 @@ def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
     with pytest.raises(FormulationError, match="no holonomic constraints"):
         formulation.treat(equations, read, "multipliers")
     with pytest.raises(FormulationError, match="Baumgarte"):
-        treated(four_bar(), "attractor", 5.0)
+        treated("attractor", 5.0)
 
 
 def test_baumgarte_draws_the_loop_together():
@@ -101,11 +62,6 @@ def test_redundant_rows_are_named_and_change_no_motion():
     f, g = pipeline.right_hand_side(once), pipeline.right_hand_side(twice)
     x = f.x0 + np.array([0, 0, 0, 0.3, 0.1, -0.2])
     assert g(0, x) == pytest.approx(f(0, x), rel=1e-9, abs=1e-9)
-
-
-def test_more_constraints_than_coordinates_are_refused():
-    with pytest.raises(MechanismError, match="the 3 constraints leave the 3 speeds nothing to move"):
-        pipeline.derive(four_bar_with(lambda q1, *_: q1 - 0.17453292519943295))
 
 
 @pytest.mark.parametrize("asked", ["attractor", "multipliers"])

@@ -1,0 +1,145 @@
+"""Start values of speeds on closed loops: fixed ones kept, guesses nearest, and on one branch where branches meet.
+
+In a singular position (a linkage that lies flat) rows l with lᵀA = 0 leave more speeds free than there are freedoms:
+the tangents of all branches that meet there, and what is between them. A motion exists where the rates of the rows can
+vanish too, A u' + γ(u) = 0, so where lᵀγ(u) = 0, a condition of second degree in the speeds whose solutions are the
+branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.assembling import OPEN, RANK
+from mb2fmu.mechanism.consistency import parameter_values
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Mechanism
+
+Floats = npt.NDArray[np.float64]
+
+_LOST = 1e-6  # of a singular value of rows of unit length: the start is a singular position
+_SHORT = 1e-6  # of the longest row: a row that is shorter is none
+_STEPS = 60
+_BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside the guesses, as parts of the speeds' size
+_Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""(A, b, γ) of the speeds."""
+
+_REMEDY = 'mend start values, or say kind="guess" for speeds that may change'
+
+
+def start_speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
+    """All speeds at the start.
+
+    Args:
+        m: As read.
+        numeric: Of it.
+        q: Coordinates on the constraints.
+
+    Raises:
+        MechanismError: If nothing is left to move, if fixed speeds contradict the constraints, or if the start is a
+            singular position and the speeds are on none of the branches that meet there.
+    """
+    c, d = m.velocity_constraints, m.definition
+    assert c is not None
+    constraints = _constraints(m, numeric, q)
+    A, b, _ = constraints(np.zeros(len(m.u)))
+    if int(np.linalg.matrix_rank(A, tol=RANK * max(1.0, float(np.abs(A).max())))) == len(m.u):
+        what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(c.names)}"
+        raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
+    u = np.array([s.start for s in d.speeds])
+    free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
+    if free:
+        u[free] -= np.linalg.lstsq(A[:, free], A @ u + b, rcond=RANK)[0]
+    left = A @ u + b
+    wrong = [i for i, value in enumerate(left) if not abs(value) <= OPEN * (1.0 + float(np.max(np.abs(u))))]
+    if wrong:
+        kept = [s.name for i, s in enumerate(d.speeds) if i not in free and np.any(A[wrong, i] != 0.0)]
+        off = ", ".join(f"{c.names[i]} by {left[i]:.3g}" for i in wrong)
+        what = f"the fixed start values of {', '.join(kept)} contradict the velocity constraints: {off} off"
+        raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
+    return _on_a_branch(m, constraints, u, free)
+
+
+def _constraints(m: Mechanism, numeric: NumericMechanism, q: Floats) -> _Constraints:
+    d = m.definition
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    parameters = numeric.parameters(parameter_values(m))
+
+    def at(u: Floats) -> tuple[Floats, Floats, Floats]:
+        numeric.set(0.0, q, np.concatenate([u, np.zeros(len(m.u_all) - len(u))]), z, r, parameters)
+        A, b, gamma = numeric.constraints()
+        return A.copy(), b.copy(), gamma.copy()
+
+    return at
+
+
+def _on_a_branch(m: Mechanism, constraints: _Constraints, u: Floats, free: list[int]) -> Floats:
+    """The speeds themselves; in a singular position the nearest that one of the branches has."""
+    A = constraints(u)[0]
+    length = np.linalg.norm(A, axis=1)
+    length = np.maximum(length, _SHORT * max(1.0, float(length.max(initial=0.0))))
+    null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
+    if not null.size:
+        return u
+
+    def missing(speeds: Floats) -> Floats:
+        return np.asarray(null.T @ (constraints(speeds)[2] / length))
+
+    size = float(np.max(np.abs(u)))
+    if np.max(np.abs(missing(u))) <= OPEN * (1.0 + size**2):
+        return u
+    tangent = scipy.linalg.null_space(A[:, free], rcond=_LOST) if free else np.zeros((0, 0))
+    found = [_solved(missing, u, free, tangent, beside * size) for beside in _BESIDE] if tangent.size else []
+    branches: list[Floats] = []
+    for v in (v for v in found if v is not None):
+        if all(np.max(np.abs(v - w)) > 1e-6 * (1.0 + size) for w in branches):
+            branches.append(v)
+    return _told(m, branches, u, free)
+
+
+def _solved(
+    missing: Callable[[Floats], Floats], u: Floats, free: list[int], tangent: Floats, beside: float
+) -> Floats | None:
+    """Speeds with lᵀγ = 0 by Gauss-Newton steps along the tangents; central differences are exact, γ is quadratic."""
+    v = u.copy()
+    v[free] += beside * tangent @ np.ones(tangent.shape[1]) / np.sqrt(tangent.shape[1])
+    for _ in range(_STEPS):
+        left = missing(v)
+        slopes = []
+        for column in tangent.T:
+            sides = [v.copy(), v.copy()]
+            sides[0][free] += column
+            sides[1][free] -= column
+            slopes.append((missing(sides[0]) - missing(sides[1])) / 2.0)
+        step = tangent @ np.linalg.lstsq(np.array(slopes).T, left, rcond=RANK)[0]
+        v[free] -= step
+        if np.max(np.abs(step)) <= 1e-13 * (1.0 + np.max(np.abs(v))):
+            break
+    return v if np.max(np.abs(missing(v))) <= OPEN * (1.0 + float(np.max(np.abs(v))) ** 2) else None
+
+
+def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int]) -> Floats:
+    """The branch of the guesses if one is clearly the nearest."""
+    speeds = m.definition.speeds
+    declared = np.array([s.start for s in speeds])
+    distances = [round(float(np.linalg.norm(v - declared)), 9) for v in branches]
+    order = sorted(range(len(branches)), key=lambda i: (distances[i], branches[i].round(9).tolist()))
+    if len(branches) == 1 or (branches and distances[order[0]] < 0.9 * distances[order[1]]):
+        return branches[order[0]]
+
+    def listed(values: Floats) -> str:
+        return ", ".join(f"{speeds[i].name} = {round(float(values[i]), 9) + 0.0:.6g}" for i in free)
+
+    what = "the start is a singular position, where branches of the motion meet, and the speeds are on none of them: "
+    what += f"with {listed(u)} the rates of the constraints cannot vanish"
+    if branches:
+        what += f"; the branches have {', and '.join(listed(branches[i]) for i in order)}"
+        remedy = "give those of the branch that is meant as guesses"
+    else:
+        remedy = "start elsewhere, or at rest"
+    raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=remedy)])

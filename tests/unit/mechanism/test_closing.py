@@ -1,0 +1,133 @@
+"""Start values on closed loops: the branch of the guesses, singular positions, and faults told apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mb2fmu import formulation, mechanism, model
+from mb2fmu.errors import FormulationError, MechanismError
+
+LENGTHS = np.array([0.8, 2.0, 1.0])  # of crank, coupler and rocker; the ground pins are 2 m apart
+FLAT = {"la": 1.0, "lb": 2.0, "lc": 1.0, "ln": 2.0, "q1": 0.0, "q2": 0.0, "q3": -np.pi, "u1": 1.0}
+"""A parallelogram whose links all lie on the line of the ground pins, its crank turning."""
+
+
+@pytest.fixture(scope="module")
+def read():
+    return mechanism.read(model.check(model.load("models/four_bar.py")))
+
+
+def changed(read, **values):
+    """The four-bar with other values of parameters, start values (``q1``) and kinds of these (``q1_kind``)."""
+    d = read.definition
+    parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in d.parameters)
+    coordinates, speeds = (
+        tuple(
+            replace(c, start=values.get(c.name, c.start), kind=values.get(f"{c.name}_kind", c.kind)) for c in declared
+        )
+        for declared in (d.coordinates, d.speeds)
+    )
+    return replace(read, definition=replace(d, parameters=parameters, coordinates=coordinates, speeds=speeds))
+
+
+def closed(read, **values):
+    """Start values of q and u on the constraints."""
+    d = mechanism.close_loops(changed(read, **values)).definition
+    return np.array([[c.start for c in d.coordinates], [s.start for s in d.speeds]])
+
+
+def refused(read, **values):
+    with pytest.raises(MechanismError) as error:
+        closed(read, **values)
+    return [str(fault) for fault in error.value.faults]
+
+
+def with_rows(*more):
+    """The four-bar with further closing conditions, made from its coordinates and its first condition."""
+    loaded = model.load("models/four_bar.py")
+    parts = loaded.mechanics
+    rows = [*parts.holonomic_constraints, *(row(parts.q, parts.holonomic_constraints[0]) for row in more)]
+    loaded.mechanics = replace(parts, holonomic_constraints=rows)
+    return mechanism.read(model.check(loaded))
+
+
+def test_rough_guesses_are_solved_for_and_fixed_start_values_kept(read):
+    q, _ = closed(read, q2=0.3, q3=-2.3)
+    # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
+    assert np.rad2deg(q) == pytest.approx([10.0, 6.57526576, -151.3836336], abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_guess_is_left_for_another_branch(read, seed):
+    """The loop's Jacobian by q2, q3 has the determinant lb lc sin(q3): branches lie on either side of its zeros."""
+    q2, q3 = np.random.default_rng(seed).uniform([-1.5, -3.0], [1.5, 3.0])
+    try:
+        q, _ = closed(read, q2=q2, q3=q3)
+    except MechanismError as error:
+        told = str(error)
+    else:
+        assert abs(LENGTHS @ np.exp(1j * np.cumsum(q)) - 2.0) < 1e-12
+        assert np.floor(q[2] / np.pi) == np.floor(q3 / np.pi)
+        return
+    assert "on no branch" in told
+
+
+def test_guesses_on_no_branch_are_told_with_the_branches_that_there_are(read):
+    (fault,) = refused(read, q2=2.0, q3=2.0)
+    assert "the guesses q2 = 2, q3 = 2 are on no branch" in fault
+    assert "a singular position, q2 = 2.26073, q3 = 3.13532, where branches meet" in fault
+    assert "holonomic[1] by -1.98, holonomic[2] by 0.783 from closed" in fault
+    assert "q2 = 0.11476, q3 = 3.64104, and where q2 = -0.69204, q3 = 2.64214" in fault
+    assert "give one of these as guesses if it is meant, or guesses nearer to what is; or mend q1" in fault
+
+
+def test_a_loop_that_cannot_close_is_told_how_far_it_is_from_it(read):
+    (fault,) = refused(read, lb=9.0)
+    assert "no coordinates near the start values close the loops: holonomic[1] by " in fault
+    assert "with q1 kept as they are" in fault
+    (fault,) = refused(read, q3_kind="fixed", q3=-2.5)
+    assert "with q1, q3 kept as they are; they would close with q1 = " in fault
+
+
+def test_all_that_fixed_start_values_contradict_is_told_at_once(read):
+    faults = refused(read, q1=0.5, q2_kind="fixed", q3_kind="fixed")
+    assert len(faults) == 2
+    for i, fault in enumerate(faults):
+        assert f"the fixed start values of q1, q2, q3 contradict holonomic[{i + 1}], which is " in fault
+    (fault,) = refused(read, u1=1.0, u2_kind="fixed", u3_kind="fixed")
+    assert "the fixed start values of u1, u2, u3 contradict the velocity constraints: holonomic[2] by " in fault
+
+
+def test_over_specified_contradictory_and_redundant_constraints_are_told_apart():
+    """As many as coordinates: nothing moves. Twice the same with other constants: they contradict. Else they share."""
+    (fault,) = refused(with_rows(lambda q, _: q[0] - 0.17453292519943295))
+    assert "the 3 constraints leave the 3 speeds nothing to move: holonomic[1], holonomic[2], holonomic[3]" in fault
+    (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
+    assert "holonomic[1], holonomic[3] contradict each other" in fault
+    redundant = mechanism.close_loops(with_rows(lambda _, first: 3 * first))
+    assert "share their forces: holonomic[1]" in formulation.plan(redundant).because
+
+
+def test_in_a_singular_position_speeds_say_which_branch_is_meant(read):
+    """Parallelogram: the coupler does not turn. The other: 1 + 2 w² = (1 + 2 w)², so that it turns at w = −2."""
+    parallel, crossed = [1.0, -1.0, 1.0], [1.0, -3.0, -1.0]
+    for guesses, branch in (((0.0, 0.0), parallel), ((-3.0, -0.5), crossed)):
+        q, u = closed(read, **FLAT, u2=guesses[0], u3=guesses[1])
+        assert q == pytest.approx([0.0, 0.0, -np.pi], abs=1e-13)
+        assert u == pytest.approx(branch, abs=1e-12)
+    (fault,) = refused(read, **FLAT, u2=-2.0, u3=0.0)
+    assert "the speeds are on none of them: with u2 = -2, u3 = 0 the rates of the constraints cannot vanish" in fault
+    assert "the branches have u2 = -3, u3 = -1, and u2 = -1, u3 = 1" in fault
+    assert np.all(closed(read, **{**FLAT, "u1": 0.0})[1] == 0.0)  # at rest all branches are one
+
+
+def test_what_each_treatment_makes_of_a_singular_start(read):
+    """All coordinates as states start in it; independent ones have no chart, a closed form has no branch."""
+    flat = mechanism.close_loops(changed(read, **FLAT))
+    for asked in ("attractor", "multipliers"):
+        assert "the start is a singular position" in formulation.plan(flat, asked).because
+    with pytest.raises(FormulationError, match="not independent at the start, a singular position"):
+        formulation.plan(flat, "partition")
+    with pytest.raises(FormulationError, match="lies flat, where its two branches meet: start it elsewhere"):
+        formulation.plan(flat, "explicit")
