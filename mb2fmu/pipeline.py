@@ -206,7 +206,7 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     platforms = toolchain.parse(options.get("platforms", "host"))
     fmi, compiler = options.get("fmi", "2"), options.get("compiler", "zig")
     with stage("differentiate"):
-        program = lowering.with_derivatives(derivation.program)
+        program = lowering.with_derivatives(derivation.program, adjoint=fmi != "2")
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, options.get("fast", False))
         described = interface.describe(derivation.definition, derivation.equations, program.program, target)

@@ -36,10 +36,10 @@ class NativeProgram:
 
     Attributes:
         program: With the entry points ``tangent`` (seeds: one per variable of :data:`GROUPS`; results: one per result
-            of :data:`RESULTS`), ``adjoint`` (seeds: weights of the results; results: one per variable), the same of
-            ``initialize`` where it is there (``initialize_tangent``, ``initialize_adjoint``), ``jacobian``
-            (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t). These two
-            are empty where the Jacobian is too large to be written out.
+            of :data:`RESULTS`), ``adjoint`` if it was asked for (seeds: weights of the results; results: one per
+            variable), the same of ``initialize`` where it is there (``initialize_tangent``, ``initialize_adjoint``),
+            ``jacobian`` (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t).
+            These two are empty where the Jacobian is too large to be written out.
         rows: Of each entry of the Jacobian that is not zero, row by row, shape (n_nonzero,).
         columns: Of each of these entries, shape (n_nonzero,).
         time_rows: Of each entry of ∂x'/∂t that is not zero.
@@ -54,11 +54,12 @@ class NativeProgram:
     colours: npt.NDArray[np.intp] | None = None
 
 
-def with_derivatives(program: Program) -> NativeProgram:
+def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram:
     """Adds the derivatives that a native unit offers.
 
     Args:
         program: As lowered.
+        adjoint: Whether adjoint derivatives are among them; they are half of the work, and FMI 2.0 has none.
     """
     entries = dict(program.entries)
     labels = tuple(f"{name} {label}" for name in RESULTS for label in entries[name].labels)
@@ -70,12 +71,15 @@ def with_derivatives(program: Program) -> NativeProgram:
     if "initialize" in entries:
         whole, start_source = smoothed(whole, "initialize")
     variables = variables_of(program, GROUPS)
-    seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in range(len(variables), len(results))))
+    weights = range(len(variables), len(results) if adjoint else 0)
+    seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
     copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent(copy, source, variables, 0, "tangent")
-    add_adjoint(copy, source, variables, "adjoint")
+    if adjoint:
+        add_adjoint(copy, source, variables, "adjoint")
     if "initialize" in entries:
         add_tangent(copy, start_source, variables, 0, "initialize_tangent")
+    if adjoint and "initialize" in entries:
         add_adjoint(copy, start_source, variables, "initialize_adjoint")
     for name in {source, motion, start_source} - {"results", "rhs", "initialize"}:
         copy.builder.forget(name)

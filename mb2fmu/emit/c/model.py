@@ -144,7 +144,8 @@ def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
     for function in functions:
         whole = None
         if native.colours is not None and function.signature.name == "equations_jacobian":
-            whole = _by_columns(native, function.signature, printed[-2])
+            tangent = [each.signature.stem for each in functions].index("tangent")
+            whole = _by_columns(native, function.signature, printed[1 + tangent])
         if function.signature.name == "equations_accelerations" and printed[1].parts:
             whole = _accelerations(graph, function, printed[1], hoisted)
         if whole is None:
@@ -259,7 +260,7 @@ def _functions(native: NativeProgram, *, once: bool) -> list[_Function]:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
     if native.program.layout.memory:
         functions.append(_function("remember", ("double y[]",), _LEAVES, _stores("y", entries["remember"].results)))
-    derived = [("tangent", "s", "out"), ("adjoint", "bar", "sbar")]
+    derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)
         functions.append(_function("initialize", ("double y[]",), _LEAVES, results, once=once))

@@ -86,7 +86,8 @@ def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) ->
     Raises:
         EmitError: If an entry point is missing, or value references have gaps.
     """
-    needed = (*RESULTS, "tangent", "adjoint", "jacobian", "jacobian_time")
+    adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
+    needed = (*RESULTS, "tangent", *adjoint, "jacobian", "jacobian_time")
     missing = [name for name in needed if name not in native.program.entries]
     faults = [Fault("the program has no such entry point", name) for name in missing]
     references = [variable.value_reference for variable in interface.variables]

@@ -47,7 +47,8 @@ def unit(name: str, fmi: str) -> FileTree:
     definition = model.check(model.load(ROOT / "models" / f"{name}.py"))
     equations = formulation.formulate(mechanism.read(definition))
     program = lowering.lower(equations)
-    return emit(with_derivatives(program), interface.describe(definition, equations, program, Target(fmi, "native")))
+    native = with_derivatives(program, adjoint=fmi != "2")
+    return emit(native, interface.describe(definition, equations, program, Target(fmi, "native")))
 
 
 def test_golden() -> None:
@@ -111,6 +112,17 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
     assert {"unit.c", "model.c", "equations.c", "model_config.h", "CMakeLists.txt", f"fmi{fmi}Functions.h"} <= set(
         files
     )
+
+
+def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
+    definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
+    equations = formulation.formulate(mechanism.read(definition))
+    program = lowering.lower(equations)
+    without = with_derivatives(program, adjoint=False)
+    described = {fmi: interface.describe(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")}
+    assert b"equations_adjoint" not in emit(without, described["2"])["sources/equations.c"]
+    with pytest.raises(EmitError, match="adjoint"):
+        emit(without, described["3"])
 
 
 def test_missing_entry_points_are_named() -> None:

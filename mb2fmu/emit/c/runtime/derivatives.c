@@ -136,28 +136,6 @@ static int mb2fmu_start_forward(mb2fmu_instance *instance)
     return 0;
 }
 
-/* The gradient by states becomes one by start values. 0 or the number of the solve that failed. */
-static int mb2fmu_start_reverse(mb2fmu_instance *instance)
-{
-#if MB2FMU_N_INITIALIZED > 0
-    const mb2fmu_snapshot *const now = &instance->now;
-    if (now->mode == MB2FMU_INITIALIZATION) {
-        double *const by_state = &instance->seeds[MB2FMU_SEED_STATES];
-        const int failed = model_initialize_adjoint(now->clock.time, now->declared, now->r, now->p, instance->w,
-                                                    by_state, instance->start_seeds);
-        int i;
-        memset(by_state, 0, MB2FMU_N_STATES * sizeof by_state[0]);
-        for (i = 0; i < MB2FMU_N_SEEDS; ++i) {
-            instance->seeds[i] += instance->start_seeds[i];
-        }
-        return failed;
-    }
-#else
-    (void)instance;
-#endif
-    return 0;
-}
-
 static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
                                              const unsigned knowns[], size_t n_knowns, const double seed[],
                                              double sensitivity[])
@@ -196,6 +174,30 @@ static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const un
         sensitivity[i] = value;
     }
     return MB2FMU_OK;
+}
+
+#ifndef MB2FMU_WITHOUT_ADJOINT
+
+/* The gradient by states becomes one by start values. 0 or the number of the solve that failed. */
+static int mb2fmu_start_reverse(mb2fmu_instance *instance)
+{
+#if MB2FMU_N_INITIALIZED > 0
+    const mb2fmu_snapshot *const now = &instance->now;
+    if (now->mode == MB2FMU_INITIALIZATION) {
+        double *const by_state = &instance->seeds[MB2FMU_SEED_STATES];
+        const int failed = model_initialize_adjoint(now->clock.time, now->declared, now->r, now->p, instance->w,
+                                                    by_state, instance->start_seeds);
+        int i;
+        memset(by_state, 0, MB2FMU_N_STATES * sizeof by_state[0]);
+        for (i = 0; i < MB2FMU_N_SEEDS; ++i) {
+            instance->seeds[i] += instance->start_seeds[i];
+        }
+        return failed;
+    }
+#else
+    (void)instance;
+#endif
+    return 0;
 }
 
 static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
@@ -245,6 +247,8 @@ static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const uns
     }
     return MB2FMU_OK;
 }
+
+#endif
 
 /* Order 1 is all there is: a higher one would be a wrong number. */
 static int mb2fmu_order_one(mb2fmu_instance *instance, int order, const char *name)

@@ -69,11 +69,13 @@ static int model_initialize_tangent(double t, const double x[], const double r[]
     return w->equations->initialize_tangent(t, x, r, p, w->values, w->work, s, out);
 }
 
+#ifndef MB2FMU_WITHOUT_ADJOINT
 static int model_initialize_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                     const double bar[], double sbar[])
 {
     return w->equations->initialize_adjoint(t, x, r, p, w->values, w->work, bar, sbar);
 }
+#endif
 #endif
 
 static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
@@ -82,11 +84,13 @@ static int model_tangent(double t, const double x[], const double r[], const dou
     return w->equations->tangent(t, x, r, p, w->values, w->work, s, out);
 }
 
+#ifndef MB2FMU_WITHOUT_ADJOINT
 static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
     return w->equations->adjoint(t, x, r, p, w->values, w->work, bar, sbar);
 }
+#endif
 
 static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])

@@ -52,13 +52,17 @@ typedef struct mb2fmu_equations {
                       double y[]);
     int (*initialize_tangent)(double t, const double x[], const double r[], const double p[], const double w[],
                               double work[], const double s[], double out[]);
+#ifndef MB2FMU_WITHOUT_ADJOINT
     int (*initialize_adjoint)(double t, const double x[], const double r[], const double p[], const double w[],
                               double work[], const double bar[], double sbar[]);
 #endif
+#endif
     int (*tangent)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    const double s[], double out[]);
+#ifndef MB2FMU_WITHOUT_ADJOINT
     int (*adjoint)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                    const double bar[], double sbar[]);
+#endif
     int (*jacobian)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                     double values[], double dfdt[]);
 } mb2fmu_equations;

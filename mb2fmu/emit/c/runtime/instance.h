@@ -116,7 +116,7 @@ typedef struct {
 
     double seeds[MB2FMU_N_SEEDS];
     double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
-#if MB2FMU_N_INITIALIZED > 0
+#if MB2FMU_N_INITIALIZED > 0 && !defined(MB2FMU_WITHOUT_ADJOINT)
     double start_seeds[MB2FMU_N_SEEDS];
 #endif
 
@@ -240,10 +240,12 @@ static enum mb2fmu_status mb2fmu_undefined(enum mb2fmu_status status, double val
 static enum mb2fmu_status mb2fmu_directional(mb2fmu_instance *instance, const unsigned unknowns[], size_t n_unknowns,
                                              const unsigned knowns[], size_t n_knowns, const double seed[],
                                              double sensitivity[]);
+#ifndef MB2FMU_WITHOUT_ADJOINT
 MB2FMU_UNUSED static enum mb2fmu_status mb2fmu_transposed(mb2fmu_instance *instance, const unsigned unknowns[],
                                                           size_t n_unknowns, const unsigned knowns[],
                                                           size_t n_knowns, const double seed[],
                                                           double sensitivity[]);
+#endif
 
 /* Input derivatives (FMI 2) and output derivatives with respect to time, of order 1. */
 MB2FMU_UNUSED static enum mb2fmu_status mb2fmu_set_slopes(mb2fmu_instance *instance, const unsigned references[],

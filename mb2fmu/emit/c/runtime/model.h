@@ -26,6 +26,7 @@
  *   MB2FMU_N_FAILURES         solves that can fail
  * and besides
  *   MB2FMU_FMI                2 or 3
+ *   MB2FMU_WITHOUT_ADJOINT    defined where there are no adjoint derivatives: FMI 2.0 cannot ask for them
  *   MB2FMU_TOKEN, MB2FMU_MODEL_IDENTIFIER, MB2FMU_MODEL_NAME   strings
  *   MB2FMU_DEFAULT_SOLVER     1 to 4, as the Enumeration parameter `solver` counts
  *   MB2FMU_DEFAULT_TOLERANCE, MB2FMU_DEFAULT_INTERNAL_STEP (0: none given, in s),
@@ -134,8 +135,10 @@ MB2FMU_UNUSED static int model_initialize(double t, const double x[], const doub
                                           mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_initialize_tangent(double t, const double x[], const double r[], const double p[],
                                                   mb2fmu_prepared *w, const double s[], double out[]);
+#ifndef MB2FMU_WITHOUT_ADJOINT
 MB2FMU_UNUSED static int model_initialize_adjoint(double t, const double x[], const double r[], const double p[],
                                                   mb2fmu_prepared *w, const double bar[], double sbar[]);
+#endif
 #endif
 
 /* Derivative of all results in the direction s, both in the orders above; that p also acts through w is included. */
@@ -143,8 +146,10 @@ MB2FMU_UNUSED static int model_tangent(double t, const double x[], const double 
                                        mb2fmu_prepared *w, const double s[], double out[]);
 
 /* The transposed: bar are weights of all results; sbar is the gradient of sum(bar[i] out[i]) in the order of seeds. */
+#ifndef MB2FMU_WITHOUT_ADJOINT
 MB2FMU_UNUSED static int model_adjoint(double t, const double x[], const double r[], const double p[],
                                        mb2fmu_prepared *w, const double bar[], double sbar[]);
+#endif
 
 /* values[k] = d dx[model_jacobian_row[k]] / d x[model_jacobian_column[k]], row by row; dfdt[i] = partial d dx[i]/d t,
  * size MB2FMU_N_STATES. */
