@@ -28,10 +28,12 @@ static void evaluate(void)
 #else
 #include "equations.h"
 static double p[] = {PARAMETERS}, x[2 * N];
-static double w[MB2FMU_N_PREPARED + 1], work[MB2FMU_N_WORK + 1];
+static double *w, *work;
 
 static void prepare(void)
 {
+    w = calloc((size_t)MB2FMU_VARIANT(derivatives).values + 1, sizeof *w);
+    work = calloc((size_t)MB2FMU_VARIANT(derivatives).work + 1, sizeof *work);
     (void)MB2FMU_VARIANT(equations).prepare(p, w, work);
 }
 

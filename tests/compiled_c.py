@@ -64,13 +64,12 @@ MORE(adjoint)
 #define AB double a[], double b[]
 MORE(jacobian)
 int call_prepare(const double p[], mb2fmu_prepared *w);
-int call_prepare(const double p[], mb2fmu_prepared *w) { model_start(w); return model_prepare(p, w); }
-extern const int jacobian_rows[], jacobian_columns[], memory, jacobian_size;
-const int memory = (int)sizeof(mb2fmu_prepared), jacobian_size = MB2FMU_N_JACOBIAN;
-int place(int k, int column);
-int place(int k, int column) { return column ? model_jacobian_column[k] : model_jacobian_row[k]; }
+int call_prepare(const double p[], mb2fmu_prepared *w)
+{ model_start(w, (double *)(void *)(w + 1)); return model_prepare(p, w); }
+int memory(void);
+int memory(void) { return (int)(sizeof(mb2fmu_prepared) + model_room() * sizeof(double)); }
 const char *failure(int k);
-const char *failure(int k) { return model_failures[k - 1]; }
+const char *failure(int k) { return model_failure(k); }
 int tables(void);
 int tables(void) { return model_variables[0].index; }
 """
@@ -133,8 +132,8 @@ class CompiledModel:
     program: Program
 
     def prepare(self, p: np.ndarray) -> np.ndarray:
-        """What a call needs: memory of the type ``mb2fmu_prepared``."""
-        w = np.full(ctypes.c_int.in_dll(self.library, "memory").value // 8, np.nan)
+        """What a call needs: memory of the type ``mb2fmu_prepared``, and the room behind it."""
+        w = np.full(self.library.memory() // 8, np.nan)
         self._check(self.library.call_prepare(*map(_pointer, (p, w))))
         return w
 
@@ -150,13 +149,9 @@ class CompiledModel:
     def jacobian(self, t: float, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """∂x'/∂x, dense, and ∂x'/∂t."""
         n = len(self.program.layout.states)
-        size = ctypes.c_int.in_dll(self.library, "jacobian_size").value
-        values, slope = np.full(max(1, size), np.nan), np.full(max(1, n), np.nan)
-        arrays = (x, r, p, self.prepare(p), values, slope)
+        dense, slope = np.zeros((n, n)), np.full(max(1, n), np.nan)
+        arrays = (x, r, p, self.prepare(p), dense, slope)
         self._check(self.library.call_jacobian(ctypes.c_double(t), *map(_pointer, arrays)))
-        dense = np.zeros((n, n))
-        for k in range(size):
-            dense[self.library.place(k, 0), self.library.place(k, 1)] = values[k]
         return dense, slope[:n]
 
     def _check(self, failed: int) -> None:

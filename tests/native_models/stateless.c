@@ -4,25 +4,23 @@
 #define MB2FMU_N_INPUTS 0
 #define MB2FMU_N_PARAMETERS 0
 #define MB2FMU_N_CALCULATED 0
-#define MB2FMU_N_PREPARED 0
-#define MB2FMU_N_WORK 0
 #define MB2FMU_N_POSITION 1
 #define MB2FMU_N_VELOCITY 0
 #define MB2FMU_N_ACCELERATION 0
 #define MB2FMU_N_DEPENDENT_SPEEDS 0
 #define MB2FMU_N_ACCELERATIONS 0
-#define MB2FMU_N_JACOBIAN 0
 #define MB2FMU_N_VARIABLES 1
-#define MB2FMU_N_FAILURES 0
 #define MB2FMU_DEFAULT_SOLVER 1
 #define MB2FMU_DEFAULT_TOLERANCE 1e-6
 
 #include "solver.h"
 
 static const mb2fmu_variable model_variables[1] = {{MB2FMU_SOURCE_TIME, 0, 0, 0, 0, 0.0, 0.0, 0.0, 1.0, "time"}};
-static const char *const model_failures[1] = {"none"};
-static const int model_jacobian_row[1] = {0};
-static const int model_jacobian_column[1] = {0};
+static const char *model_failure(int failed)
+{
+    (void)failed;
+    return "none";
+}
 
 #define LEVEL(name, value)                                                                               \
     static int name(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,    \
@@ -40,9 +38,15 @@ LEVEL(model_acceleration, 0.0)
 LEVEL(model_dependent_speeds, 0.0)
 LEVEL(model_accelerations, 0.0)
 
-static void model_start(mb2fmu_prepared *w)
+static size_t model_room(void)
+{
+    return 1;
+}
+
+static void model_start(mb2fmu_prepared *w, double room[])
 {
     w->equations = 0;
+    w->values = room;
 }
 
 static int model_prepare(const double p[], mb2fmu_prepared *w)
@@ -54,7 +58,7 @@ static int model_prepare(const double p[], mb2fmu_prepared *w)
 static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
-    values[0] = 0.0;
+    (void)values;
     return model_rhs(t, x, r, p, w, dfdt);
 }
 

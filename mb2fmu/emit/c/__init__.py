@@ -2,8 +2,9 @@
 
 Input: ``Program`` and ``FmuInterface``. Output: ``FileTree`` of ``sources/``: the generated model (``model_config.h``,
 ``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, the equations as
-translation units of their own (``equations.c``, ``equations_1.c``, …; what large models seldom evaluate in
-``equations_once.c``, …; see ``runtime/equations.h``), and a CMake file.
+translation units of their own (the motion in ``equations.c``, ``equations_1.c``, …; its derivatives in
+``derived.c``, …, and what large models seldom evaluate in ``derived_once.c``, …; see ``runtime/equations.h``),
+and a CMake file.
 
 Promises: what C evaluates is the graph, operation by operation; numbers read back to the same bits; functions are of
 bounded size; equal input gives equal bytes; warnings of compilers are errors here. Must not decide anything about
@@ -11,6 +12,23 @@ variables, and must not change the equations.
 """
 
 from mb2fmu.emit.c.batch import PROBE, emit_batch, emit_probe
-from mb2fmu.emit.c.sources import emit, is_compiled_once, translation_units
+from mb2fmu.emit.c.sources import (
+    Motion,
+    emit,
+    emit_derivatives,
+    emit_motion,
+    is_compiled_once,
+    translation_units,
+)
 
-__all__ = ["PROBE", "emit", "emit_batch", "emit_probe", "is_compiled_once", "translation_units"]
+__all__ = [
+    "PROBE",
+    "Motion",
+    "emit",
+    "emit_batch",
+    "emit_derivatives",
+    "emit_motion",
+    "emit_probe",
+    "is_compiled_once",
+    "translation_units",
+]

@@ -60,9 +60,9 @@ def jacobian_by_columns(
         failed = {tangent}(t, x, r, p, w, work, s, out);
         for (; k < jacobian_end[colour]; k++) {{
             const int column = jacobian_order[k];
-            for (const int *run = jacobian_runs; run < jacobian_runs + {4 * len(runs)}; run += 4) {{
+            for (const int *run = jacobian_runs; run < jacobian_runs + {3 * len(runs)}; run += 3) {{
                 if (column >= run[1] && column < run[2]) {{
-                    values[run[3] + column - run[1]] = out[run[0]];
+                    values[run[0] * {n} + column] = out[run[0]];
                 }}
             }}
         }}
@@ -72,14 +72,14 @@ def jacobian_by_columns(
 """
 
 
-def _runs(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """Neighbours in a row: (row, first column, column behind the last one, place of the first); few even if dense."""
-    runs: list[tuple[int, int, int, int]] = []
-    for place, (row, column) in enumerate(zip(rows, columns, strict=True)):
+def _runs(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Neighbours in a row: (row, first column, column behind the last one); few even if dense."""
+    runs: list[tuple[int, int, int]] = []
+    for row, column in zip(rows, columns, strict=True):
         if runs and runs[-1][0] == row and runs[-1][2] == column:
-            runs[-1] = (row, runs[-1][1], column + 1, runs[-1][3])
+            runs[-1] = (row, runs[-1][1], column + 1)
         else:
-            runs.append((row, column, column + 1, place))
+            runs.append((row, column, column + 1))
     return runs
 
 

@@ -1,9 +1,14 @@
-"""Prints the generated model: the functions of ``runtime/equations.h`` in translation units, and their tables."""
+"""Prints the generated model: the functions of ``runtime/equations.h`` in translation units, and their tables.
+
+The motion is printed from the program as it was lowered, so that it can be compiled while the program is still being
+differentiated; the derivatives follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +20,7 @@ from mb2fmu.emit.c.parts import PART, print_forwarding, print_function
 from mb2fmu.emit.c.records import Names, PrintedFunction, Signature, body_name
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.lowering.native import NativeProgram
-from mb2fmu.lowering.program import Op, Program, first_memory
+from mb2fmu.lowering.program import Op, Program
 
 _ARGUMENTS = (
     "double t",
@@ -30,7 +35,7 @@ _LEAVES = {
     Op.STATE: "x",
     Op.INPUT: "r",
     Op.PARAMETER: "p",
-    Op.MEMORY: "(w + MB2FMU_N_PREPARED)",
+    Op.MEMORY: "(w + MB2FMU_N_CALCULATED)",
 }
 UNIT = 12_000
 """Largest number of values that the functions of one translation unit compute."""
@@ -76,7 +81,7 @@ class PrintedUnit:
         prototypes: Of functions that several units know.
         texts: Definitions.
         tables: Lookup tables that they read.
-        entries: Names of the functions of ``runtime/equations.h``, in its order; of one unit only.
+        entries: Names of the functions of a table of ``runtime/equations.h``, in its order; of one unit only.
         once: It is compiled once for all kinds of processors.
     """
 
@@ -88,79 +93,118 @@ class PrintedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedModel:
-    """Everything generated, for the templates.
+class PrintedEquations:
+    """One of the two tables of functions of ``runtime/equations.h``.
 
     Attributes:
-        program: What was printed.
-        units: The equations; the first has the table of functions.
-        failures: What is wrong when a solve fails, in the order of their numbers.
-        prepared: Number of values in w.
-        work: Number of values that functions need for themselves.
-        rows: Of the Jacobian's nonzeros.
-        columns: Of the Jacobian's nonzeros.
+        table: Which.
+        units: The first has the table.
+        failures: What is wrong when a solve fails, in the order of their numbers; those of the motion come first.
+        values: Doubles in w: calculated parameters, memory, then what else is prepared, for the motion first.
+        work: Doubles that functions of both tables need for themselves, as far as they are printed.
     """
 
-    program: Program
+    table: Literal["equations", "derivatives"]
     units: tuple[PrintedUnit, ...]
     failures: tuple[str, ...]
-    prepared: int
+    values: int
     work: int
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-
-    @property
-    def first_memory(self) -> tuple[float, ...]:
-        """The discrete memory to begin with."""
-        return first_memory(self.program)
-
-    def size(self, entry: str) -> int:
-        """Number of results of an entry point; 0 if there is none of that name."""
-        return len(self.program.entries[entry].results) if entry in self.program.entries else 0
 
 
-def print_model(native: NativeProgram, part: int = PART) -> PrintedModel:
-    """Prints all functions.
+def print_motion(program: Program, part: int = PART) -> PrintedEquations:
+    """Prints what a program computes but for its derivatives.
+
+    Args:
+        program: As it was lowered.
+        part: Largest number of values that one C function computes.
+    """
+    functions = _motion(program)
+    first = len(program.entries["prepare"].results) + len(program.layout.memory)
+    printer = _Printer(program, functions, first, part)
+    printed = [printer.prepare("equations_prepare", calculated=True)]
+    for function in functions:
+        whole = None
+        if function.signature.name == "equations_accelerations" and printed[1].parts:
+            whole = _accelerations(printer.graph, function, printed[1], printer.hoisted)
+        printed.append(whole or printer.function(function))
+    return printer.equations("equations", printed, 0)
+
+
+def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int = PART) -> PrintedEquations:
+    """Prints the derivatives, and initial states that are solved for.
 
     Args:
         native: The program with its derivatives.
+        motion: What was printed before.
         part: Largest number of values that one C function computes.
     """
-    program = native.program
-    graph = Graph(program)
-    once = len(program) > ONCE
-    functions = _functions(native, once=once)
-    hoisted = graph.of_parameters & ~graph.is_leaf
-    calculated = program.entries["prepare"].results
-    names = Names(
-        prepared=_places(graph, functions, hoisted, calculated),
-        pivots=required_nodes(program, "pivots"),
-        divisors=required_nodes(program, "divisors"),
-        domains=required_nodes(program, "domains"),
-    )
-    prepare = _prepare(calculated, names, once=once)
-    bodies, inner = print_bodies(program, names)
-    printed = [print_rolled(graph, prepare.signature, prepare.outputs, names, part=part)]
+    once = len(native.program) > ONCE
+    functions = _derivatives(native, once=once)
+    printer = _Printer(native.program, functions, motion.values, part, motion.failures)
+    printed = [printer.prepare("equations_prepare_derivatives", once=once)]
     for function in functions:
-        whole = None
         if native.colours is not None and function.signature.name == "equations_jacobian":
             tangent = [each.signature.stem for each in functions].index("tangent")
-            whole = _by_columns(native, function.signature, printed[1 + tangent])
-        if function.signature.name == "equations_accelerations" and printed[1].parts:
-            whole = _accelerations(graph, function, printed[1], hoisted)
-        if whole is None:
-            whole = print_rolled(graph, function.signature, function.outputs, names, given=hoisted, part=part)
-        printed.append(whole)
-    tables = printed_tables(program, names, inner)
-    return PrintedModel(
-        program=program,
-        units=_units(printed, tables, bodies),
-        failures=tuple(names.failures),
-        prepared=len(prepare.outputs),
-        work=max(function.work for function in printed),
-        rows=tuple(native.rows.tolist()),
-        columns=tuple(native.columns.tolist()),
-    )
+            printed.append(_by_columns(native, function.signature, printed[1 + tangent]))
+        else:
+            printed.append(printer.function(function))
+    return printer.equations("derivatives", printed, motion.work)
+
+
+class _Printer:
+    """Prints functions that share what is prepared.
+
+    Args:
+        program: Any.
+        functions: All that read something prepared.
+        first: First place in w that is free.
+        part: Largest number of values that one C function computes.
+        failures: That have their numbers already.
+    """
+
+    def __init__(
+        self, program: Program, functions: Sequence[_Function], first: int, part: int, failures: Sequence[str] = ()
+    ) -> None:
+        self.graph = Graph(program)
+        self.hoisted = self.graph.of_parameters & ~self.graph.is_leaf
+        self._first = first
+        self._part = part
+        self._names = Names(
+            prepared=_places(self.graph, functions, self.hoisted, first),
+            pivots=required_nodes(program, "pivots"),
+            divisors=required_nodes(program, "divisors"),
+            domains=required_nodes(program, "domains"),
+            failures={name: i for i, name in enumerate(failures, start=1)},
+        )
+        self._bodies, self._inner = print_bodies(program, self._names)
+
+    def prepare(self, name: str, *, calculated: bool = False, once: bool = False) -> PrintedFunction:
+        """The function that stores what is prepared, the calculated parameters among that if asked for."""
+        entry = self.graph.program.entries["prepare"]
+        outputs = list(_stores("w", entry.results)) if calculated else []
+        outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
+        parameters = ("const double p[]", "double w[]", "double work[]")
+        signature = Signature(name, parameters, {Op.PARAMETER: "p"}, once=once)
+        return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
+
+    def function(self, function: _Function) -> PrintedFunction:
+        """A function that reads what is prepared."""
+        return print_rolled(
+            self.graph, function.signature, function.outputs, self._names, given=self.hoisted, part=self._part
+        )
+
+    def equations(
+        self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
+    ) -> PrintedEquations:
+        """All together; ``work`` is what others need for themselves."""
+        tables = printed_tables(self.graph.program, self._names, self._inner)
+        return PrintedEquations(
+            table=table,
+            units=_units(printed, tables, self._bodies),
+            failures=tuple(self._names.failures),
+            values=max([self._first, *(place + 1 for place in self._names.prepared.values())]),
+            work=max([work, *(function.work for function in printed)]),
+        )
 
 
 def required_nodes(program: Program, entry: str) -> dict[int, str]:
@@ -249,17 +293,24 @@ def _groups(functions: Sequence[PrintedFunction]) -> list[list[str]]:
     return groups
 
 
-def _functions(native: NativeProgram, *, once: bool) -> list[_Function]:
-    """All but ``prepare``, in the order of ``runtime/equations.h``; what is seldom evaluated perhaps compiled once."""
-    entries = native.program.entries
+def _motion(program: Program) -> list[_Function]:
+    """The functions of ``mb2fmu_equations`` but for ``prepare``, in their order."""
+    entries = program.entries
     functions = []
     for name in _PLAIN:
         array = "dx" if name == "rhs" else "y"
         functions.append(_function(name, (f"double {array}[]",), _LEAVES, _stores(array, entries[name].results)))
     if "project" in entries and entries["project"].results:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
-    if native.program.layout.memory:
+    if program.layout.memory:
         functions.append(_function("remember", ("double y[]",), _LEAVES, _stores("y", entries["remember"].results)))
+    return functions
+
+
+def _derivatives(native: NativeProgram, *, once: bool) -> list[_Function]:
+    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; perhaps compiled once."""
+    entries = native.program.entries
+    functions = []
     derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)
@@ -275,8 +326,11 @@ def _functions(native: NativeProgram, *, once: bool) -> list[_Function]:
 
 def _jacobian(native: NativeProgram, *, once: bool) -> _Function:
     entries = native.program.entries
+    n = len(native.program.layout.states)
     by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
-    outputs = _stores("values", entries["jacobian"].results)
+    entry = entries["jacobian"].results  # none where it is computed by columns
+    places = (native.rows * n + native.columns).tolist()[: len(entry)]
+    outputs = tuple((f"values[{place}]", node) for place, node in zip(places, entry, strict=True))
     outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
     zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
     parameters = ("double values[]", "double dfdt[]")
@@ -300,18 +354,16 @@ def _stores(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...]:
     return tuple((f"{array}[{i}]", node) for i, node in enumerate(nodes))
 
 
-def _places(
-    graph: Graph, functions: Sequence[_Function], hoisted: np.ndarray, calculated: Sequence[int]
-) -> dict[int, int]:
-    """Places in w: those of the calculated parameters, then one for each hoisted node that a function reads."""
+def _places(graph: Graph, functions: Sequence[_Function], hoisted: np.ndarray, first: int) -> dict[int, int]:
+    """Places in w of the calculated parameters, and from the first free one on of each other hoisted node they read."""
     wanted: set[int] = set()
     for function in functions:
         wanted |= graph.boundary([node for _, node in function.outputs], hoisted)
     places: dict[int, int] = {}
-    for i, node in enumerate(calculated):
+    for i, node in enumerate(graph.program.entries["prepare"].results):
         if hoisted[node]:
             places.setdefault(node, i)
-    return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=len(calculated))}
+    return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=first)}
 
 
 def hoisted_places(graph: Graph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
@@ -326,14 +378,6 @@ def printed_tables(program: Program, names: Names, inner: Sequence[Names]) -> tu
         for owner, its in ((program, names), *zip(program.bodies, inner, strict=True))
         for key, name in its.tables.items()
     )
-
-
-def _prepare(calculated: Sequence[int], names: Names, *, once: bool) -> _Function:
-    outputs = [(f"w[{i}]", node) for i, node in enumerate(calculated)]
-    outputs += [(f"w[{place}]", node) for node, place in names.prepared.items() if place >= len(calculated)]
-    parameters = ("const double p[]", "double w[]", "double work[]")
-    signature = Signature("equations_prepare", parameters, {Op.PARAMETER: "p"}, once=once)
-    return _Function(signature, tuple(outputs))
 
 
 def print_bodies(program: Program, names: Names, *, batch: bool = False) -> tuple[list[PrintedFunction], list[Names]]:

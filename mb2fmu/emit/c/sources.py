@@ -1,21 +1,25 @@
-"""``emit``: puts the printed model, the fixed runtime and the FMI headers of a unit together."""
+"""``emit``: puts the printed model, the fixed runtime and the FMI headers of a unit together.
+
+It is two steps, because what ``emit_motion`` gives can be compiled while the derivatives are still being made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 import jinja2
 
 from mb2fmu.emit.c.literals import comment, listed, number, string
-from mb2fmu.emit.c.model import PrintedModel, PrintedUnit, print_model
+from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion
 from mb2fmu.emit.c.parts import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable
 from mb2fmu.lowering.native import RESULTS, NativeProgram
-from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.program import Program, first_memory
 
 _SOURCE = {
     "time": "TIME",
@@ -57,7 +61,9 @@ _PREFIX = b"""#if defined(FMI2_FUNCTION_PREFIX)
 """
 """fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1)."""
 
-_ONCE = "equations_once"
+_STEMS = {"equations": "equations", "derivatives": "derived"}
+_ONCE = "derived_once"
+"""What the names of translation units begin with that have equations, by their table; and those compiled once."""
 
 BATCH = "batch.h"
 """Of the runtime's files the one that units do not need."""
@@ -70,6 +76,79 @@ _CAUSALITY = {
     "output": "OUTPUT",
     "local": "LOCAL",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """A unit's code without the derivatives; complete as far as it goes: no file of it depends on them.
+
+    Attributes:
+        sources: ``sources/…``: ``unit.c`` and the equations of the motion, with all that they include.
+        printed: What the derivatives follow on.
+    """
+
+    sources: FileTree
+    printed: PrintedEquations
+
+
+def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, part: int = PART) -> Motion:
+    """Prints the code of a unit without its derivatives.
+
+    Args:
+        program: As it was lowered.
+        interface: Of that program.
+        adjoint: The derivatives that follow will have adjoint ones among them.
+        part: Largest number of values that one C function computes.
+
+    Raises:
+        EmitError: If an entry point is missing, or value references have gaps.
+    """
+    _refuse(program, interface, RESULTS)
+    printed, fmi = print_motion(program, part), interface.target.fmi
+    by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
+    facts: dict[str, object] = {
+        "interface": interface,
+        "program": program,
+        "adjoint": adjoint,
+        "first_memory": first_memory(program),
+        "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
+        "coordinates": coordinates(program),
+        "solver": _solver(interface),
+        "included": _INCLUDED,
+        "fmi": fmi,
+        "prefix": f"{interface.model_identifier}_",
+    }
+    files = {
+        "model_config.h": render("model_config.h.jinja", **facts),
+        "model.c": render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
+        "unit.c": render("unit.c.jinja", **facts),
+        **_equations(printed),
+    }
+    return Motion(FileTree({**files, **_runtime(fmi), **_headers(fmi)}).under("sources"), printed)
+
+
+def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Motion, *, part: int = PART) -> FileTree:
+    """Prints what a unit's code has besides its motion: the derivatives, and the file for CMake.
+
+    Args:
+        native: The program with its derivatives.
+        interface: Of that program.
+        motion: From :func:`emit_motion`.
+        part: Largest number of values that one C function computes.
+
+    Raises:
+        EmitError: If an entry point is missing.
+    """
+    adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
+    _refuse(native.program, interface, ("tangent", *adjoint, "jacobian", "jacobian_time"))
+    files = _equations(print_derivatives(native, motion.printed, part))
+    named = translation_units(motion.sources.joined(FileTree(files).under("sources")))[1:]
+    listed = {
+        "equations": [name for name in named if not is_compiled_once(name)],
+        "once": [name for name in named if is_compiled_once(name)],
+    }
+    files["CMakeLists.txt"] = render("CMakeLists.txt.jinja", interface=interface, **listed)
+    return FileTree(files).under("sources")
 
 
 def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) -> FileTree:
@@ -86,62 +165,43 @@ def emit(native: NativeProgram, interface: FmuInterface, *, part: int = PART) ->
     Raises:
         EmitError: If an entry point is missing, or value references have gaps.
     """
-    adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
-    needed = (*RESULTS, "tangent", *adjoint, "jacobian", "jacobian_time")
-    missing = [name for name in needed if name not in native.program.entries]
+    motion = emit_motion(native.program, interface, adjoint="adjoint" in native.program.entries, part=part)
+    return motion.sources.joined(emit_derivatives(native, interface, motion, part=part))
+
+
+def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) -> None:
+    """What cannot be printed."""
+    missing = [name for name in needed if name not in program.entries]
     faults = [Fault("the program has no such entry point", name) for name in missing]
     references = [variable.value_reference for variable in interface.variables]
     if sorted(references) != list(range(len(references))):
         faults.append(Fault(f"they do not count from 0 to {len(references) - 1}", "value references"))
     if faults:
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
-    model = print_model(native, part)
-    fmi = interface.target.fmi
-    return FileTree({**_printed(model, interface), **_runtime(fmi), **_headers(fmi)}).under("sources")
 
 
-def _printed(model: PrintedModel, interface: FmuInterface) -> dict[str, bytes]:
-    by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
-    named = _named(model.units)
-    facts: dict[str, object] = {
-        "interface": interface,
-        "model": model,
-        "coordinates": coordinates(model.program),
-        "solver": _solver(interface),
-        "included": _INCLUDED,
-        "fmi": interface.target.fmi,
-        "equations": [name for name, unit in named.items() if not unit.once],
-        "once": [name for name, unit in named.items() if unit.once],
-        "prefix": f"{interface.model_identifier}_",
-    }
-    return {
-        "model_config.h": render("model_config.h.jinja", **facts),
-        "model.c": render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
-        "unit.c": render("unit.c.jinja", **facts),
-        "CMakeLists.txt": render("CMakeLists.txt.jinja", **facts),
-        **{
-            name: render(
-                "equations.c.jinja",
-                name=name,
-                tables=unit.tables,
-                prototypes=unit.prototypes,
-                texts=unit.texts,
-                entries=unit.entries,
-                once=unit.once,
-            )
-            for name, unit in named.items()
-        },
-    }
+def _equations(printed: PrintedEquations) -> dict[str, bytes]:
+    """The translation units of one table, by their names."""
+    several = [unit for unit in printed.units if not unit.once]
+    once = [unit for unit in printed.units if unit.once]
+    names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(once)))
+    return {name: _equations_file(name, unit, printed) for name, unit in zip(names, (*several, *once), strict=True)}
 
 
-def _named(units: Sequence[PrintedUnit]) -> dict[str, PrintedUnit]:
-    """The translation units that have the equations, by their names."""
-    several = [unit for unit in units if not unit.once]
-    once = [unit for unit in units if unit.once]
-    return dict(zip(_equations(len(several)) + _equations(len(once), _ONCE), [*several, *once], strict=True))
+def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations) -> bytes:
+    return render(
+        "equations.c.jinja",
+        name=name,
+        tables=unit.tables,
+        prototypes=unit.prototypes,
+        texts=unit.texts,
+        entries=unit.entries,
+        once=unit.once,
+        printed=printed,
+    )
 
 
-def _equations(count: int, stem: str = "equations") -> tuple[str, ...]:
+def _names(stem: str, count: int) -> tuple[str, ...]:
     """Names of translation units that have equations."""
     return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
@@ -150,10 +210,10 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
     """Names of the files of a unit that a compiler is given, from the folder ``sources``; the first is ``unit.c``.
 
     Args:
-        sources: From :func:`emit`.
+        sources: From :func:`emit`, or a part of them.
     """
-    names = (*_equations(len(sources)), *_equations(len(sources), _ONCE))
-    return ("unit.c", *(name for name in names if f"sources/{name}" in sources.files))
+    names = (name for stem in (*_STEMS.values(), _ONCE) for name in _names(stem, len(sources)))
+    return tuple(name for name in ("unit.c", *names) if f"sources/{name}" in sources.files)
 
 
 def is_compiled_once(name: str) -> bool:

@@ -5,17 +5,6 @@ static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
     {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0, MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
 };
 
-static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)] = {
-    "the matrix of a \042matrix\042 is singular",
-};
-
-static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
-    0, 1, 1
-};
-
-static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)] = {
-    1, 0, 1
-};
 /* equations.c: equations of this unit. Made by mb2fmu; changes are lost with the next export.
  *
  * A translation unit of its own: compile as unit.c says. With MB2FMU_AVX2 defined and the compiler's option for AVX2 it
@@ -31,11 +20,6 @@ static const double model_table_0_0_coefficients[] = {(-1.0), 1.0, 2.0, 0.5};
 static const mb2fmu_table model_table_0_0 = {2, 2, model_table_0_0_breaks,
     model_table_0_0_coefficients};
 
-static const double model_table_0_1_breaks[] = {0.0, 0.5, 1.0};
-static const double model_table_0_1_coefficients[] = {(-1.0), 2.0};
-static const mb2fmu_table model_table_0_1 = {2, 1, model_table_0_1_breaks,
-    model_table_0_1_coefficients};
-
 static int equations_prepare(const double p[], double w[], double work[])
 {
     const double v0 = p[0]; /* m */
@@ -43,12 +27,8 @@ static int equations_prepare(const double p[], double w[], double work[])
     const double v2 = v0 * v1;
     const double v3 = mb2fmu_pow(v1, 0.3);
     const double v4 = v0 * v3;
-    const double v5 = mb2fmu_pow(v1, (-0.7));
-    const double v6 = 0.3 * v5;
     w[0] = v4;
     w[1] = v2;
-    w[2] = v3;
-    w[3] = v6;
     (void)work;
     return 0;
 }
@@ -172,6 +152,50 @@ static int equations_accelerations(double t, const double x[], const double r[],
     return 0;
 }
 
+const mb2fmu_equations MB2FMU_VARIANT(equations) = {
+    equations_prepare,
+    equations_rhs,
+    equations_position,
+    equations_velocity,
+    equations_acceleration,
+    equations_dependent_speeds,
+    equations_accelerations,
+};
+/* derived.c: equations of this unit. Made by mb2fmu; changes are lost with the next export.
+ *
+ * A translation unit of its own: compile as unit.c says. With MB2FMU_AVX2 defined and the compiler's option for AVX2 it
+ * is the variant for processors that have it, with the same bits. */
+#include "equations.h"
+
+#include "elementary.c"
+#include "linear_algebra.c"
+#include "lookup.c"
+
+static const double model_table_0_0_breaks[] = {0.0, 0.5, 1.0};
+static const double model_table_0_0_coefficients[] = {(-1.0), 1.0, 2.0, 0.5};
+static const mb2fmu_table model_table_0_0 = {2, 2, model_table_0_0_breaks,
+    model_table_0_0_coefficients};
+
+static const double model_table_0_1_breaks[] = {0.0, 0.5, 1.0};
+static const double model_table_0_1_coefficients[] = {(-1.0), 2.0};
+static const mb2fmu_table model_table_0_1 = {2, 1, model_table_0_1_breaks,
+    model_table_0_1_coefficients};
+
+static int equations_prepare_derivatives(const double p[], double w[], double work[])
+{
+    const double v0 = p[0]; /* m */
+    const double v1 = p[1]; /* k */
+    const double v2 = v0 * v1;
+    const double v3 = mb2fmu_pow(v1, 0.3);
+    const double v4 = mb2fmu_pow(v1, (-0.7));
+    const double v5 = 0.3 * v4;
+    w[2] = v2;
+    w[3] = v3;
+    w[4] = v5;
+    (void)work;
+    return 0;
+}
+
 static int equations_tangent(double t, const double x[], const double r[], const double p[], const double w[],
                              double work[], const double s[], double out[])
 {
@@ -180,7 +204,7 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v2 = x[1]; /* * / u */
     const double v3 = mb2fmu_lookup(&model_table_0_0, v2);
     const double v4 = r[0]; /* f */
-    const double v5 = w[1];
+    const double v5 = w[2];
     const double v6 = mb2fmu_max(v4, v5);
     const double v7 = (v1 != 0.0) ? v3 : v6;
     const double v8 = v0 + v2;
@@ -198,9 +222,9 @@ static int equations_tangent(double t, const double x[], const double r[], const
     const double v20 = s[3];
     const double v21 = (v19 != 0.0) ? v20 : v18;
     const double v22 = (v1 != 0.0) ? v11 : v21;
-    const double v23 = w[3];
+    const double v23 = w[4];
     const double v24 = v16 * v23;
-    const double v25 = w[2];
+    const double v25 = w[3];
     const double v26 = v25 * v13;
     const double v27 = v15 * v24;
     const double v28 = v26 + v27;
@@ -298,16 +322,16 @@ static int equations_adjoint(double t, const double x[], const double r[], const
     const double v2 = x[1]; /* * / u */
     const double v3 = mb2fmu_lookup(&model_table_0_0, v2);
     const double v4 = r[0]; /* f */
-    const double v5 = w[1];
+    const double v5 = w[2];
     const double v6 = mb2fmu_max(v4, v5);
     const double v7 = (v1 != 0.0) ? v3 : v6;
     const double v8 = v0 + v2;
     const double v9 = mb2fmu_lookup(&model_table_0_1, v2);
     const double v10 = (v5 < v4) ? 1.0 : 0.0;
-    const double v11 = w[2];
+    const double v11 = w[3];
     const double v12 = bar[3];
     const double v13 = v11 * v12;
-    const double v14 = w[3];
+    const double v14 = w[4];
     const double v15 = v12 * v14;
     const double a0[2] = {v0, v8};
     double sin0[2], cos0[2];
@@ -435,7 +459,7 @@ static int equations_jacobian(double t, const double x[], const double r[], cons
     const double v2 = x[1]; /* * / u */
     const double v3 = mb2fmu_lookup(&model_table_0_0, v2);
     const double v4 = r[0]; /* f */
-    const double v5 = w[1];
+    const double v5 = w[2];
     const double v6 = mb2fmu_max(v4, v5);
     const double v7 = (v1 != 0.0) ? v3 : v6;
     const double v8 = mb2fmu_lookup(&model_table_0_1, v2);
@@ -504,23 +528,25 @@ static int equations_jacobian(double t, const double x[], const double r[], cons
     const double v43 = v31 + v40;
     const double v44 = v35 + v41;
     dfdt[0] = 0.0;
-    values[0] = 1.0;
-    values[1] = v42;
-    values[2] = v43;
+    values[1] = 1.0;
+    values[2] = v42;
+    values[3] = v43;
     dfdt[1] = v44;
     (void)work;
     return 0;
 }
 
-const mb2fmu_equations MB2FMU_VARIANT(equations) = {
-    equations_prepare,
-    equations_rhs,
-    equations_position,
-    equations_velocity,
-    equations_acceleration,
-    equations_dependent_speeds,
-    equations_accelerations,
+static const char *const model_failures[] = {
+    "the matrix of a \042matrix\042 is singular",
+};
+
+const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {
+    equations_prepare_derivatives,
     equations_tangent,
     equations_adjoint,
     equations_jacobian,
+    5,
+    0,
+    1,
+    model_failures,
 };

@@ -53,7 +53,8 @@ def point(n: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def printed(n: int) -> str:
-    return emit(with_derivatives(row(n)), bare_interface())["sources/equations.c"].decode()
+    sources = emit(with_derivatives(row(n)), bare_interface())
+    return (sources["sources/equations.c"] + sources["sources/derived.c"]).decode()
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "zig"])
@@ -88,9 +89,9 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     units = [compile_model(program)]
     monkeypatch.setattr(model, "ONCE", 0)
     sources = emit(with_derivatives(program), bare_interface())
-    assert translation_units(sources) == ("unit.c", "equations.c", "equations_once.c")
-    assert b"SHARED unit.c ${equations} equations_once.c" in sources["sources/CMakeLists.txt"]
-    each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "equations_once"))
+    assert translation_units(sources) == ("unit.c", "equations.c", "derived.c", "derived_once.c")
+    assert b"SHARED unit.c ${equations} derived_once.c" in sources["sources/CMakeLists.txt"]
+    each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "derived_once"))
     assert "static int equations_rhs(" in each
     assert "static int equations_tangent(" not in each + once
     units.append(compile_model(program))
@@ -114,7 +115,7 @@ def test_what_is_read_a_part_of_a_turn_further_on_each_time_is_read_in_wider_tur
     b.entry("rhs", b.layout.states, squares)
     program = b.build()
     text = emit(with_derivatives(program), bare_interface())["sources/equations.c"].decode()
-    assert "const double v2 = m2 * m2;" in text[: text.rindex("VARIANT(tangent_0)(double t")]
+    assert "const double v2 = m2 * m2;" in text
     values_at = np.linspace(0.5, 1.5, n)
     expected = evaluator(program, "rhs")(0.0, values_at, np.empty(0), np.empty(0))
     assert compile_model(program).call("rhs", 0.0, values_at, np.empty(0), np.empty(0)).tobytes() == expected.tobytes()

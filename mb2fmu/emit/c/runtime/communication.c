@@ -134,7 +134,7 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
     }
     memcpy(now->x, instance->x_next, sizeof now->x);
 #if MB2FMU_N_MEMORY > 0
-    memcpy(now->memory, instance->w->values + MB2FMU_N_PREPARED, sizeof now->memory);
+    memcpy(now->memory, instance->w->values + MB2FMU_N_CALCULATED, sizeof now->memory);
 #endif
     for (i = 0; !updated && i < MB2FMU_N_INPUTS; ++i) {
         now->r[i] += problem->r1 != NULL ? now->slope[i] * passed : 0.0;
@@ -157,8 +157,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     }
     failed = mb2fmu_pose(instance, &problem);
     if (failed != 0) {
-        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters %s",
-                           model_failures[failed - 1]);
+        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters %s", model_failure(failed));
     }
     memcpy(&instance->before, now, sizeof *now);
     memcpy(instance->x_next, now->x, sizeof now->x);

@@ -190,7 +190,7 @@ static const char *mb2fmu_solver_solve(int number)
     if (number == 0) {
         return "the matrix of the implicit method is singular";
     }
-    return number > 0 && number <= MB2FMU_N_FAILURES ? model_failures[number - 1] : "a matrix is singular";
+    return model_failure(number);
 }
 
 /* Why the walk ended before its end. */

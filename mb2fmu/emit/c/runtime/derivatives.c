@@ -110,7 +110,7 @@ static int mb2fmu_derivable(mb2fmu_instance *instance, const unsigned unknowns[]
 static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed)
 {
     return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s", instance->now.clock.time,
-                       failed > 0 ? model_failures[failed - 1] : "a matrix is singular");
+                       model_failure(failed));
 }
 
 static enum mb2fmu_status mb2fmu_not_finite(mb2fmu_instance *instance, unsigned reference, double value)

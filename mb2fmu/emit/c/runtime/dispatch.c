@@ -1,4 +1,4 @@
-/* dispatch.c: the functions of model.h, through the table of equations for this processor (equations.h).
+/* dispatch.c: the functions of model.h, through the tables of equations for this processor (equations.h).
  *
  * MB2FMU_WITH_AVX2: there is a variant for AVX2; MB2FMU_WITH_FMA: it has fused multiply-adds as well (--fast). The
  * environment variable MB2FMU_AVX2=0 makes instances do without it: for tests of the promise that bits are the same.
@@ -12,32 +12,46 @@
 
 #if defined(MB2FMU_WITH_AVX2) && defined(MB2FMU_CAN_ASK)
 
-static const mb2fmu_equations *mb2fmu_equations_here(void)
+static void mb2fmu_choose(mb2fmu_prepared *w)
 {
     const char *const asked = getenv("MB2FMU_AVX2");
-    if ((asked == NULL || strcmp(asked, "0") != 0) && mb2fmu_has_avx2()) {
-        return &MB2FMU_UNIT(avx2_equations);
-    }
-    return &MB2FMU_UNIT(any_equations);
+    const int avx2 = (asked == NULL || strcmp(asked, "0") != 0) && mb2fmu_has_avx2();
+    w->equations = avx2 ? &MB2FMU_UNIT(avx2_equations) : &MB2FMU_UNIT(any_equations);
+    w->derivatives = avx2 ? &MB2FMU_UNIT(avx2_derivatives) : &MB2FMU_UNIT(any_derivatives);
 }
 
 #else
 
-static const mb2fmu_equations *mb2fmu_equations_here(void)
+static void mb2fmu_choose(mb2fmu_prepared *w)
 {
-    return &MB2FMU_UNIT(any_equations);
+    w->equations = &MB2FMU_UNIT(any_equations);
+    w->derivatives = &MB2FMU_UNIT(any_derivatives);
 }
 
 #endif
 
-static void model_start(mb2fmu_prepared *w)
+static size_t model_room(void)
 {
-    w->equations = mb2fmu_equations_here();
+    return (size_t)MB2FMU_UNIT(any_derivatives).values + (size_t)MB2FMU_UNIT(any_derivatives).work;
+}
+
+static void model_start(mb2fmu_prepared *w, double room[])
+{
+    mb2fmu_choose(w);
+    w->values = room;
+    w->work = room + w->derivatives->values;
+}
+
+static const char *model_failure(int failed)
+{
+    const mb2fmu_derivatives *const known = &MB2FMU_UNIT(any_derivatives);
+    return failed > 0 && failed <= known->n_failures ? known->failures[failed - 1] : "a matrix is singular";
 }
 
 static int model_prepare(const double p[], mb2fmu_prepared *w)
 {
-    return w->equations->prepare(p, w->values, w->work);
+    const int failed = w->equations->prepare(p, w->values, w->work);
+    return failed != 0 ? failed : w->derivatives->prepare(p, w->values, w->work);
 }
 
 #define MB2FMU_EVALUATION(name)                                                                                        \
@@ -61,19 +75,23 @@ MB2FMU_EVALUATION(remember)
 #endif
 
 #if MB2FMU_N_INITIALIZED > 0
-MB2FMU_EVALUATION(initialize)
+static int model_initialize(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
+                            double y[])
+{
+    return w->derivatives->initialize(t, x, r, p, w->values, w->work, y);
+}
 
 static int model_initialize_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                     const double s[], double out[])
 {
-    return w->equations->initialize_tangent(t, x, r, p, w->values, w->work, s, out);
+    return w->derivatives->initialize_tangent(t, x, r, p, w->values, w->work, s, out);
 }
 
 #ifndef MB2FMU_WITHOUT_ADJOINT
 static int model_initialize_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                                     const double bar[], double sbar[])
 {
-    return w->equations->initialize_adjoint(t, x, r, p, w->values, w->work, bar, sbar);
+    return w->derivatives->initialize_adjoint(t, x, r, p, w->values, w->work, bar, sbar);
 }
 #endif
 #endif
@@ -81,19 +99,19 @@ static int model_initialize_adjoint(double t, const double x[], const double r[]
 static int model_tangent(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double s[], double out[])
 {
-    return w->equations->tangent(t, x, r, p, w->values, w->work, s, out);
+    return w->derivatives->tangent(t, x, r, p, w->values, w->work, s, out);
 }
 
 #ifndef MB2FMU_WITHOUT_ADJOINT
 static int model_adjoint(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                          const double bar[], double sbar[])
 {
-    return w->equations->adjoint(t, x, r, p, w->values, w->work, bar, sbar);
+    return w->derivatives->adjoint(t, x, r, p, w->values, w->work, bar, sbar);
 }
 #endif
 
 static int model_jacobian(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,
                           double values[], double dfdt[])
 {
-    return w->equations->jacobian(t, x, r, p, w->values, w->work, values, dfdt);
+    return w->derivatives->jacobian(t, x, r, p, w->values, w->work, values, dfdt);
 }

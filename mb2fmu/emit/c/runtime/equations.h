@@ -1,9 +1,10 @@
-/* equations.h: the equations of a unit as a table of functions, in as many variants as there are kinds of processors.
+/* equations.h: the equations of a unit as tables of functions, in as many variants as there are kinds of processors.
  *
- * Why it exists: equations are printed into translation units of their own (equations*.c), which are compiled side by
- * side, and on x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined). Each variant is one constant
- * table; an instance takes the one for its processor when it is made (dispatch.c), so nothing depends on loaders or
- * linkers. What large models seldom evaluate is compiled once (equations_once*.c), and in all tables.
+ * Why it exists: equations are printed into translation units of their own, which are compiled side by side, and on
+ * x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined): the motion (equations*.c), which can be printed
+ * and compiled before it is differentiated, and its derivatives (derived*.c). Each variant is one constant table of
+ * both; an instance takes those for its processor when it is made (dispatch.c), so nothing depends on loaders or
+ * linkers. What large models seldom evaluate is compiled once (derived_once*.c), and in all tables.
  * Names that leave a translation unit are hidden and begin with the identifier of the unit (MB2FMU_UNIT of
  * model_config.h), so that two units can be linked into one program.
  *
@@ -47,6 +48,11 @@ typedef struct mb2fmu_equations {
     int (*remember)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                     double y[]);
 #endif
+} mb2fmu_equations;
+
+/* The derivatives, and initial states that are solved for; in `prepare` what these alone need, in w behind the rest. */
+typedef struct mb2fmu_derivatives {
+    int (*prepare)(const double p[], double w[], double work[]);
 #if MB2FMU_N_INITIALIZED > 0
     int (*initialize)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                       double y[]);
@@ -65,7 +71,11 @@ typedef struct mb2fmu_equations {
 #endif
     int (*jacobian)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                     double values[], double dfdt[]);
-} mb2fmu_equations;
+    int values;                  /* doubles in w, memory included, of both tables */
+    int work;                    /* doubles of scratch that any function of both needs */
+    int n_failures;
+    const char *const *failures; /* what is wrong when solve number k + 1 fails, of both */
+} mb2fmu_derivatives;
 
 /* Name of something in the variant that is being compiled. */
 #ifdef MB2FMU_AVX2
@@ -75,6 +85,9 @@ typedef struct mb2fmu_equations {
 #endif
 
 extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(any_equations);
-extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(avx2_equations); /* only where MB2FMU_WITH_AVX2 is defined */
+extern MB2FMU_HIDDEN const mb2fmu_derivatives MB2FMU_UNIT(any_derivatives);
+/* only where MB2FMU_WITH_AVX2 is defined: */
+extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(avx2_equations);
+extern MB2FMU_HIDDEN const mb2fmu_derivatives MB2FMU_UNIT(avx2_derivatives);
 
 #endif

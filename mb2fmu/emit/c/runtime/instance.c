@@ -73,7 +73,7 @@ static void mb2fmu_set_start_values(mb2fmu_snapshot *now)
 static void mb2fmu_recall(mb2fmu_instance *instance)
 {
 #if MB2FMU_N_MEMORY > 0
-    memcpy(instance->w->values + MB2FMU_N_PREPARED, instance->now.memory, sizeof instance->now.memory);
+    memcpy(instance->w->values + MB2FMU_N_CALCULATED, instance->now.memory, sizeof instance->now.memory);
 #else
     (void)instance;
 #endif
@@ -124,16 +124,17 @@ static void mb2fmu_instance_reset(mb2fmu_instance *instance)
 
 static mb2fmu_instance *mb2fmu_instance_create(enum mb2fmu_kind kind, const char *name)
 {
-    const size_t length = strlen(name) + 1;
-    mb2fmu_instance *const instance = (mb2fmu_instance *)MB2FMU_CALLOC(1, sizeof *instance + length);
+    const size_t length = strlen(name) + 1, room = model_room();
+    mb2fmu_instance *const instance =
+        (mb2fmu_instance *)MB2FMU_CALLOC(1, sizeof *instance + room * sizeof(double) + length);
     if (instance == NULL) {
         return NULL;
     }
     instance->kind = kind;
     instance->function = "";
-    instance->name = (char *)(instance + 1);
+    model_start(instance->w, (double *)(void *)(instance + 1));
+    instance->name = (char *)(instance + 1) + room * sizeof(double);
     memcpy(instance->name, name, length);
-    model_start(instance->w);
     mb2fmu_instance_reset(instance);
     return instance;
 }

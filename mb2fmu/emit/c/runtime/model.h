@@ -3,17 +3,15 @@
  * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
  * declarations; the printer (emit/c/model.py) writes definitions for them. All of it has internal linkage, so that
  * several units can live in one process or one executable. The equations behind it are translation units of their own
- * (equations*.c), compiled once more for processors with AVX2 (but for equations_once*.c): what links them is
- * equations.h.
+ * (equations*.c, derived*.c), compiled once more for processors with AVX2 (but for derived_once*.c): what links
+ * them is equations.h. Nothing here depends on how they are printed: unit.c can be compiled while they are.
  *
  * Sizes come from model_config.h; any but MB2FMU_N_VARIABLES may be 0, so arrays are declared with MB2FMU_SIZE(n):
  *   MB2FMU_N_STATES           x = (q, independent u, z)
  *   MB2FMU_N_COORDINATES      the first of them: q
  *   MB2FMU_N_INPUTS           r
  *   MB2FMU_N_PARAMETERS       p, free parameters only
- *   MB2FMU_N_CALCULATED       calculated parameters: the first values of w
- *   MB2FMU_N_PREPARED         w: the calculated parameters, then whatever depends on parameters only
- *   MB2FMU_N_WORK             doubles that functions need to keep intermediate values in
+ *   MB2FMU_N_CALCULATED       calculated parameters
  *   MB2FMU_N_POSITION         outputs that need q and t
  *   MB2FMU_N_VELOCITY         outputs that need u too
  *   MB2FMU_N_ACCELERATION     outputs that need u' or constraint forces
@@ -21,9 +19,7 @@
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
  *   MB2FMU_N_PROJECTED        the first states, which constraints attract; may be left out if there are none
  *   MB2FMU_N_MEMORY           what is remembered from one accepted step to the next; may be left out if there is none
- *   MB2FMU_N_JACOBIAN         structural nonzeros of d rhs / d x
  *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
- *   MB2FMU_N_FAILURES         solves that can fail
  * and besides
  *   MB2FMU_FMI                2 or 3
  *   MB2FMU_WITHOUT_ADJOINT    defined where there are no adjoint derivatives: FMI 2.0 cannot ask for them
@@ -34,6 +30,8 @@
  */
 #ifndef MB2FMU_MODEL_H
 #define MB2FMU_MODEL_H
+
+#include <stddef.h>
 
 #include "portability.h"
 
@@ -67,22 +65,27 @@
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 struct mb2fmu_equations;
+struct mb2fmu_derivatives;
 
-/* What the functions of one instance need besides their arguments. Intermediate values of large models are here and not
- * on the stack, which hosts may keep small. */
+/* What the functions of one instance need besides their arguments, from model_start on. Intermediate values of large
+ * models are here and not on the stack, which hosts may keep small. */
 typedef struct {
-    const struct mb2fmu_equations *equations;     /* the variant for this processor, from model_start on */
-    double values[MB2FMU_SIZE(MB2FMU_N_PREPARED + MB2FMU_N_MEMORY)]; /* what model_prepare made of p, then memory */
-    double work[MB2FMU_SIZE(MB2FMU_N_WORK)];       /* scratch: nothing in it outlasts a call */
+    const struct mb2fmu_equations *equations;     /* the variants for this processor */
+    const struct mb2fmu_derivatives *derivatives;
+    double *values; /* calculated parameters, then memory, then what else model_prepare made of p */
+    double *work;   /* scratch: nothing in it outlasts a call */
 } mb2fmu_prepared;
 
+/* Doubles that an instance has room for, on behalf of the functions. */
+MB2FMU_UNUSED static size_t model_room(void);
+
 /* Chooses the variant of the equations for this processor; before anything else. */
-MB2FMU_UNUSED static void model_start(mb2fmu_prepared *w);
+MB2FMU_UNUSED static void model_start(mb2fmu_prepared *w, double room[]);
 
 /* --- functions ---------------------------------------------------------------------------------------------------
  *
  * Every function returns 0, or k > 0: solve number k failed (a matrix is singular or not finite, or an iteration finds
- * no solution), as model_failures[k - 1] says; what was written is then of no use. No function keeps anything between
+ * no solution), as model_failure(k) says; what was written is then of no use. No function keeps anything between
  * calls, and one w serves one call at a time. No array that is read may overlap one that is written. Values that
  * arithmetic does not define come out as inf or NaN.
  *   t  time in s                 x  states          r  inputs
@@ -151,8 +154,8 @@ MB2FMU_UNUSED static int model_adjoint(double t, const double x[], const double 
                                        mb2fmu_prepared *w, const double bar[], double sbar[]);
 #endif
 
-/* values[k] = d dx[model_jacobian_row[k]] / d x[model_jacobian_column[k]], row by row; dfdt[i] = partial d dx[i]/d t,
- * size MB2FMU_N_STATES. */
+/* values[i * MB2FMU_N_STATES + j] = d dx[i] / d x[j], where that can be other than 0: elsewhere nothing is written;
+ * dfdt[i] = partial d dx[i]/d t, size MB2FMU_N_STATES. */
 MB2FMU_UNUSED static int model_jacobian(double t, const double x[], const double r[], const double p[],
                                         mb2fmu_prepared *w, double values[], double dfdt[]);
 
@@ -215,11 +218,7 @@ typedef struct {
 /* Its place is the value reference. */
 MB2FMU_UNUSED static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES];
 
-/* What is wrong when a solve fails, a clause in UTF-8, for messages. */
-MB2FMU_UNUSED static const char *const model_failures[MB2FMU_SIZE(MB2FMU_N_FAILURES)];
-
-/* Places of the nonzeros that model_jacobian computes, row by row. */
-MB2FMU_UNUSED static const int model_jacobian_row[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
-MB2FMU_UNUSED static const int model_jacobian_column[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
+/* What is wrong when solve number `failed` fails, a clause in UTF-8, for messages; a general one for other numbers. */
+MB2FMU_UNUSED static const char *model_failure(int failed);
 
 #endif

@@ -111,7 +111,7 @@ typedef struct {
     double r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
     double seeds[MB2FMU_SIZE(MB2FMU_N_SEEDS)];
     double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
-    double jacobian[MB2FMU_SIZE(MB2FMU_N_JACOBIAN)];
+    double jacobian[MB2FMU_SIZE(MB2FMU_N_STATES * MB2FMU_N_STATES)]; /* 0 where nothing is written */
     double drift[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* d f / d t along r(t) */
     double matrix[MB2FMU_SIZE(MB2FMU_N_STATES * (MB2FMU_N_STATES + 1))];
     double start, step;   /* of the last accepted internal step, s */

@@ -92,10 +92,10 @@ static enum mb2fmu_outcome mb2fmu_rosenbrock_linearize(mb2fmu_integrator *integr
     if (number != 0) {
         return mb2fmu_rosenbrock_singular(integrator, problem, t, number);
     }
-    for (int k = 0; k < MB2FMU_N_JACOBIAN; k++) {
+    for (int k = 0; k < MB2FMU_N_STATES * MB2FMU_N_STATES; k++) {
         if (!isfinite(work->jacobian[k])) {
             work->fault_time = t;
-            work->fault_state = model_jacobian_row[k];
+            work->fault_state = k / MB2FMU_N_STATES;
             return MB2FMU_STEP_NOT_FINITE;
         }
     }
@@ -108,11 +108,8 @@ static enum mb2fmu_outcome mb2fmu_rosenbrock_factor(mb2fmu_integrator *integrato
                                                     double h)
 {
     double *const matrix = integrator->work.matrix;
-    for (int i = 0; i < MB2FMU_N_STATES * MB2FMU_N_STATES; i++) {
-        matrix[i] = 0.0;
-    }
-    for (int k = 0; k < MB2FMU_N_JACOBIAN; k++) {
-        matrix[model_jacobian_row[k] * MB2FMU_N_STATES + model_jacobian_column[k]] = -integrator->work.jacobian[k];
+    for (int k = 0; k < MB2FMU_N_STATES * MB2FMU_N_STATES; k++) {
+        matrix[k] = 0.0 - integrator->work.jacobian[k]; /* no zero is negative */
     }
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
         matrix[i * MB2FMU_N_STATES + i] += 1.0 / (MB2FMU_RODASP_GAMMA * h);

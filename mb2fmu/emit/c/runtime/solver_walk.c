@@ -210,7 +210,7 @@ static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *
     double found[MB2FMU_N_MEMORY];
     mb2fmu_solver_inputs(work, problem, t);
     if (model_remember(t, work->x, work->r, problem->p, problem->w, found) == 0) {
-        memcpy(problem->w->values + MB2FMU_N_PREPARED, found, sizeof found);
+        memcpy(problem->w->values + MB2FMU_N_CALCULATED, found, sizeof found);
     }
 }
 #endif
