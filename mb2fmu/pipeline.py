@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 import mb2fmu.model
 from mb2fmu import choosing, formulation, lowering, mechanism, pages
-from mb2fmu.errors import EmitError, Fault, PackageError
+from mb2fmu.errors import Fault, PackageError
 from mb2fmu.outcomes import (
-    Backend,
     Build,
     BuildOptions,
     CompilableProgram,
@@ -36,7 +35,7 @@ from mb2fmu.outcomes import (
     Simulated,
     Validated,
 )
-from mb2fmu.stopwatch import Compiling, Stopwatch
+from mb2fmu.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import Linearization
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from mb2fmu.filetree import FileTree
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-
-BACKEND: Backend = "native"
-"""What units are built with if nothing else is said."""
 
 Floats = npt.NDArray[np.float64]
 AnyModel = mb2fmu.model.Model | Path | str
@@ -160,87 +156,9 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
         PlatformError: If a platform is not known.
         ToolError: If a compiler, or pythonfmu, fails.
     """
-    stage = Stopwatch(observer, derivation.timings)
-    if options.get("backend", BACKEND) == "python":
-        return _build_python(derivation, stage, options)
-    return _build_native(derivation, stage, options, observer)
+    from mb2fmu import building
 
-
-def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
-    from mb2fmu import interface, package
-    from mb2fmu.emit import python, xml
-    from mb2fmu.filetree import FileTree
-
-    _refuse_native_options(options)
-    with stage("describe"):
-        target = interface.Target(fmi=options.get("fmi", "2"), backend="python", solver=options.get("solver"))
-        described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
-    with stage("emit"):
-        sources = python.emit(derivation.program, described)
-        description = xml.emit(described)
-    with stage("build"):
-        core = package.build_pythonfmu(sources, description, described).joined(_looks(derivation)[0])
-    return Build(derivation, described, sources, description, FileTree({}), core, stage.timings)
-
-
-def _refuse_native_options(options: BuildOptions) -> None:
-    """What a Python unit cannot be built with."""
-    given = {
-        "--platform": options.get("platforms", "host") != "host",
-        "--compiler": options.get("compiler", "zig") != "zig",
-        "--fast": options.get("fast", False),
-    }
-    faults = [
-        Fault("has no meaning for a unit of Python", name, "leave it out")
-        for name, is_given in given.items()
-        if is_given
-    ]
-    if faults:
-        raise EmitError("this unit cannot be built:", faults)
-
-
-def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
-    from mb2fmu import interface, package, toolchain
-    from mb2fmu.emit import c, xml
-
-    platforms = toolchain.parse(options.get("platforms", "host"))
-    fmi, compiler = options.get("fmi", "2"), options.get("compiler", "zig")
-    with stage("differentiate"):
-        program = lowering.with_derivatives(derivation.program, adjoint=fmi != "2")
-    with stage("describe"):
-        target = interface.Target(fmi, "native", options.get("solver"), compiler, options.get("fast", False))
-        described = interface.describe(derivation.definition, derivation.equations, program.program, target)
-    with stage("emit"):
-        sources = c.emit(program, described)
-        description = xml.emit(described, c.translation_units(sources))
-    with stage("compile"):
-        binaries = toolchain.compile_unit(
-            sources,
-            described.model_identifier,
-            platforms,
-            fmi=2 if fmi == "2" else 3,
-            compiler=compiler,
-            fast=options.get("fast", False),
-            observer=Compiling(observer) if observer else None,
-        )
-    with stage("build"):
-        scene, diagram = _looks(derivation)
-        core = package.build_native(sources, binaries, description, described, diagram=diagram, compiler=compiler)
-        core = core.joined(scene)
-    return Build(derivation, described, sources, description, binaries, core, stage.timings)
-
-
-def _looks(derivation: Derivation) -> tuple[FileTree, str]:
-    """What a unit carries so that it can be animated, and its picture: the model's own drawing, or the mechanism."""
-    from mb2fmu import animation, motions
-    from mb2fmu.filetree import FileTree
-
-    scene, diagram = motions.scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
-    if scene is None:
-        return FileTree({}), diagram
-    if "<svg" not in diagram:
-        diagram = animation.still(animation.draw_start(scene), background="#ffffff").decode()
-    return FileTree({animation.FILE: scene.to_json()}), diagram
+    return building.build(derivation, observer, options)
 
 
 def simulate(

@@ -9,16 +9,19 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 """
 
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
-from mb2fmu.toolchain.building import CompileObserver, compile_unit
+from mb2fmu.toolchain.building import Compilation, CompileObserver, compile_unit
 from mb2fmu.toolchain.compilers import Compiler
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
+from mb2fmu.toolchain.workshop import Order
 
 __all__ = [
     "PLATFORMS",
+    "Compilation",
     "CompileObserver",
     "CompiledProgram",
     "Compiler",
+    "Order",
     "Platform",
     "compile_program",
     "compile_unit",

@@ -1,35 +1,30 @@
-"""``compile_unit``: shared libraries of a unit, for any platforms, out of its sources."""
+"""``compile_unit``: shared libraries of a unit, for any platforms, out of its sources.
+
+``Compilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shlex
-import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, Protocol
+from types import TracebackType
+from typing import Literal, Protocol, Self
 
-from mb2fmu.emit.c import is_compiled_once, translation_units
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import universal
-from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, find, linking, variants
+from mb2fmu.toolchain.compilers import Compiler, Variant, find, linking
 from mb2fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
+from mb2fmu.toolchain.running import Processes
 from mb2fmu.toolchain.storage import Storage, folder
-
-TIME_LIMIT = 1800.0
-"""In s, for one platform; the first time for Windows takes minutes, any other time less than ten seconds."""
-
-UNIT = "sources/unit.c"
-"""The translation unit that every unit has."""
+from mb2fmu.toolchain.workshop import UNIT, Order, Workshop, compiled_files, units
 
 _LAYOUT = b"mb2fmu binaries 2"
+_BEGUN = b"mb2fmu begun 1"
 
 
 class CompileObserver(Protocol):
@@ -66,184 +61,154 @@ def compile_unit(
         observer: Is told how it goes on.
 
     Returns:
-        ``binaries/<platform>/<identifier>.<extension>``. FMI 2's ``darwin64`` holds both processors where both are
-        asked for. Equal input gives equal bytes, whatever the folder, machine or cache.
+        ``binaries/<platform>/<identifier>.<extension>``. FMI 2's ``darwin64`` holds both processors' code where both
+        are asked for. Equal input gives equal bytes, whatever the folder, machine or cache.
 
     Raises:
         ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.
     """
-    wanted = [each for each in PLATFORMS if each in set(platforms)]
-    if not wanted or UNIT not in sources.files or not (identifier.isidentifier() and identifier.isascii()):
-        raise ValueError("needs platforms, sources/unit.c and an identifier that is one in C")
-    tool = find(compiler)
-    cache = folder()
-    build = _Build(sources, identifier, tool, fast, Storage(cache / "binaries"), cache / "zig", observer)
-    jobs = [_job(sources, compiler, each, identifier, fast=fast, own=variant) for each in wanted]
-    built = _side_by_side(build, jobs)
-    return FileTree(
-        {f"binaries/{each.folder(fmi)}/{identifier}{each.extension}": _content(each, built, fmi) for each in wanted}
-    )
+    with Compilation(Order(identifier, compiler, fast, variant), platforms, observer) as compilation:
+        return compilation.finish(sources, fmi)
 
 
-def _content(platform: Platform, built: dict[Platform, bytes], fmi: int) -> bytes:
-    if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
-        return universal.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
-    return built[platform]
+class Compilation:
+    """A unit that is compiled while its sources are still being made.
 
+    What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
+    ends whatever still runs and removes all that was written.
 
-@dataclass(frozen=True, slots=True)
-class _Object:
-    """One translation unit in one variant.
+    Args:
+        order: What is to be built.
+        platforms: To build for; side by side, as many as there are processors.
+        observer: Is told how it goes on.
 
-    Attributes:
-        source: Path.
-        name: Of the object file.
-        arguments: What the compiler is told.
+    Raises:
+        ToolError: If there is no compiler, or no folder for it.
     """
 
-    source: str
-    name: str
-    arguments: tuple[str, ...]
+    def __init__(self, order: Order, platforms: Iterable[Platform], observer: CompileObserver | None = None) -> None:
+        self._order = order
+        self._platforms = [each for each in PLATFORMS if each in set(platforms)]
+        if not self._platforms or not (order.identifier.isidentifier() and order.identifier.isascii()):
+            raise ValueError("needs platforms and an identifier that is one in C")
+        self._told = {each: linking(order.compiler, each, order.identifier) for each in self._platforms}
+        self._tool = find(order.compiler)
+        self._cache = folder()
+        self._storage = Storage(self._cache / "binaries")
+        self._observer = observer
+        self._lock = threading.Lock()
+        self._processes = Processes()
+        self._processors = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        self._workshops: dict[Platform, Workshop] = {}
+        self._begun = FileTree({})
+        self._marks: dict[Platform, list[str]] = {}
 
+    def __enter__(self) -> Self:
+        return self
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One platform, what is compiled for it, and what the compiler is told when it links."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._processes.stop()
+        self._processors.shutdown(wait=True, cancel_futures=True)
+        for workshop in self._workshops.values():
+            workshop.clear()
 
-    platform: Platform
-    objects: tuple[_Object, ...]
-    linking: tuple[str, ...]
+    def begin(self, sources: FileTree) -> None:
+        """Compiles translation units in the background; all that they include is there, too.
 
+        Where a unit that began like this was built before nothing is done: the whole of it will be there.
+        """
+        self._begun = self._begun.joined(sources)
+        for platform in self._platforms:
+            mark = self._key(platform, self._begun, _BEGUN)
+            self._marks.setdefault(platform, []).append(mark)
+            if self._storage.get(mark) is None:
+                self._workshop(platform).begin(self._begun)
 
-def _job(
-    sources: FileTree, compiler: Compiler, platform: Platform, identifier: str, *, fast: bool, own: Variant
-) -> _Job:
-    names = translation_units(sources)
-    several = len(names) > 1
-    each_variant = [name for name in names[1:] if not is_compiled_once(name)]
-    objects = [_Object(UNIT, "unit.o", compiling(compiler, platform, fast=fast, variant=own, dispatching=several))]
-    for variant in variants(platform):
-        arguments = compiling(compiler, platform, fast=fast, variant=variant)
-        objects += [_Object(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in each_variant]
-    arguments = compiling(compiler, platform, fast=fast, seldom=True)
-    objects += [_Object(f"sources/{name}", f"{name[:-2]}.o", arguments) for name in names if is_compiled_once(name)]
-    return _Job(platform, tuple(objects), linking(compiler, platform, identifier))
+    def finish(self, sources: FileTree, fmi: Literal[2, 3]) -> FileTree:
+        """Compiles the rest.
 
+        Args:
+            sources: All of them; what was begun is as it was.
+            fmi: Names the folders.
 
-@dataclass(frozen=True, slots=True)
-class _Build:
-    """What all platforms share."""
+        Returns:
+            As :func:`compile_unit`.
 
-    sources: FileTree
-    identifier: str
-    tool: Tool
-    fast: bool
-    storage: Storage
-    zig_cache: Path
-    observer: CompileObserver | None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    processors: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(os.cpu_count() or 1))
+        Raises:
+            ToolError: If the compiler fails: with command, exit code and output, for each platform.
+        """
+        if UNIT not in sources.files:
+            raise ValueError(f"needs {UNIT}")
+        sources = self._begun.joined(sources)
+        built = self._side_by_side(sources)
+        return FileTree(
+            {
+                f"binaries/{each.folder(fmi)}/{self._order.identifier}{each.extension}": _content(each, built, fmi)
+                for each in self._platforms
+            }
+        )
 
-    def __call__(self, job: _Job) -> bytes:
+    def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
+        """All platforms; after a failure no further one is begun, and all failures are told."""
+        with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1)) as threads:
+            futures: dict[Platform, Future[bytes]] = {
+                each: threads.submit(self._library, each, sources) for each in self._platforms
+            }
+            wait(futures.values(), return_when="FIRST_EXCEPTION")
+            threads.shutdown(wait=True, cancel_futures=True)
+        errors = [each.exception() for each in futures.values() if not each.cancelled()]
+        faults: list[Fault] = []
+        for error in filter(None, errors):
+            if not isinstance(error, ToolError):
+                raise error
+            faults += error.faults
+        if faults:
+            version = self._tool.version.splitlines()[0]
+            raise ToolError(f"{self._order.identifier} could not be compiled with {version}:", faults)
+        return {platform: future.result() for platform, future in futures.items()}
+
+    def _library(self, platform: Platform, sources: FileTree) -> bytes:
         """The library for one platform."""
         begin = time.monotonic()
-        if self.observer:
-            with self.lock:
-                self.observer.started(job.platform)
-        key = self._key(job)
-        content = self.storage.get(key)
+        if self._observer:
+            with self._lock:
+                self._observer.started(platform)
+        key = self._key(platform, sources, _LAYOUT)
+        content = self._storage.get(key)
         cached = content is not None
         if content is None:
-            content = self._compiled(job)
-            self.storage.put(key, content)
-        if self.observer:
-            with self.lock:
-                self.observer.finished(job.platform, time.monotonic() - begin, cached=cached)
+            content = self._workshop(platform).library(sources)
+            self._storage.put(key, content)
+            for mark in self._marks.get(platform, ()):
+                self._storage.put(mark, b"")
+        if self._observer:
+            with self._lock:
+                self._observer.finished(platform, time.monotonic() - begin, cached=cached)
         return content
 
-    def _key(self, job: _Job) -> str:
-        """Hash of everything that the bytes depend on."""
-        digest = hashlib.sha256(_LAYOUT)
-        texts = [self.tool.version, *job.linking]
-        texts += [word for each in job.objects for word in (each.source, *each.arguments)]
+    def _workshop(self, platform: Platform) -> Workshop:
+        with self._lock:
+            if platform not in self._workshops:
+                zig, processors = self._cache / "zig", self._processors
+                made = Workshop(self._order, platform, self._tool, zig, processors, self._processes)
+                self._workshops[platform] = made
+            return self._workshops[platform]
+
+    def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
+        """Hash of everything that bytes which are made of these sources depend on."""
+        digest = hashlib.sha256(kind)
+        texts = [self._tool.version, *self._told[platform]]
+        made = units(sources, self._order, platform)
+        texts += [word for each in made for word in (each.source, *each.arguments)]
         parts = [text.encode() for text in texts]
-        for path in self._compiled_files():
-            parts += [path.encode(), self.sources[path]]
+        for path in compiled_files(sources):
+            parts += [path.encode(), sources[path]]
         for part in parts:
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.hexdigest()
 
-    def _compiled_files(self) -> list[str]:
-        return [path for path in self.sources if path.endswith((".c", ".h", ".inc"))]
 
-    def _compiled(self, job: _Job) -> bytes:
-        # Removing can fail on Windows while a virus scanner looks at what was just written.
-        with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=os.name == "nt") as name:
-            work = Path(name).resolve()
-            for path in self._compiled_files():
-                file = work / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(self.sources[path])
-            result = work / f"{self.identifier}{job.platform.extension}"
-            # Paths are relative, so that none of this folder gets into the result.
-            variables = environment(self.zig_cache, work)
-            # The longest first, so that none of them is what everything waits for in the end.
-            longest = sorted(job.objects, key=lambda each: (each.source != UNIT, -len(self.sources[each.source])))
-            with ThreadPoolExecutor(max_workers=len(job.objects)) as threads:
-                for done in [threads.submit(self._object, each, job.platform, work, variables) for each in longest]:
-                    done.result()
-            names = [each.name for each in job.objects]
-            command = [*self.tool.command, *job.linking, *names, "-o", result.name, "-lm"]
-            output = _run(command, work, variables, job.platform)
-            if not result.is_file():
-                raise _failure(job.platform, command, "made no library", output)
-            return result.read_bytes()
-
-    def _object(self, each: _Object, platform: Platform, work: Path, variables: dict[str, str]) -> None:
-        command = [*self.tool.command, *each.arguments, "-c", each.source, "-o", each.name]
-        with self.processors:
-            _run(command, work, variables, platform)
-
-
-def _run(command: Sequence[str], work: Path, variables: dict[str, str], platform: Platform) -> str:
-    try:
-        done = subprocess.run(  # noqa: S603 (our compiler, our sources)
-            command,
-            cwd=work,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as late:
-        raise _failure(platform, command, f"did not finish within {TIME_LIMIT:g} s", "") from late
-    except OSError as error:
-        raise _failure(platform, command, f"cannot be started: {error}", "") from error
-    output = done.stdout.decode(errors="replace").strip()
-    if done.returncode != 0:
-        raise _failure(platform, command, f"exit code {done.returncode}", output)
-    return output
-
-
-def _failure(platform: Platform, command: Sequence[str], what: str, output: str) -> ToolError:
-    text = f"{what} from {shlex.join(command)}"
-    return ToolError(f"{platform}:", [Fault(f"{text}\n{output}" if output else text, str(platform))])
-
-
-def _side_by_side(build: _Build, jobs: Sequence[_Job]) -> dict[Platform, bytes]:
-    """All platforms; after a failure no further one is begun, and all failures are told."""
-    with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as threads:
-        futures: dict[Platform, Future[bytes]] = {job.platform: threads.submit(build, job) for job in jobs}
-        wait(futures.values(), return_when="FIRST_EXCEPTION")
-        threads.shutdown(wait=True, cancel_futures=True)
-    errors = [each.exception() for each in futures.values() if not each.cancelled()]
-    faults: list[Fault] = []
-    for error in filter(None, errors):
-        if not isinstance(error, ToolError):
-            raise error
-        faults += error.faults
-    if faults:
-        raise ToolError(f"{build.identifier} could not be compiled with {build.tool.version.splitlines()[0]}:", faults)
-    return {platform: future.result() for platform, future in futures.items()}
+def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
+    if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
+        return universal.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
+    return built[platform]

@@ -265,7 +265,7 @@ def _units(
     for once in (False, True):
         functions = [function for function in printed if bool(function.prototype) is once]
         prototypes = (*shared, *(part.prototype for function in functions for part in function.parts))
-        for group in _groups(functions) if functions else ():
+        for group in _groups(functions) if functions or not once else ():
             used = [body.text for body in bodies if any(f" {body.name}," in text for text in group)]
             units.append(
                 PrintedUnit(

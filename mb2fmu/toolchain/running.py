@@ -1,0 +1,107 @@
+"""``Processes``: compilers that run side by side, and that can all be stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mb2fmu.errors import Fault, ToolError
+
+TIME_LIMIT = 1800.0
+"""In s, for one call; the first time for Windows takes minutes, any other time less than ten seconds."""
+
+
+class Processes:
+    """Runs commands, from any thread, until it is told to stop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, command: Sequence[str], work: Path, variables: Mapping[str, str], what: str) -> str:
+        """Runs a command to its end.
+
+        Args:
+            command: Our compiler on our sources.
+            work: Its folder.
+            variables: Its environment.
+            what: It is about, for messages.
+
+        Returns:
+            What it said.
+
+        Raises:
+            ToolError: If it cannot be started, fails, takes too long, or was stopped.
+        """
+        try:
+            process = self._started(command, work, variables)
+        except OSError as error:
+            raise failure(what, command, f"cannot be started: {error}", "") from error
+        if process is None:
+            raise failure(what, command, "was not begun any more", "")
+        try:
+            said, _ = process.communicate(timeout=TIME_LIMIT)
+        except subprocess.TimeoutExpired as late:
+            raise failure(what, command, f"did not finish within {TIME_LIMIT:g} s", "") from late
+        finally:
+            self._ended(process)
+        output = said.decode(errors="replace").strip()
+        if process.returncode != 0:
+            raise failure(what, command, f"exit code {process.returncode}", output)
+        return output
+
+    def stop(self) -> None:
+        """Ends what runs, and lets nothing begin any more; whoever waits for a command is told that it failed."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _end(process)
+
+    def _started(
+        self, command: Sequence[str], work: Path, variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | None:
+        """The process; None after the end."""
+        with self._lock:
+            if self._stopped:
+                return None
+            process = subprocess.Popen(  # noqa: S603 (our compiler, our sources)
+                command,
+                cwd=work,
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # what it starts itself ends with it
+            )
+            self._running.add(process)
+            return process
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        """No longer one of those that run: it has ended, or does so now."""
+        with self._lock:
+            self._running.discard(process)
+            if process.poll() is None:
+                _end(process)
+        process.communicate()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process and those that it has started; it is still to be waited for."""
+    if os.name == "nt":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def failure(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
+    """A command that failed: on what, how, and what it said."""
+    text = f"{how} from {shlex.join(command)}"
+    return ToolError(f"{what}:", [Fault(f"{text}\n{output}" if output else text, what)])

@@ -1,0 +1,143 @@
+"""``Workshop``: where the translation units of a unit are compiled for one platform, in the background, and linked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from mb2fmu.emit.c import is_compiled_once, translation_units
+from mb2fmu.filetree import FileTree
+from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, linking, variants
+from mb2fmu.toolchain.platforms import Platform
+from mb2fmu.toolchain.running import Processes, failure
+
+UNIT = "sources/unit.c"
+"""The translation unit that every unit has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be built, but for the sources.
+
+    Attributes:
+        identifier: Of the model: name of the libraries.
+        compiler: ``zig``, or ``cc``: the system's, for the running platform only.
+        fast: Allows fused multiply-adds: faster, but no longer the same bits everywhere.
+        variant: Processors that ``unit.c`` may be for: with more than ``any`` the library runs on those only.
+    """
+
+    identifier: str
+    compiler: Compiler = "zig"
+    fast: bool = False
+    variant: Variant = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationUnit:
+    """One translation unit in one variant.
+
+    Attributes:
+        source: Path.
+        name: Of the object file.
+        arguments: What the compiler is told.
+    """
+
+    source: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+def units(sources: FileTree, order: Order, platform: Platform) -> tuple[TranslationUnit, ...]:
+    """What is compiled for a platform, in the order of linking.
+
+    Args:
+        sources: Of the unit, or those that are there already: ``unit.c`` and equations together, or equations.
+        order: What is to be built.
+        platform: To build for.
+    """
+    compiler, fast = order.compiler, order.fast
+    names = translation_units(sources)
+    own = [name for name in names if f"sources/{name}" == UNIT]
+    each_variant = [name for name in names if name not in own and not is_compiled_once(name)]
+    main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=len(names) > len(own))
+    found = [TranslationUnit(UNIT, "unit.o", main) for _ in own]
+    for variant in variants(platform):
+        arguments = compiling(compiler, platform, fast=fast, variant=variant)
+        found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in each_variant]
+    seldom = compiling(compiler, platform, fast=fast, seldom=True)
+    once = [name for name in names if is_compiled_once(name)]
+    return (*found, *(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", seldom) for name in once))
+
+
+def compiled_files(sources: FileTree) -> list[str]:
+    """The files that compilers read."""
+    return [path for path in sources if path.endswith((".c", ".h", ".inc"))]
+
+
+class Workshop:
+    """A folder in which a unit is compiled for one platform; it exists as long as there is something to do in it.
+
+    Args:
+        order: What is to be built.
+        platform: To build for.
+        tool: The compiler.
+        zig_cache: Of zig's C libraries.
+        processors: Where compilers wait for their turn.
+        processes: Runs them.
+    """
+
+    def __init__(
+        self, order: Order, platform: Platform, tool: Tool, zig_cache: Path, processors: Executor, processes: Processes
+    ) -> None:
+        self._order, self._platform, self._tool = order, platform, tool
+        self._processors, self._processes = processors, processes
+        # Removing can fail on Windows while a virus scanner looks at what was just written.
+        self._folder = tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=os.name == "nt")
+        self._work = Path(self._folder.name).resolve()
+        # Paths are relative, so that none of this folder gets into the result.
+        self._variables = environment(zig_cache, self._work)
+        self._written: set[str] = set()
+        self._objects: dict[str, Future[None]] = {}
+
+    def begin(self, sources: FileTree) -> None:
+        """Compiles the translation units that are new, in the background; files that were there before are the same."""
+        for path in compiled_files(sources):
+            if path not in self._written:
+                file = self._work / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(sources[path])
+                self._written.add(path)
+        new = [each for each in units(sources, self._order, self._platform) if each.name not in self._objects]
+        # The longest first, so that none of them is what everything waits for in the end.
+        for each in sorted(new, key=lambda each: (each.source != UNIT, -len(sources[each.source]))):
+            self._objects[each.name] = self._processors.submit(self._compile, each)
+
+    def library(self, sources: FileTree) -> bytes:
+        """Compiles what is left, waits, and links.
+
+        Raises:
+            ToolError: If the compiler fails.
+        """
+        self.begin(sources)
+        for done in self._objects.values():
+            done.result()
+        platform, identifier = self._platform, self._order.identifier
+        result = self._work / f"{identifier}{platform.extension}"
+        names = [each.name for each in units(sources, self._order, platform)]
+        told = linking(self._order.compiler, platform, identifier)
+        command = [*self._tool.command, *told, *names, "-o", result.name, "-lm"]
+        output = self._processes.run(command, self._work, self._variables, str(platform))
+        if not result.is_file():
+            raise failure(str(platform), command, "made no library", output)
+        return result.read_bytes()
+
+    def clear(self) -> None:
+        """Removes the folder; nothing may be running in it any more."""
+        self._folder.cleanup()
+
+    def _compile(self, each: TranslationUnit) -> None:
+        command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]
+        self._processes.run(command, self._work, self._variables, str(self._platform))
