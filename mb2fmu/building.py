@@ -78,9 +78,9 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
         with stage("emit the derivatives"):
             sources = motion.sources.joined(c.emit_derivatives(native, described, motion))
             compilation.begin(sources)
+            description = xml.emit(described, c.translation_units(sources))
         with stage("draw"):
             scene, diagram = _looks(derivation)
-            description = xml.emit(described, c.translation_units(sources))
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
     with stage("build"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from mb2fmu.emit.c.functions import head
 from mb2fmu.emit.c.literals import listed
 from mb2fmu.emit.c.records import Signature
@@ -17,8 +20,8 @@ def jacobian_by_columns(
     memory: int,
     seeds: int,
     colours: Sequence[int],
-    rows: Sequence[int],
-    columns: Sequence[int],
+    rows: npt.NDArray[np.intp],
+    columns: npt.NDArray[np.intp],
 ) -> str:
     """The text of the function, tables included; ends with a line break.
 
@@ -72,15 +75,12 @@ def jacobian_by_columns(
 """
 
 
-def _runs(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int]]:
+def _runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tuple[int, int, int]]:
     """Neighbours in a row: (row, first column, column behind the last one); few even if dense."""
-    runs: list[tuple[int, int, int]] = []
-    for row, column in zip(rows, columns, strict=True):
-        if runs and runs[-1][0] == row and runs[-1][2] == column:
-            runs[-1] = (row, runs[-1][1], column + 1)
-        else:
-            runs.append((row, column, column + 1))
-    return runs
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1] + 1)
+    last = np.append(first[1:], True)[: len(rows)]
+    return list(zip(rows[first].tolist(), columns[first].tolist(), (columns[last] + 1).tolist(), strict=True))
 
 
 def _table(name: str, values: Sequence[int]) -> str:

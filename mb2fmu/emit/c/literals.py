@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 _ON_A_LINE = 20
+_PLAIN = frozenset(b" !#$%&'()*+,-./:;<=>@[]^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 
 def number(value: float) -> str:
@@ -21,10 +22,7 @@ def string(text: str) -> str:
     Everything but plain ASCII is an octal escape, which ends after three digits whatever follows; so is ``?``, because
     C99 reads two of them as the beginning of a trigraph.
     """
-    plain = {ord(c) for c in " !#$%&'()*+,-./:;<=>@[]^_`{|}~"} | {
-        i for i in range(128) if chr(i).isascii() and chr(i).isalnum()
-    }
-    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+    return '"' + "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
 def comment(text: str) -> str:

@@ -8,7 +8,6 @@ a row that is put before or behind. So operands that move on from turn to turn a
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -128,15 +127,23 @@ class _Memory:
         self.size = 0
         self.angles: dict[Angles, tuple[int, int]] = {}
         self._sines = self._cosines = 0
-        self._starts = [loop.first for loop in loops]
+        self._loop_at = np.full(len(statements), -1, dtype=np.intp)
+        for i, loop in enumerate(loops):
+            self._loop_at[loop.first : loop.end] = i
+        self._loop_of: list[int] = self._loop_at.tolist()
         self._rows = [_Rows(loop, last=loop.turns - 1) for loop in loops]
         self._extra: dict[int, set[int]] = {}  # straight statement → places
         self._read: set[int] = set()  # nodes that something reads which does not move on
 
     def loop_at(self, place: int) -> int:
         """Which loop the statement at a place belongs to; -1: none."""
-        i = bisect_right(self._starts, place) - 1
-        return i if i >= 0 and place < self.loops[i].end else -1
+        return self._loop_of[place] if 0 <= place < len(self._loop_of) else -1
+
+    def _loops_at(self, place: int, step: int, turns: int) -> npt.NDArray[np.intp]:
+        """The same of places that grow by a step, shape (turns,)."""
+        places = place + step * np.arange(turns)
+        inside = (places >= 0) & (places < len(self._loop_at))
+        return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
 
     def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[Loop] | None:
         """Gives every value its place; or returns other loops if some have operands with no regular place."""
@@ -188,7 +195,7 @@ class _Memory:
         Where it moves on by a part of the turn of the loop that computes it, several turns become one; where it comes
         from one loop and then from another, so do the turns.
         """
-        owners = [self.loop_at(place + step * turn) for turn in range(loop.turns)]
+        owners = self._loops_at(place, step, loop.turns).tolist()
         if len(set(owners) - {-1}) == 1:
             period = self.loops[max(owners)].period
             wider = period // gcd(period, step)
@@ -204,7 +211,7 @@ class _Memory:
         """Which loop's array holds the values at places that grow by a step; -1: they are all straight."""
         ends = {self.loop_at(place), self.loop_at(place + step * (turns - 1))}
         if len(ends) > 1 or -1 in ends:  # a loop has no gaps
-            ends = {self.loop_at(place + step * turn) for turn in range(turns)}
+            ends = set(self._loops_at(place, step, turns).tolist())
         owners = ends - {-1}
         if not owners:
             return -1
@@ -221,21 +228,12 @@ class _Memory:
             self._read.add(node)
 
     def _keep_for_straight_parts(self, outputs: Iterable[tuple[str, int]]) -> None:
-        read = {node for _, node in outputs}
-        for statement in self._straight():
-            read.update(statement.reads)
-        for node in sorted(read):
-            address = self.addresses.of(node)
-            if address is not None and address[0] == VALUE:
-                self._keep(address[1], node)
-
-    def _straight(self) -> Iterable[Statement]:
-        """The statements that belong to no loop."""
-        begin = 0
-        for loop in self.loops:
-            yield from self.statements[begin : loop.first]
-            begin = loop.end
-        yield from self.statements[begin:]
+        straight = self.statements.operands_of(np.flatnonzero(self._loop_at < 0))
+        read = np.union1d(straight, np.array([node for _, node in outputs], dtype=np.intp))
+        places = self.addresses.places(read)
+        computed = places >= 0
+        for place, node in zip(places[computed].tolist(), read[computed].tolist(), strict=True):
+            self._keep(place, node)
 
     def _place_angles(self) -> None:
         others = self.statements.others.values()
@@ -250,11 +248,12 @@ class _Memory:
                 arrays[place, step] = self.size
                 self.size += loop.turns
             inside = owner >= 0 and self.loop_at(place) == owner == self.loop_at(place + step * (loop.turns - 1))
-            for turn in () if inside else range(loop.turns):
+            if inside:
+                continue
+            for turn in np.flatnonzero(self._loops_at(place, step, loop.turns) < 0).tolist():
                 source = place + step * turn
-                if self.loop_at(source) < 0:
-                    at = arrays[place, step] + turn if owner < 0 else self._rows[owner].place(source)
-                    self._extra.setdefault(source, set()).add(at)
+                at = arrays[place, step] + turn if owner < 0 else self._rows[owner].place(source)
+                self._extra.setdefault(source, set()).add(at)
         self.operands[index] = [
             [self._operand(requests, arrays, node, step) for node, step in zip(reads, steps, strict=True)]
             for reads, steps in zip(

@@ -119,6 +119,11 @@ class Addresses:
                             self.codes[node] = _first(kind) + angles
                     angles += 1
 
+    def places(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        """The places of the statements that compute some nodes; -1 where none of these does."""
+        codes = self.codes[nodes] - _first(VALUE)
+        return np.where((codes >= 0) & (codes < 1 << _SHIFT), codes, -1)
+
     def of(self, node: int) -> Address | None:
         """The address of a node, None if it has none: numbers, and results of linear solves."""
         kind, element = divmod(int(self.codes[node]), 1 << _SHIFT)

@@ -121,16 +121,27 @@ class Statements(Sequence[Statement]):
     def __getitem__(self, place: int | slice) -> Statement | list[Statement]:
         """The statement at a place, or those of a range."""
         if isinstance(place, slice):
-            return [self._at(i) for i in range(*place.indices(len(self)))]
-        return self._at(place)
+            return self._between(*place.indices(len(self)))
+        return self._between(place, place + 1)[0]
 
     def __iter__(self) -> Iterator[Statement]:
         """One after the other."""
-        return map(self._at, range(len(self)))
+        return iter(self._between(0, len(self)))
 
-    def _at(self, place: int) -> Statement:
-        node = int(self.nodes[place])
-        return Operation(node, self._graph.operands(node)) if node >= 0 else self.others[place]
+    def operands_of(self, places: Nodes) -> Nodes:
+        """The nodes that the statements at some places read, each once, in their order."""
+        nodes = self.nodes[places]
+        read = self._graph.matrix[nodes[nodes >= 0]]
+        others = [node for place in places[nodes < 0].tolist() for node in self.others[place].reads]
+        return np.unique(np.concatenate([read[read >= 0], np.array(others, dtype=np.intp)]))
+
+    def _between(self, begin: int, end: int, step: int = 1) -> list[Statement]:
+        nodes = self.nodes[begin:end:step]
+        rows = zip(range(begin, end, step), nodes.tolist(), self._graph.matrix[nodes].tolist(), strict=True)
+        return [
+            Operation(node, tuple([read for read in reads if read >= 0])) if node >= 0 else self.others[place]
+            for place, node, reads in rows
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +175,13 @@ class Graph:
         self.matrix = _operand_matrix(program)
         self._edges = _edges(program, self.matrix)
         self._views: dict[bytes, _View] = {}
+        self._masks: dict[tuple[bytes, tuple[int, ...]], Mask] = {}
 
     @property
     def of_parameters(self) -> Mask:
         """Mask of the nodes that depend on parameters only (numbers included)."""
         others = self.is_leaf & ~np.isin(self.program.op, [Op.CONSTANT, Op.PARAMETER])
         return ~_reached(self._view(np.zeros_like(others)).used_by, np.flatnonzero(others).tolist())
-
-    def operands(self, node: int) -> tuple[int, ...]:
-        """What an operation reads."""
-        return tuple(operand for operand in self.matrix[node].tolist() if operand >= 0)
 
     def schedule(self, results: Iterable[int], given: Mask) -> Statements:
         """Statements that compute ``results``.
@@ -183,7 +191,7 @@ class Graph:
             given: Mask of nodes that are read from somewhere and not computed; leaves always are.
         """
         view = self._view(given)
-        wanted = np.flatnonzero(_reached(view.reads, results) & ~view.known)
+        wanted = np.flatnonzero(self._needed(results, given) & ~view.known)
         order = wanted[np.argsort(view.depth[wanted], kind="stable")]
         kinds = self.program.op[order]
         special = np.isin(kinds, [int(op) for op in (*_TRIGONOMETRIC, Op.BLOCK)])
@@ -197,8 +205,15 @@ class Graph:
 
     def boundary(self, results: Iterable[int], given: Mask) -> set[int]:
         """Given nodes that are read on the way to ``results``, or are results; leaves are left out."""
-        reached = _reached(self._view(given).reads, results)
+        reached = self._needed(results, given)
         return set(np.flatnonzero(reached & given & ~self.is_leaf).tolist())
+
+    def _needed(self, results: Iterable[int], given: Mask) -> Mask:
+        """Mask of the results and of all that is computed or read on the way to them."""
+        key = (given.tobytes(), tuple(results))
+        if key not in self._masks:
+            self._masks[key] = _reached(self._view(given).reads, key[1])
+        return self._masks[key]
 
     def _view(self, given: Mask) -> _View:
         key = given.tobytes()

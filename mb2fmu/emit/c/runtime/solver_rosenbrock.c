@@ -95,7 +95,7 @@ static enum mb2fmu_outcome mb2fmu_rosenbrock_linearize(mb2fmu_integrator *integr
     for (int k = 0; k < MB2FMU_N_STATES * MB2FMU_N_STATES; k++) {
         if (!isfinite(work->jacobian[k])) {
             work->fault_time = t;
-            work->fault_state = k / MB2FMU_N_STATES;
+            work->fault_state = k / MB2FMU_SIZE(MB2FMU_N_STATES);
             return MB2FMU_STEP_NOT_FINITE;
         }
     }

@@ -1,0 +1,119 @@
+"""Units that are compiled while their sources are still being made; the compiler is a stand-in that keeps a list."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from mb2fmu.errors import ToolError
+from mb2fmu.filetree import FileTree
+from mb2fmu.toolchain import Compilation, Order, compile_unit, host, storage
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
+
+COMPILER = """#!/bin/sh
+# Says what it is; joins its inputs; refuses the word "wrong"; takes its time over the word "slow".
+[ "$1" = --version ] && { echo stand-in; exit; }
+for word; do
+  case $word in *.c|*.o) inputs="$inputs $word";; esac
+  [ "$before" = -o ] && result=$word
+  before=$word
+done
+inputs=${inputs%" $result"}
+echo $inputs >> "$CALLS"
+grep -q wrong $inputs && { echo "wrong, says $inputs"; exit 1; }
+if grep -q slow $inputs; then sleep 60 & echo $! >> "$CALLS.sleeping"; wait; fi
+cat $inputs > $result
+"""
+EARLY = FileTree({"sources/unit.c": b"unit ", "sources/equations.c": b"motion "})
+WHOLE = EARLY.joined(FileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
+ORDER = Order("it", "cc")
+
+
+@pytest.fixture(autouse=True)
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The list of what was compiled; caches and folders are in ``tmp_path``."""
+    compiler, listed, scratch = tmp_path / "cc", tmp_path / "calls", tmp_path / "scratch"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    scratch.mkdir()
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("CALLS", str(listed))
+    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    return listed
+
+
+def test_what_was_begun_is_compiled_once_and_gives_the_same_bytes(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Compilation(ORDER, [host()]) as compilation:
+        compilation.begin(EARLY)
+        compilation.begin(WHOLE)
+        early = compilation.finish(WHOLE, 2)
+    compiled = sorted(line for line in calls.read_text().splitlines() if line.endswith(".c"))
+    twice = 2 if host().processor == "x86_64" else 1
+    assert compiled == sorted([*["sources/derived.c", "sources/equations.c"] * twice, "sources/unit.c"])
+    assert list((tmp_path / "scratch").iterdir()) == []
+    monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "cold"))
+    assert compile_unit(WHOLE, "it", [host()], fmi=2, compiler="cc") == early
+
+
+def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
+    for _ in range(2):
+        with Compilation(ORDER, [host()]) as compilation:
+            compilation.begin(EARLY)
+            built = compilation.finish(WHOLE, 2)
+        once, *more = calls.read_text().count("unit.c"), len(built)
+        assert (once, more) == (1, [1])
+
+
+def test_what_fails_early_is_told_at_the_end() -> None:
+    wrong = FileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
+    with Compilation(ORDER, [host()]) as compilation:
+        compilation.begin(wrong)
+        with pytest.raises(ToolError, match=r"could not be compiled with (?s:.*)wrong, says +sources/equations\.c"):
+            compilation.finish(wrong, 2)
+
+
+def test_what_was_begun_ends_where_the_rest_fails(calls: Path, tmp_path: Path) -> None:
+    sleeping = calls.with_suffix(".sleeping")
+
+    def made_by_halves() -> None:
+        with Compilation(ORDER, [host()]) as compilation:
+            compilation.begin(FileTree({"sources/unit.c": b"slow"}))
+            while not sleeping.exists() or not sleeping.read_text().endswith("\n"):
+                time.sleep(0.01)
+            raise ZeroDivisionError
+
+    begin = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        made_by_halves()
+    assert time.monotonic() - begin < 30.0
+    assert list((tmp_path / "scratch").iterdir()) == []
+    child = int(sleeping.read_text())
+    for _ in range(500):  # whoever takes over orphans does so in a moment
+        if not is_running(child):
+            break
+        time.sleep(0.01)
+    assert not is_running(child)
+
+
+def is_running(process: int) -> bool:
+    """Whether there is such a process, and it is not just waiting to be taken note of."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_sources_that_change_are_refused() -> None:
+    with Compilation(ORDER, [host()]) as compilation:
+        compilation.begin(EARLY)
+        with pytest.raises(ValueError, match=r"sources/unit\.c"):
+            compilation.finish(FileTree({**WHOLE.files, "sources/unit.c": b"another"}), 2)
