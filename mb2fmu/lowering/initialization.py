@@ -32,7 +32,9 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         declared = [sm.Dummy(f"declared_{symbol}") for symbol in e.q]
         walker.define(declared, [], _known(q))
         phi = [row for _, row in e.holonomic]
-        closing = PositionProjection(b, e.q, phi, "the start values on the holonomic constraints", e.guessed & set(e.q))
+        free = [symbol for symbol in e.q if symbol in e.guessed]
+        name = f"the start values of {_some(free)} on the holonomic constraints"
+        closing = PositionProjection(b, e.q, phi, name, set(free))
         q = closing.project(walker.lower(closing.needs(declared)))
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
     walker.define(closed, [], _known(q))
@@ -47,6 +49,15 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
         u = project_speeds(b, free, [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)], u)
     return [*q, *u, *given[n_q + n_u :]]
+
+
+def _some(symbols: Sequence[sm.Symbol]) -> str:
+    """Names for a message, not too many."""
+    shown = ", ".join(map(str, symbols[:_SHOWN]))
+    return f"{shown} and {len(symbols) - _SHOWN} more" if len(symbols) > _SHOWN else shown
+
+
+_SHOWN = 6
 
 
 def _known(nodes: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:

@@ -18,6 +18,9 @@ _ERROR = 1e-16  # after the last step, which leaves an error of its product with
 _STEP = 1e-13  # a step below it is the last one anyway
 _RESIDUAL = 1e-10  # what is left over where no step makes it smaller, if the equations are singular there
 _SCARCELY = 0.9  # less of a decrease is none
+_BEND = 0.75  # of a step: how far the next one may be from what Newton's path leaves of it
+_LITTLE = 0.0625  # less of a bend shows that the solution is near
+_FAR = 0.25  # a longer step is looked at half-way too
 
 
 class SingularMatrixError(Exception):
@@ -50,6 +53,21 @@ class NoSolutionError(SingularMatrixError):
         Exception.__init__(self, f"no solution is found for {name}: {residual:.3g} is left over")
 
 
+class OtherBranchError(NoSolutionError):
+    """Newton's method finds a solution beyond a singular position only, where another branch of the assembly is.
+
+    Args:
+        name: What was solved for.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.residual = 0.0
+        solved_for, colon, rest = name.partition(":")
+        told = f"a solution is found for {solved_for} on another branch of the assembly only{colon}{rest}"
+        Exception.__init__(self, told)
+
+
 class OutsideError(SingularMatrixError):
     """A value that must be positive is not.
 
@@ -65,6 +83,10 @@ class OutsideError(SingularMatrixError):
 def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float]) -> list[float]:
     """y with F(y, theta) = 0: damped steps until they are so small that one more is the last.
 
+    Newton's path takes F away evenly, so that the steps along it are (1 − part) of the first. A step that ends, or has
+    its middle, where the next one is quite another has jumped off the path, maybe across a singular position: it is too
+    long. So what is found is on the branch of the guess.
+
     Args:
         n: Number of unknowns.
         name: For messages.
@@ -73,8 +95,22 @@ def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, 
         guess: Where y starts.
 
     Raises:
+        OtherBranchError: If the path ends in a singular position, and there is a solution beyond it.
         NoSolutionError: If neither the steps nor F become small.
     """
+    found, residual = _iterate(n, body, theta, guess, on_path=True)
+    if found is not None:
+        return found
+    beyond, _ = _iterate(n, body, theta, guess, on_path=False)
+    if beyond is not None:
+        raise OtherBranchError(name)
+    raise NoSolutionError(name, residual)
+
+
+def _iterate(
+    n: int, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float], *, on_path: bool
+) -> tuple[list[float] | None, float]:
+    """The solution if there is one, and the largest residual that is left over; off the path all steps are full."""
 
     def at(tried: Sequence[float]) -> tuple[float, Sequence[float]]:
         try:
@@ -91,21 +127,45 @@ def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, 
             break
         size = _largest(step)
         if size <= _STEP or size * (_largest(way) + size) <= _ERROR:
-            return [a + b for a, b in zip(y, step, strict=True)]
+            return [a + b for a, b in zip(y, step, strict=True)], residual
         part = 1.0
         for _ in range(_HALVINGS):
             tried = [a + part * b for a, b in zip(y, step, strict=True)]
             left, found = at(tried)
-            if left <= _SCARCELY * residual:
+            if not on_path and left < math.inf:
+                break
+            if left <= max(_SCARCELY, 1.0 - 0.5 * part) * residual and (
+                residual <= _RESIDUAL or _stays(at, y, part, step, found)
+            ):
                 break
             part = part * 0.5
         else:
             break
         way = [total + (a - b) for total, a, b in zip(way, tried, y, strict=True)]
         y, step, residual = tried, found, left
-    if residual <= _RESIDUAL:
-        return y
-    raise NoSolutionError(name, residual)
+    return (y if residual <= _RESIDUAL else None), residual
+
+
+def _stays(
+    at: Callable[[Sequence[float]], tuple[float, Sequence[float]]],
+    y: Sequence[float],
+    part: float,
+    step: Sequence[float],
+    after: Sequence[float],
+) -> bool:
+    """Whether a part of a step stays on the path, as the steps after it and half-way tell."""
+    size, bend = _largest(step), _bend(part, step, after)
+    if bend > _LITTLE * size or part * size > _FAR:
+        half = 0.5 * part
+        left, between = at([a + half * b for a, b in zip(y, step, strict=True)])
+        bend = max(bend, _bend(half, step, between)) if left < math.inf else math.inf
+    return bend <= _BEND * size
+
+
+def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:
+    """How far the step after a part of one is from what Newton's path leaves of it."""
+    left = 1.0 - part
+    return _largest([b - left * a for a, b in zip(step, after, strict=True)])
 
 
 def _largest(values: Sequence[float]) -> float:

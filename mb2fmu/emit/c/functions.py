@@ -277,8 +277,8 @@ class Body:
             clause = names.domains[node]
             self._give_up(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", clause, names.clause(clause))
 
-    def _refuse(self, condition: str, name: str, *, linear: bool = True) -> None:
-        self._give_up(condition, name, self._names.failure(name, linear=linear))
+    def _refuse(self, condition: str, name: str) -> None:
+        self._give_up(condition, name, self._names.singular(name))
 
     def _give_up(self, condition: str, name: str, number_of_failure: int) -> None:
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
@@ -292,13 +292,13 @@ class Body:
         """The further argument of what may fail in some lanes."""
         return (self._lost(),) if self._signature.batch else ()
 
-    def _check(self, function: str, arguments: str, name: str, *, linear: bool = True) -> None:
+    def _check(self, function: str, arguments: str, name: str) -> None:
         """Calls what may fail, and gives up if it does; lanes are marked by what is called."""
         call = f"{self._algebra(function)}({arguments})"
         if self._signature.batch:
             self.lines.append(f"    {call};")
         else:
-            self._refuse(f"{call} != 0", name, linear=linear)
+            self._refuse(f"{call} != 0", name)
 
     def _algebra(self, function: str) -> str:
         """A function of runtime/linear_algebra.h, or its like of runtime/batch_algebra.h."""
@@ -346,6 +346,13 @@ class Body:
         )
         self.lines.append(f"    {real} s{k}[{n}] = {{{', '.join(guess)}}};")
         arguments = (str(n), body_name(block.body), f"theta{k}", f"s{k}", *self._marks(), self._factor(statement.block))
-        self._check("newton", ", ".join(arguments), block.name, linear=False)
+        call = f"{self._algebra('newton')}({', '.join(arguments)})"
+        if self._signature.batch:
+            self.lines.append(f"    {call};")
+        else:
+            none, other = self._names.no_solution(block.name), self._names.other_branch(block.name)
+            self.lines.append(f"    const int n{k} = {call};")
+            self._give_up(f"n{k} == 1", block.name, none)
+            self._give_up(f"n{k} == 2", block.name, other)
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"s{k}[{result}]")

@@ -479,7 +479,7 @@ class LoopBody(Body):
             (self._names.divisors, f"!(fabs({name}) > 0.0 && fabs({name}) < MB2FMU_INFINITY)"),
         ):
             if node in required:
-                numbers = [self._names.failure(required[self._node(j, turn)]) for turn in turns]
+                numbers = [self._names.singular(required[self._node(j, turn)]) for turn in turns]
                 listed = ", ".join(map(str, numbers))
                 self.lines.append(f"    static const int failures{j}[{len(numbers)}] = {{{listed}}};")
                 self._turn += [f"if ({condition}) {{", f"    return failures{j}[k];", "}"]

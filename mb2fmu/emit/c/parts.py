@@ -24,7 +24,7 @@ _TOGETHER = 500
 _LARGEST_LOCAL = 128
 """Doubles of an array that may lie on the stack."""
 
-_NEWTON_WORK = 6  # per unknown; MB2FMU_NEWTON_WORK of runtime/linear_algebra.h
+_NEWTON_WORK = 10  # per unknown; MB2FMU_NEWTON_WORK of runtime/linear_algebra.h
 
 
 def print_function(

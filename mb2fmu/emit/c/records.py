@@ -82,9 +82,18 @@ class Names:
         """Stem of the names of a table's arrays."""
         return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
 
-    def failure(self, name: str, *, linear: bool = True) -> int:
-        """What is returned when this solve fails."""
-        return self.clause(f"the matrix of {name} is singular" if linear else f"no solution is found for {name}")
+    def singular(self, name: str) -> int:
+        """What is returned when this linear solve fails."""
+        return self.clause(f"the matrix of {name} is singular")
+
+    def no_solution(self, name: str) -> int:
+        """What is returned when Newton's method does not find this."""
+        return self.clause(f"no solution is found for {name}")
+
+    def other_branch(self, name: str) -> int:
+        """What is returned when Newton's method finds this on another branch only."""
+        head, colon, rest = name.partition(":")
+        return self.clause(f"a solution is found for {head} on another branch of the assembly only{colon}{rest}")
 
     def clause(self, wrong: str) -> int:
         """What is returned when this is wrong."""

@@ -282,9 +282,50 @@ static mb2fmu_reals mb2fmu_each_residual(int n, mb2fmu_each_newton_body body, co
 typedef struct {
     mb2fmu_each_newton_body body;
     const mb2fmu_reals *theta;
-    mb2fmu_reals *y, *values, *found, *tried, *way, *rest;
+    mb2fmu_reals *y, *values, *found, *tried, *way, *between, *rest;
     mb2fmu_reals residual;
 } mb2fmu_each_iteration;
+
+static mb2fmu_reals mb2fmu_each_newton_bend(int n, double part, const mb2fmu_reals step[], const mb2fmu_reals after[])
+{
+    const mb2fmu_reals left = mb2fmu_all(1.0 - part);
+    mb2fmu_reals largest = mb2fmu_all(0.0);
+    mb2fmu_words finite = ~mb2fmu_nowhere();
+    for (int i = 0; i < n; i++) {
+        const mb2fmu_reals bend = mb2fmu_each_abs(after[i] - left * step[i]);
+        finite &= mb2fmu_finite(bend);
+        largest = mb2fmu_choose(MB2FMU_WHERE(bend > largest), bend, largest);
+    }
+    return mb2fmu_choose(finite, largest, mb2fmu_all(MB2FMU_INFINITY));
+}
+
+/* Residuals at y plus a part of the step, stored in `at`; values there go to `found`. */
+static mb2fmu_reals mb2fmu_each_newton_try(int n, const mb2fmu_each_iteration *it, double part, mb2fmu_reals at[],
+                                           mb2fmu_reals found[])
+{
+    for (int i = 0; i < n; i++) {
+        at[i] = it->y[i] + mb2fmu_all(part) * it->values[n + i];
+    }
+    return mb2fmu_each_residual(n, it->body, it->theta, at, found, it->rest);
+}
+
+/* Of the marked lanes those in which a part of the step stays on Newton's path. */
+static mb2fmu_words mb2fmu_each_newton_stays(int n, const mb2fmu_each_iteration *at, double part, mb2fmu_words marked)
+{
+    const mb2fmu_reals *const step = at->values + n;
+    const mb2fmu_reals size = mb2fmu_each_largest(n, step);
+    mb2fmu_reals bend = mb2fmu_each_newton_bend(n, part, step, at->found + n);
+    const mb2fmu_words doubtful = marked & (MB2FMU_WHERE(bend > mb2fmu_all(MB2FMU_NEWTON_LITTLE) * size) |
+                                            MB2FMU_WHERE(mb2fmu_all(part) * size > mb2fmu_all(MB2FMU_NEWTON_FAR)));
+    if (mb2fmu_anywhere(doubtful)) {
+        mb2fmu_reals *const found = at->between + n;
+        const mb2fmu_words known = mb2fmu_finite(mb2fmu_each_newton_try(n, at, 0.5 * part, at->between, found));
+        const mb2fmu_reals middle = mb2fmu_each_newton_bend(n, 0.5 * part, step, found + n);
+        bend = mb2fmu_choose(doubtful & MB2FMU_WHERE(middle > bend), middle, bend);
+        bend = mb2fmu_choose(doubtful & ~known, mb2fmu_all(MB2FMU_INFINITY), bend);
+    }
+    return marked & MB2FMU_WHERE(bend <= mb2fmu_all(MB2FMU_NEWTON_BEND) * size);
+}
 
 /* Parts of the step, in the lanes that are marked, until less is left over; returns the lanes in which that is so. */
 static mb2fmu_words mb2fmu_each_newton_step(int n, mb2fmu_each_iteration *at, mb2fmu_words moving)
@@ -292,12 +333,10 @@ static mb2fmu_words mb2fmu_each_newton_step(int n, mb2fmu_each_iteration *at, mb
     mb2fmu_words trying = moving;
     double part = 1.0;
     for (int k = 0; k < MB2FMU_NEWTON_HALVINGS && mb2fmu_anywhere(trying); k++) {
-        for (int i = 0; i < n; i++) {
-            at->tried[i] = at->y[i] + mb2fmu_all(part) * at->values[n + i];
-        }
-        const mb2fmu_reals left = mb2fmu_each_residual(n, at->body, at->theta, at->tried, at->found, at->rest);
-        const mb2fmu_words less =
-            trying & MB2FMU_WHERE(left <= mb2fmu_all(MB2FMU_NEWTON_SCARCELY) * at->residual);
+        const mb2fmu_reals left = mb2fmu_each_newton_try(n, at, part, at->tried, at->found);
+        mb2fmu_words less = trying & MB2FMU_WHERE(left <= mb2fmu_all(MB2FMU_NEWTON_LEFT(part)) * at->residual);
+        const mb2fmu_words small = less & MB2FMU_WHERE(at->residual <= mb2fmu_all(MB2FMU_NEWTON_RESIDUAL));
+        less = small | mb2fmu_each_newton_stays(n, at, part, less & ~small);
         for (int i = 0; i < n; i++) {
             at->way[i] = mb2fmu_choose(less, at->way[i] + (at->tried[i] - at->y[i]), at->way[i]);
             at->y[i] = mb2fmu_choose(less, at->tried[i], at->y[i]);
@@ -325,7 +364,7 @@ MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body
                                              mb2fmu_reals y[], mb2fmu_words *lost, mb2fmu_reals work[])
 {
     mb2fmu_each_iteration at = {body,         theta,        y,           work, work + 2 * n, work + 4 * n,
-                                work + 5 * n, work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
+                                work + 5 * n, work + 6 * n,     work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
     for (int i = 0; i < n; i++) {
         at.way[i] = mb2fmu_all(0.0);
     }

@@ -273,17 +273,73 @@ static double mb2fmu_largest(int n, const double x[])
     return largest;
 }
 
-/* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. */
-static int mb2fmu_newton_step(int n, mb2fmu_newton_body body,
-                              const double theta[], const double y[], const double step[], double residual,
-                              double tried[], double found[], double work[])
+/* What Newton's method works with; `rest` is what `body` works with. */
+typedef struct {
+    int n;
+    int on_path; /* steps that jump off Newton's path, or leave more over, are too long */
+    mb2fmu_newton_body body;
+    const double *theta;
+    double *y, *values, *found, *tried, *way, *between, *rest;
+    double residual;
+} mb2fmu_newton_run;
+
+/* How far the step after a part of one is from what Newton's path leaves of it. */
+static double mb2fmu_newton_bend(int n, double part, const double step[], const double after[])
+{
+    const double left = 1.0 - part;
+    double largest = 0.0;
+    for (int i = 0; i < n; i++) {
+        const double bend = fabs(after[i] - left * step[i]);
+        if (!(bend < MB2FMU_INFINITY)) {
+            return MB2FMU_INFINITY;
+        }
+        if (bend > largest) {
+            largest = bend;
+        }
+    }
+    return largest;
+}
+
+/* The residual at y plus a part of the step, stored in `at`; values there go to `found`. */
+static double mb2fmu_newton_try(const mb2fmu_newton_run *run, double part, double at[], double found[])
+{
+    const double *const step = run->values + run->n;
+    for (int i = 0; i < run->n; i++) {
+        at[i] = run->y[i] + part * step[i];
+    }
+    return run->body(at, run->theta, found, run->rest) == 0 ? mb2fmu_largest(run->n, found) : MB2FMU_INFINITY;
+}
+
+/* Whether a part of the step stays on the path, as the steps after it and half-way tell. */
+static int mb2fmu_newton_stays(const mb2fmu_newton_run *run, double part)
+{
+    const int n = run->n;
+    const double *const step = run->values + n;
+    const double size = mb2fmu_largest(n, step);
+    double bend = mb2fmu_newton_bend(n, part, step, run->found + n);
+    if (bend > MB2FMU_NEWTON_LITTLE * size || part * size > MB2FMU_NEWTON_FAR) {
+        double *const found = run->between + n;
+        if (!(mb2fmu_newton_try(run, 0.5 * part, run->between, found) < MB2FMU_INFINITY)) {
+            return 0;
+        }
+        const double middle = mb2fmu_newton_bend(n, 0.5 * part, step, found + n);
+        bend = middle > bend ? middle : bend;
+    }
+    return bend <= MB2FMU_NEWTON_BEND * size;
+}
+
+/* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. Off the
+ * path steps are taken in full, to find any solution. */
+static int mb2fmu_newton_step(mb2fmu_newton_run *run)
 {
     double part = 1.0;
     for (int k = 0; k < MB2FMU_NEWTON_HALVINGS; k++) {
-        for (int i = 0; i < n; i++) {
-            tried[i] = y[i] + part * step[i];
-        }
-        if (body(tried, theta, found, work) == 0 && mb2fmu_largest(n, found) <= MB2FMU_NEWTON_SCARCELY * residual) {
+        const double left = mb2fmu_newton_try(run, part, run->tried, run->found);
+        const int taken = run->on_path ? left <= MB2FMU_NEWTON_LEFT(part) * run->residual &&
+                                             (run->residual <= MB2FMU_NEWTON_RESIDUAL || mb2fmu_newton_stays(run, part))
+                                       : left < MB2FMU_INFINITY;
+        if (taken) {
+            run->residual = left;
             return 1;
         }
         part *= 0.5;
@@ -291,38 +347,52 @@ static int mb2fmu_newton_step(int n, mb2fmu_newton_body body,
     return 0;
 }
 
-static int mb2fmu_newton(int n, mb2fmu_newton_body body,
-                         const double theta[], double y[], double work[])
+static int mb2fmu_newton_iterate(mb2fmu_newton_run *run)
 {
-    double *const tried = work + 4 * n;
-    double *const way = work + 5 * n;
-    double *values = work;
-    double *found = work + 2 * n;
+    const int n = run->n;
+    double *const y = run->y;
     for (int i = 0; i < n; i++) {
-        way[i] = 0.0;
+        run->way[i] = 0.0;
     }
-    double *const rest = work + MB2FMU_NEWTON_WORK(n);
-    double residual = body(y, theta, values, rest) == 0 ? mb2fmu_largest(n, values) : MB2FMU_INFINITY;
-    for (int k = 0; k < MB2FMU_NEWTON_ITERATIONS && residual < MB2FMU_INFINITY; k++) {
-        const double *const step = values + n;
+    run->residual = run->body(y, run->theta, run->values, run->rest) == 0 ? mb2fmu_largest(n, run->values)
+                                                                        : MB2FMU_INFINITY;
+    for (int k = 0; k < MB2FMU_NEWTON_ITERATIONS && run->residual < MB2FMU_INFINITY; k++) {
+        const double *const step = run->values + n;
         const double size = mb2fmu_largest(n, step);
-        if (size <= MB2FMU_NEWTON_STEP || size * (mb2fmu_largest(n, way) + size) <= MB2FMU_NEWTON_ERROR) {
+        if (size <= MB2FMU_NEWTON_STEP || size * (mb2fmu_largest(n, run->way) + size) <= MB2FMU_NEWTON_ERROR) {
             for (int i = 0; i < n; i++) {
                 y[i] += step[i];
             }
             return 0;
         }
-        if (!mb2fmu_newton_step(n, body, theta, y, step, residual, tried, found, rest)) {
+        if (!mb2fmu_newton_step(run)) {
             break;
         }
         for (int i = 0; i < n; i++) {
-            way[i] += tried[i] - y[i];
-            y[i] = tried[i];
+            run->way[i] += run->tried[i] - y[i];
+            y[i] = run->tried[i];
         }
-        double *const before = values;
-        values = found;
-        found = before;
-        residual = mb2fmu_largest(n, values);
+        double *const before = run->values;
+        run->values = run->found;
+        run->found = before;
     }
-    return residual <= MB2FMU_NEWTON_RESIDUAL ? 0 : 1;
+    return run->residual <= MB2FMU_NEWTON_RESIDUAL ? 0 : 1;
+}
+
+static int mb2fmu_newton(int n, mb2fmu_newton_body body, const double theta[], double y[], double work[])
+{
+    double *const guess = work + 9 * n;
+    mb2fmu_newton_run run = {n,        1,        body,         theta,        y, work, work + 2 * n, work + 4 * n,
+                             work + 5 * n, work + 6 * n, work + MB2FMU_NEWTON_WORK(n), 0.0};
+    for (int i = 0; i < n; i++) {
+        guess[i] = y[i];
+    }
+    if (mb2fmu_newton_iterate(&run) == 0) {
+        return 0;
+    }
+    for (int i = 0; i < n; i++) {
+        y[i] = guess[i];
+    }
+    run.on_path = 0;
+    return mb2fmu_newton_iterate(&run) == 0 ? 2 : 1;
 }

@@ -46,19 +46,30 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  * the whole way from the guess. Where the equations are singular, and no step makes what is left over smaller, that is
  * accepted if it is small.
  *
+ * Newton's path takes the residuals away evenly, so that the steps along it are (1 - part) of the first. A step that
+ * ends, or has its middle, where the next one is quite another has jumped off the path, maybe across a singular position:
+ * it is too long. So what is found is on the branch of the guess.
+ *
  * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to
  * stay at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`.
- * Returns 0, or 1 if there is no solution that these steps find.
+ * Returns 0; 1 if there is no solution that these steps find; 2 if the path ends in a singular position, and there is a
+ * solution beyond it.
  *
- * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, section 3.3 (damping, here by halves). */
+ * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, sections 3.1 (path) and 3.3 (damping, by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
-#define MB2FMU_NEWTON_WORK(n) (6 * (n))
+#define MB2FMU_NEWTON_WORK(n) (10 * (n))
 #define MB2FMU_NEWTON_ITERATIONS 60
 #define MB2FMU_NEWTON_HALVINGS 12
 #define MB2FMU_NEWTON_ERROR 1e-16
 #define MB2FMU_NEWTON_STEP 1e-13
 #define MB2FMU_NEWTON_RESIDUAL 1e-10
 #define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
+#define MB2FMU_NEWTON_BEND 0.75    /* of a step: how far the next one may be from what the path leaves of it */
+#define MB2FMU_NEWTON_LITTLE 0.0625 /* less of a bend shows that the solution is near */
+#define MB2FMU_NEWTON_FAR 0.25     /* a longer step is looked at half-way too */
+/* Of a part of a step, the most that may be left over. */
+#define MB2FMU_NEWTON_LEFT(part) \
+    (1.0 - 0.5 * (part) > MB2FMU_NEWTON_SCARCELY ? 1.0 - 0.5 * (part) : MB2FMU_NEWTON_SCARCELY)
 MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
                                        const double theta[], double y[], double work[]);
 
