@@ -409,8 +409,8 @@ def _validate(
     with stage("formulate the reference"):
         numeric = validation.outgrows_symbols(read)
         applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
-        second = validation.reference_method(used, applying) if applying and not numeric else "auto"
-        reference = formulation.formulate(read, second)
+        second = validation.reference_method(used, applying) if applying else "auto"
+        reference = formulation.formulate_motion(read) if numeric else formulation.formulate(read, second)
     with stage("validate"):
         result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
     return Validated(definition, read, reference, result, stage.timings)

@@ -22,7 +22,7 @@ def fresh(name: str) -> Trajectory:
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
     definition = read.definition  # its start values are on the constraints
     if outgrows_symbols(read):
-        return stored.excerpt(make_reference(definition, formulation.formulate(read, "tmt"), mechanism=read))
+        return stored.excerpt(make_reference(definition, formulation.formulate_motion(read), mechanism=read))
     applying = [method for method, answer in formulation.applicable(read).items() if answer.yes]
     used, _ = formulation.choose(read)
     equations = formulation.formulate(read, reference_method(used, applying))

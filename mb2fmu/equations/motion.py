@@ -273,7 +273,7 @@ class EquationsOfMotion:
         redundant: Names of the rows of ``velocity_constraints`` that follow from others wherever the constraints hold;
             of holonomic ones as many as follow from holonomic ones.
         start: Of coordinates and speeds, for consistent initialization.
-        dynamics: M u' = f, or what gives u' without M.
+        dynamics: M u' = f, or what gives u' without M; None where u' comes from elsewhere.
         recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
             equations are written out.
         late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
@@ -308,7 +308,7 @@ class EquationsOfMotion:
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
     redundant: tuple[str, ...] = ()
     start: tuple[StartValue, ...] = ()
-    dynamics: MassMatrixDynamics | RecursiveDynamics
+    dynamics: MassMatrixDynamics | RecursiveDynamics | None
     recursion: Recursion | None = None
     late_intermediates: tuple[Assignment, ...] = ()
     constraint_forces: LinearSolve | None = None
@@ -323,8 +323,8 @@ class EquationsOfMotion:
 
     @property
     def mass_and_forcing(self) -> MassMatrixDynamics:
-        """The dynamics, where they have a mass matrix; a ``TypeError`` where they are articulated bodies."""
-        if isinstance(self.dynamics, RecursiveDynamics):
+        """The dynamics, where they have a mass matrix; a ``TypeError`` where they have none."""
+        if not isinstance(self.dynamics, MassMatrixDynamics):
             raise TypeError(f"{self.method} has no mass matrix")
         return self.dynamics
 
@@ -405,6 +405,8 @@ class EquationsOfMotion:
 
     def _dynamics_laws(self) -> list[tuple[bool, str]]:
         d, n_u = self.dynamics, len(self.u)
+        if d is None:
+            return []
         if isinstance(d, RecursiveDynamics):
             moved = sorted(j for joint in d.joints for j in joint)
             return [

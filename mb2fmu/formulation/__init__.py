@@ -13,10 +13,22 @@ from mb2fmu.equations.motion import EquationsOfMotion, Method
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation import kane, lagrange, recursive, tmt
 from mb2fmu.formulation.applies import Applies
+from mb2fmu.formulation.tmt import formulate_motion
 from mb2fmu.formulation.treatment import Constraints, Plan, plan, treat, with_rate
 from mb2fmu.mechanism import Mechanism
 
-__all__ = ["Applies", "Constraints", "Plan", "applicable", "choose", "formulate", "plan", "treat", "with_rate"]
+__all__ = [
+    "Applies",
+    "Constraints",
+    "Plan",
+    "applicable",
+    "choose",
+    "formulate",
+    "formulate_motion",
+    "plan",
+    "treat",
+    "with_rate",
+]
 
 _FORMULATE: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = {
     "tmt": tmt.formulate,

@@ -31,7 +31,7 @@ method needs steps below 0.3 s for it."""
 def assemble(
     method: Method,
     kinematics: NamedKinematics,
-    dynamics: MassMatrixDynamics | RecursiveDynamics,
+    dynamics: MassMatrixDynamics | RecursiveDynamics | None,
     *,
     recursion: Recursion | None = None,
     constraint_forces: LinearSolve | None = None,
@@ -42,7 +42,7 @@ def assemble(
     Args:
         method: Which formulation.
         kinematics: Its assignments, those made so far and those that the outputs need, become the intermediates.
-        dynamics: M u' = f, or what gives u' without M.
+        dynamics: M u' = f, or what gives u' without M; None: nothing.
         recursion: Local relations; they get the quantities that the kinematics have named.
         constraint_forces: Unknown forces.
         extra: Intermediates of the formulation's own, after those of the kinematics it has used.

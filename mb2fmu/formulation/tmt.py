@@ -51,34 +51,56 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         Equations whose mass matrix is symmetric, shape (n_u, n_u).
     """
     kinematics = NamedKinematics(mechanism)
-    n, n_all = len(mechanism.u), len(mechanism.u_all)
-    M, f = sm.zeros(n_all, n_all), [sm.S.Zero] * n_all
-    for body in mechanism.bodies:
-        _add_body(body, kinematics, M, f)
-    unknown = [sm.S.Zero] * n_all
-    for load in applied_loads(kinematics):
-        known, hidden = _split(load.vector, mechanism)
-        for i, column in load.partials.items():
-            f[i] += dot(column, known)
-            unknown[i] += dot(column, hidden)
+    n = len(mechanism.u)
+    M, f, unknown = _projected(kinematics, range(len(mechanism.u_all)))
     for i, force in enumerate(mechanism.potential_forces):
         f[i] += force
-    forces = None
-    if mechanism.u_auxiliary:
-        forces = _constraint_forces(mechanism, M[n:, :n], f[n:], unknown[n:])
+    forces = _constraint_forces(mechanism, M, f, unknown)
     named = [kinematics.name(e, f"f_{u.name}") for u, e in zip(mechanism.u, f, strict=False)]
     dynamics = MassMatrixDynamics(sm.ImmutableMatrix(M[:n, :n]), sm.ImmutableMatrix(n, 1, named))
     return assemble("tmt", kinematics, dynamics, constraint_forces=forces)
 
 
-def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr]) -> None:
+def formulate_motion(mechanism: Mechanism) -> EquationsOfMotion:
+    """Forms all but the dynamics: motions, energies, outputs, and unknown forces, all for a given u'.
+
+    M_d has n_u^2 entries, each a sum over bodies, which for a long chain are most of the work.
+
+    Args:
+        mechanism: With bodies.
+    """
+    kinematics = NamedKinematics(mechanism)
+    auxiliary = range(len(mechanism.u), len(mechanism.u_all))
+    forces = _constraint_forces(mechanism, *_projected(kinematics, auxiliary))
+    return assemble("tmt", kinematics, None, constraint_forces=forces)
+
+
+def _projected(kinematics: NamedKinematics, rows: range) -> tuple[sm.MutableDenseMatrix, list[sm.Expr], list[sm.Expr]]:
+    """These rows of M_d, of f without unknown forces, and of what unknown forces do; the others are zero."""
+    m = kinematics.mechanism
+    n_all = len(m.u_all)
+    M, f, unknown = sm.zeros(n_all, n_all), [sm.S.Zero] * n_all, [sm.S.Zero] * n_all
+    if not rows:
+        return M, f, unknown
+    for body in m.bodies:
+        _add_body(body, kinematics, M, f, rows)
+    for load in applied_loads(kinematics):
+        known, hidden = _split(load.vector, m)
+        for i in load.partials.keys() & rows:
+            f[i] += dot(load.partials[i], known)
+            unknown[i] += dot(load.partials[i], hidden)
+    return M, f, unknown
+
+
+def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr], rows: range) -> None:
     """Adds one body's TᵀMT and -Tᵀḡ."""
     v = kinematics.velocity_partials(body.masscenter)
     momentum_rate = scale(body.mass, kinematics.acceleration0(body.masscenter))
     momentum_rate = kinematics.named(momentum_rate, f"ma_{body.name}")
-    _add_products(M, v, {j: scale(body.mass, column) for j, column in v.items()}, kinematics, f"mJv_{body.name}")
-    for i, column in v.items():
-        f[i] -= dot(column, momentum_rate)
+    momenta = {j: scale(body.mass, column) for j, column in v.items()}
+    _add_products(M, v, momenta, kinematics, f"mJv_{body.name}", rows)
+    for i in v.keys() & rows:
+        f[i] -= dot(v[i], momentum_rate)
     if body.inertia is None or body.inertia.is_zero_matrix:
         return
     R = kinematics.rotation(body.frame)
@@ -87,9 +109,10 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
     momentum = kinematics.named(times(inertia, omega), f"H_{body.name}")
     rate = add(times(inertia, kinematics.alpha0(body.frame)), cross(omega, momentum))
     rate = kinematics.named(rate, f"Hdot_{body.name}")
-    _add_products(M, w, {j: times(inertia, column) for j, column in w.items()}, kinematics, f"IJw_{body.name}")
-    for i, column in w.items():
-        f[i] -= dot(column, rate)
+    momenta = {j: times(inertia, column) for j, column in w.items()}
+    _add_products(M, w, momenta, kinematics, f"IJw_{body.name}", rows)
+    for i in w.keys() & rows:
+        f[i] -= dot(w[i], rate)
 
 
 def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
@@ -107,13 +130,13 @@ def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> s
 
 
 def _add_products(
-    M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str
+    M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str, rows: range
 ) -> None:
-    """M[i, j] += left_i · right_j, for a symmetric product."""
+    """M[i, j] += left_i · right_j, for a symmetric product; ``rows`` are the last ones."""
     right = {j: kinematics.named(column, hint) for j, column in right.items()}
     for i, a in left.items():
         for j, b in right.items():
-            if i <= j:
+            if i <= j and j in rows:
                 M[i, j] += dot(a, b)
                 if i < j:
                     M[j, i] = M[i, j]
@@ -132,9 +155,11 @@ def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Compon
 
 def _constraint_forces(
     mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
-) -> LinearSolve:
+) -> LinearSolve | None:
     """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' = 0."""
-    symbols = mechanism.constraint_forces
-    matrix = sm.Matrix(unknown).jacobian(list(symbols))
-    right = M * sm.Matrix(mechanism.u_dot) - sm.Matrix(f)
+    if not mechanism.u_auxiliary:
+        return None
+    n, symbols = len(mechanism.u), mechanism.constraint_forces
+    matrix = sm.Matrix(unknown[n:]).jacobian(list(symbols))
+    right = M[n:, :n] * sm.Matrix(mechanism.u_dot) - sm.Matrix(f[n:])
     return LinearSolve(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")

@@ -236,11 +236,11 @@ class Lowering:
         b.entry(name, labels, [node for u_dot in self._forward(sets) for node in u_dot])
 
     def _forward(self, sets: list[list[int]]) -> list[list[int]]:
-        matrices = self.equations.dynamics
-        if isinstance(matrices, RecursiveDynamics):
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.forward(sets)
-        dynamics, rows = ConstrainedDynamics(self.builder, self.equations), matrices.mass_matrix.rows
+        rows = self.equations.mass_and_forcing.mass_matrix.rows
+        dynamics = ConstrainedDynamics(self.builder, self.equations)
         return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
@@ -284,9 +284,9 @@ class Lowering:
         self._entry("energy", list(known), list(known.values()))
 
     def _add_equations(self) -> None:
-        d = self.equations.dynamics
-        if isinstance(d, RecursiveDynamics):
+        if isinstance(self.equations.dynamics, RecursiveDynamics):
             return
+        d = self.equations.mass_and_forcing
         rows, columns = d.mass_matrix.shape
         labels = [f"M[{i},{j}]" for i in range(rows) for j in range(columns)] + [f"f[{i}]" for i in range(rows)]
         self._entry("equations", labels, [*d.mass_matrix, *d.forcing])

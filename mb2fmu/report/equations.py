@@ -114,7 +114,7 @@ class _Writer:
         d = self.equations.dynamics
         if isinstance(d, RecursiveDynamics):
             return self._articulated(d)
-        M, f = d.mass_matrix, d.forcing
+        M, f = self.equations.mass_and_forcing.mass_matrix, self.equations.mass_and_forcing.forcing
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
         entries = M.rows * M.cols
         total = self.count.of(*M, *f)

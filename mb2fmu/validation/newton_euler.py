@@ -42,7 +42,7 @@ class NewtonEuler(NumericEquations):
 
     Args:
         mechanism: With bodies.
-        equations: Of the same mechanism by any formulation; only names and the expressions of the outputs are taken.
+        equations: Of the same mechanism, dynamics or none; only names and the expressions of the outputs are taken.
     """
 
     formulation = "Newton-Euler, numerically"
@@ -51,9 +51,9 @@ class NewtonEuler(NumericEquations):
         self._mechanism = NumericMechanism(mechanism)
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
         super().__init__(equations)
-        self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
 
     def _plan_dynamics(self, compiler: _Compiler) -> Plan:
+        self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return compiler.plan([], keep=False)
 
     def _complete(self, values: list[float]) -> None:

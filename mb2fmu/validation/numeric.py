@@ -252,7 +252,6 @@ class NumericEquations:
         compiler = _Compiler(intermediates, {s: i for i, s in enumerate(given)})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
-        self.rows = e.mass_and_forcing.mass_matrix.rows
         self._project = compiler.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
         self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
         slopes = [phi.diff(q) for _, phi in e.holonomic for q in e.q]
@@ -268,8 +267,9 @@ class NumericEquations:
         self._blank = [0.0] * compiler.size
 
     def _plan_dynamics(self, compiler: _Compiler) -> Plan:
-        """q', M, f and gamma, entry by entry."""
+        """q', M, f and gamma, entry by entry; knows the number of rows of M."""
         e = self.equations
+        self.rows = e.mass_and_forcing.mass_matrix.rows
         q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
         bias = list(e.velocity_constraints.bias) if e.velocity_constraints else []
         return compiler.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])

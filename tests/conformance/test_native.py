@@ -167,8 +167,8 @@ def made(model, folder):
     definition, mechanism = derivation.definition, derivation.mechanism
     numeric = validation.outgrows_symbols(mechanism)
     applying = [method for method, applies in formulation.applicable(mechanism).items() if applies.yes]
-    method = validation.reference_method(derivation.equations.method, applying) if applying and not numeric else "auto"
-    equations = formulation.formulate(mechanism, method)
+    method = validation.reference_method(derivation.equations.method, applying) if applying else "auto"
+    equations = formulation.formulate_motion(mechanism) if numeric else formulation.formulate(mechanism, method)
     run = unsteered(
         definition, FEW if numeric else len(validation.conditions(definition).inputs) if equations.holonomic else STEPS
     )

@@ -24,7 +24,9 @@ def test_stored_reference_is_current(name):
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
     definition = read.definition
     numeric = outgrows_symbols(read)
-    equations = formulation.formulate(read, "tmt" if numeric else old.provenance["formulation"])
+    equations = (
+        formulation.formulate_motion(read) if numeric else formulation.formulate(read, old.provenance["formulation"])
+    )
     fresh = make_reference(definition, equations, mechanism=read if numeric else None)
     assert fresh.trajectory.provenance["formulation"] == old.provenance["formulation"]
     assert stored.differences(old, stored.excerpt(fresh)) == ()
