@@ -13,6 +13,7 @@ Dynamics, "Unconstrained Equations of Motion with the TMT Method").
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.acting import Actions, LoadTables
+from mb2fmu.mechanism.records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
+from mb2fmu.mechanism.terms import Term, Terms, Ways, crossed, levers
 
 Array = npt.NDArray[np.float64]
 
@@ -48,38 +51,6 @@ class PointMotion:
     acceleration0: Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A vector written in a frame: where its numbers are.
-
-    Attributes:
-        frame: Number of the frame.
-        columns: Speeds that its partials are not zero for, indices into ``u_all``.
-        start: Of 3 rows (partials with respect to these speeds, component, its rate, its second rate).
-    """
-
-    frame: int
-    columns: npt.NDArray[np.intp]
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """How the points hang together.
-
-    Attributes:
-        terms: Of all positions, then of all velocities that are given.
-        of_position: True for the former, shape (n_terms, 1).
-        positions: 1 where a term is on a point's way from O, shape (n_points, n_terms).
-        velocities: The same for velocities: from O, or from the last point whose velocity is given.
-    """
-
-    terms: tuple[_Term, ...]
-    of_position: npt.NDArray[np.bool_]
-    positions: Array
-    velocities: Array
-
-
 class NumericMechanism:
     """Evaluates a Mechanism.
 
@@ -90,7 +61,6 @@ class NumericMechanism:
 
     def __init__(self, mechanism: Mechanism, *, rates: bool = False) -> None:
         self.mechanism = mechanism
-        self._order = _references_first(mechanism)
         self._slots: dict[sm.Expr, int] = {}
         self._places: list[int] = []
         self._known_rates: dict[sm.Expr, sm.Expr] = {}
@@ -100,12 +70,10 @@ class NumericMechanism:
         self._rotations = [
             (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
         ]
-        self._omegas = [self._add_terms(f.angular_velocity) for f in m.frames]
-        self._positions = [None if p.position is None else self._add_terms(p.position, twice=True) for p in m.points]
-        self._velocities = [None if p.velocity is None else self._add_terms(p.velocity) for p in m.points]
-        self._way = _way(mechanism, self._positions, self._velocities)
-        self._bodies = [(self._add([b.mass]), None if b.inertia is None else self._add(b.inertia)) for b in m.bodies]
-        self._loads = [self._add_load(load) for load in m.loads]
+        self._set_up_frames()
+        self._set_up_points()
+        self._set_up_bodies()
+        self._loads = LoadTables(m.loads, self._add)
         self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
         self._potential = self._add(m.potential_forces)
         entries = m.kinematics.matrix.todok()
@@ -123,10 +91,9 @@ class NumericMechanism:
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._evaluate = sm.lambdify(self._arguments, list(self._slots), modules=["scipy", "numpy"], cse=True)
         self._gather = np.array(self._places, dtype=np.intp)
-        forces = [sm.sympify(f) for f in self._forces()]
         self._evaluate_forces = sm.lambdify(
             [*self._arguments, *self._pathway_symbols, *m.constraint_forces],
-            forces,
+            self._loads.scalars,
             modules=["scipy", "numpy"],
             cse=True,
         )
@@ -144,10 +111,11 @@ class NumericMechanism:
         self._point = (t, *q, *u_all, *z, *r, *parameters)
         self._values = np.array(self._evaluate(*self._point), dtype=float)[self._gather]
         self._n_u = len(u_all)
-        self._known_forces: dict[tuple[float, ...], list[tuple[Array, Array, Array]]] = {}
+        self._known_forces: dict[tuple[float, ...], tuple[Actions, Actions]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._frame_motion()
-        self.__dict__.pop("points", None)
+        for known in ("frames", "points", "_point_motion"):
+            self.__dict__.pop(known, None)
 
     def kinematics(self) -> tuple[Array, Array]:
         """K and k0."""
@@ -169,52 +137,40 @@ class NumericMechanism:
     def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
         """M (n_u + n_aux square) and f of M u' = f, unconstrained; the motion of ``set``."""
         n, f = self._n_u, self.generalized_forces(constraint_forces)
-        momentum, weighted = [np.zeros((0, n))], [np.zeros((0, n))]
-        for body, (mass_at, inertia_at) in zip(self.mechanism.bodies, self._bodies, strict=True):
-            mass = float(self._values[mass_at])
-            point = self.points[body.masscenter]
-            momentum.append(mass * point.partials)
-            weighted.append(point.partials)
-            f -= point.partials.T @ (mass * point.acceleration0)
-            if inertia_at is None:
-                continue
-            frame = self.frames[body.frame]
-            inertia = frame.rotation @ self._take(inertia_at, (3, 3)) @ frame.rotation.T
-            momentum.append(inertia @ frame.partials)
-            weighted.append(frame.partials)
-            f -= frame.partials.T @ (inertia @ frame.alpha0 + cross(frame.omega, inertia @ frame.omega))
-        return np.concatenate(weighted).T @ np.concatenate(momentum), f
+        _, _, partials, a0 = self._point_motion
+        mass, J = self._values[self._masses][:, None, None], partials[self._masscenters]
+        R, omega = self._rotation[self._turning], self._omega[self._turning]
+        W, inertia = self._omega_partials[self._turning], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
+        momentum = (inertia @ omega[:, :, None])[:, :, 0]
+        moment = (inertia @ self._alpha0[self._turning][:, :, None])[:, :, 0] + crossed(omega, momentum)
+        J, W, left = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
+        f -= left.T @ a0[self._masscenters].ravel() + W.T @ moment.ravel()
+        return J.T @ left + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
 
     def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
         """Generalized active forces, shape (n_u + n_aux,)."""
         Q = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         Q[:count] = self._take(self._potential, (count,))
-        applied = self._applied(constraint_forces)
-        if applied:
-            Q += np.concatenate([vector for *_, vector in applied]) @ np.concatenate(
-                [partials for partials, *_ in applied]
-            )
+        forces, torques = self._applied(constraint_forces)
+        for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
+            Q += actions.over(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
         return Q
 
     def powers(self) -> list[float]:
         """Power in W of each load (pathways and actuators count once)."""
-        power = dict.fromkeys(range(len(self.mechanism.loads)), 0.0)
-        for number, (_, velocity, vector) in zip(self._applied_numbers(), self._applied(()), strict=True):
-            power[number] += float(velocity @ vector)
-        return list(power.values())
+        power = np.zeros(len(self.mechanism.loads))
+        forces, torques = self._applied(())
+        for actions, velocities in ((forces, self._point_motion[1]), (torques, self._omega)):
+            np.add.at(power, actions.loads, np.sum(velocities[actions.nodes] * actions.vectors, axis=1))
+        return power.tolist()
 
     def kinetic_energy(self) -> float:
         """In J, relative to N."""
-        total = 0.0
-        for body, (mass_at, inertia_at) in zip(self.mechanism.bodies, self._bodies, strict=True):
-            v = self.points[body.masscenter].velocity
-            total += 0.5 * float(self._values[mass_at]) * float(v @ v)
-            if inertia_at is not None:
-                frame = self.frames[body.frame]
-                w = frame.rotation.T @ frame.omega
-                total += 0.5 * float(w @ self._take(inertia_at, (3, 3)) @ w)
-        return total
+        v = self._point_motion[1][self._masscenters]
+        w = (self._rotation[self._turning].transpose(0, 2, 1) @ self._omega[self._turning][:, :, None])[:, :, 0]
+        spin = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
+        return float(self._values[self._masses] @ np.sum(v * v, axis=1) + spin) / 2
 
     def vector(self, terms: VectorTerms) -> Array:
         """A vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""
@@ -226,6 +182,40 @@ class NumericMechanism:
         return np.array(self._evaluate_z(*self._point, *self._pathway_values()), dtype=float)
 
     # ------------------------------------------------------------------ collecting expressions
+
+    def _set_up_frames(self) -> None:
+        frames, terms = self.mechanism.frames, [self._add_terms(f.angular_velocity) for f in self.mechanism.frames]
+        self._rotation_places = np.array([start for start, _ in self._rotations])[:, None] + np.arange(9)
+        self._rotation_places = self._rotation_places.reshape(-1, 3, 3)
+        self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
+        self._frame_terms = Terms([term for some in terms for term in some], len(self._column))
+        above = [-1, *(frame.reference for frame in frames[1:])]
+        self._frame_ways = Ways(_numbered(terms), above, sum(map(len, terms)))
+
+    def _set_up_points(self) -> None:
+        """Terms of all positions, then of all velocities that are given, with which the way of a velocity begins."""
+        points = self.mechanism.points
+        positions = [self._add_terms(p.position or (), twice=True) for p in points]
+        velocities = [self._add_terms(p.velocity or ()) for p in points]
+        terms = [term for some in (*positions, *velocities) for term in some]
+        count = sum(map(len, positions))
+        self._of_position = (np.arange(len(terms)) < count)[:, None]
+        self._point_terms = Terms(terms, len(self._column))
+        numbers = _numbered([*positions, *velocities])
+        places, given = numbers[: len(points)], numbers[len(points) :]
+        above = [p.parent for p in points]
+        self._position_ways = Ways(places, above, len(terms))
+        own = [given[k] if p.velocity is not None else places[k] for k, p in enumerate(points)]
+        above = [p.parent if p.velocity is None else -1 for p in points]
+        self._velocity_ways = Ways(own, above, len(terms))
+
+    def _set_up_bodies(self) -> None:
+        bodies = self.mechanism.bodies
+        self._masscenters = np.array([body.masscenter for body in bodies], dtype=np.intp)
+        self._masses = np.array([self._add([body.mass]) for body in bodies], dtype=np.intp)
+        rigid = [(body.frame, self._add(body.inertia)) for body in bodies if body.inertia is not None]
+        self._turning = np.array([frame for frame, _ in rigid], dtype=np.intp)
+        self._inertias = (np.array([at for _, at in rigid], dtype=np.intp)[:, None] + np.arange(9)).reshape(-1, 3, 3)
 
     def _add(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
         """Where the values of some expressions begin; equal ones are evaluated once."""
@@ -240,7 +230,7 @@ class NumericMechanism:
                 known[e] = directional_derivative(e, self._rates)
         return [known[sm.sympify(e)] for e in expressions]
 
-    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[_Term]:
+    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[Term]:
         """Where the numbers of each term are; ``twice``: the components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
@@ -251,66 +241,31 @@ class NumericMechanism:
             second = self._rate(rate) if twice else [sm.S.Zero] * 3
             rows = [[*(slope(linear[i], ui) for ui in speeds), components[i], rate[i], second[i]] for i in range(3)]
             columns = np.array([self._column[ui] for ui in speeds], dtype=np.intp)
-            result.append(_Term(frame, columns, self._add([e for row in rows for e in row])))
+            result.append(Term(frame, columns, self._add([e for row in rows for e in row])))
         return result
-
-    def _add_load(self, load: object) -> list[tuple[int, int]]:
-        if isinstance(load, ForceLoad):
-            return [(frame, -1) for frame, _ in load.force]
-        if isinstance(load, TorqueLoad):
-            return [(frame, -1) for frame, _ in load.torque]
-        if isinstance(load, TorqueActuatorLoad):
-            return [(frame, self._add(components)) for frame, components in load.axis]
-        return []
-
-    def _forces(self) -> list[sm.Expr]:
-        """Scalars of all loads, in order: components by frame, or a magnitude."""
-        scalars: list[sm.Expr] = []
-        for load in self.mechanism.loads:
-            if isinstance(load, ForceLoad):
-                scalars += [c for _, components in load.force for c in components]
-            elif isinstance(load, TorqueLoad):
-                scalars += [c for _, components in load.torque for c in components]
-            elif isinstance(load, TorqueActuatorLoad):
-                scalars.append(load.torque)
-            else:
-                scalars.append(load.force)
-        return scalars
 
     # ------------------------------------------------------------------ evaluating
 
     def _take(self, start: int, shape: tuple[int, ...]) -> Array:
         return self._values[start : start + math.prod(shape)].reshape(shape)
 
-    def _expressed(self, term: _Term, rotation: Array) -> tuple[Array, Array, Array, Array]:
-        """Partials with respect to the term's speeds, the vector, its first and second rate, in N's components."""
-        count = len(term.columns)
-        block = rotation @ self._take(term.start, (3, count + 3))
-        return block[:, :count], block[:, count], block[:, count + 1], block[:, count + 2]
-
     def _frame_motion(self) -> None:
         """Rotations from the parents, then angular velocities from the references, then accelerations."""
-        n, records = self._n_u, self.mechanism.frames
-        rotations: list[Array] = []
-        for i, frame in enumerate(records):
-            local = self._take(self._rotations[i][0], (3, 3))
-            rotations.append(local if frame.parent < 0 else rotations[frame.parent] @ local)
-        omegas, alphas = [np.zeros(3)] * len(records), [np.zeros(3)] * len(records)
-        partials = [np.zeros((3, n))] * len(records)
-        rates: list[list[tuple[int, Array, Array]]] = [[] for _ in records]
-        for i in self._order:
-            base = records[i].reference
-            omegas[i], partials[i] = omegas[base].copy(), partials[base].copy()
-            for term in self._omegas[i]:
-                J, omega, rate, _ = self._expressed(term, rotations[term.frame])
-                omegas[i] += omega
-                partials[i][:, term.columns] += J
-                rates[i].append((term.frame, omega, rate))
-        for i in self._order:
-            alphas[i] = alphas[records[i].reference].copy()
-            for k, omega, rate in rates[i]:
-                alphas[i] += rate + cross(omegas[k], omega)
-        self.frames = [FrameMotion(*m) for m in zip(rotations, omegas, partials, alphas, strict=True)]
+        local = self._values[self._rotation_places]
+        for i, parent in self._parents:
+            local[i] = local[parent] @ local[i]
+        self._rotation = local
+        terms = self._frame_terms.expressed(self._values, local)
+        self._omega = self._frame_ways.sum(terms.vector)
+        self._omega_partials = self._frame_ways.sum(terms.partials)
+        turned = crossed(self._omega[self._frame_terms.frames], terms.vector)
+        self._alpha0 = self._frame_ways.sum(terms.rate + turned)
+
+    @cached_property
+    def frames(self) -> list[FrameMotion]:
+        """The motion of each frame."""
+        motions = zip(self._rotation, self._omega, self._omega_partials, self._alpha0, strict=True)
+        return [FrameMotion(*motion) for motion in motions]
 
     def omega_from_rotation(self, i: int) -> Array:
         """Angular velocity of frame i in its parent, in its own components, from the direction cosines' rates."""
@@ -322,34 +277,24 @@ class NumericMechanism:
 
     @cached_property
     def points(self) -> list[PointMotion]:
-        """All terms at once; the motion of a point is the sum over the terms on its way from O, or is given."""
-        terms, n = self._way.terms, self._n_u
-        rho, v, a = np.zeros((len(terms), 3)), np.zeros((len(terms), 3)), np.zeros((len(terms), 3))
-        rate, second = np.zeros_like(rho), np.zeros_like(rho)
-        J = np.zeros((len(terms), 3, n))
-        for i, term in enumerate(terms):
-            local, rho[i], rate[i], second[i] = self._expressed(term, self.frames[term.frame].rotation)
-            J[i][:, term.columns] = local
-        if terms:
-            frames = [self.frames[term.frame] for term in terms]
-            omega, alpha0 = np.array([f.omega for f in frames]), np.array([f.alpha0 for f in frames])
-            fixed = self._way.of_position
-            turned = _crossed(omega, rho)
-            v = np.where(fixed, turned + rate, rho)
-            inner = turned + 2 * rate
-            a = np.where(fixed, _crossed(alpha0, rho) + _crossed(omega, inner) + second, rate + turned)
-            J += _levers(rho * fixed) @ np.array([f.partials for f in frames])
-        positions, moving = self._way.positions, self._way.velocities
-        return [
-            PointMotion(*motion)
-            for motion in zip(
-                positions @ rho,
-                moving @ v,
-                (moving @ J.reshape(len(terms), 3 * n)).reshape(-1, 3, n),
-                moving @ a,
-                strict=True,
-            )
-        ]
+        """The motion of each point."""
+        return [PointMotion(*motion) for motion in zip(*self._point_motion, strict=True)]
+
+    @cached_property
+    def _point_motion(self) -> tuple[Array, Array, Array, Array]:
+        """Positions, velocities, partial velocities and accelerations: sums over terms from O, or from given ones."""
+        terms = self._point_terms.expressed(self._values, self._rotation)
+        frames, fixed = self._point_terms.frames, self._of_position
+        omega, rho = self._omega[frames], terms.vector
+        turned = crossed(omega, rho)
+        v = np.where(fixed, turned + terms.rate, rho)
+        inner = turned + 2 * terms.rate
+        a = np.where(
+            fixed, crossed(self._alpha0[frames], rho) + crossed(omega, inner) + terms.second, terms.rate + turned
+        )
+        J = terms.partials + levers(rho * fixed) @ self._omega_partials[frames]
+        moving = self._velocity_ways
+        return self._position_ways.sum(rho), moving.sum(v), moving.sum(J), moving.sum(a)
 
     # ------------------------------------------------------------------ loads
 
@@ -378,115 +323,42 @@ class NumericMechanism:
                 values += self.pathway(load)[:2]
         return values
 
-    def _applied(self, constraint_forces: Sequence[float]) -> list[tuple[Array, Array, Array]]:
-        """(partials, velocity or angular velocity, force or torque in N) of everything that acts."""
+    def _applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
+        """Everything that acts: forces on points, torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
             self._known_forces[key] = self._find_applied(key)
         return self._known_forces[key]
 
-    def _find_applied(self, constraint_forces: Sequence[float]) -> list[tuple[Array, Array, Array]]:
-        m = self.mechanism
-        padded = [*constraint_forces, *[0.0] * (len(m.constraint_forces) - len(constraint_forces))]
-        scalars = [float(s) for s in self._evaluate_forces(*self._point, *self._pathway_values(), *padded)]
-        result: list[tuple[Array, Array, Array]] = []
-        at = 0
-        for load, places in zip(m.loads, self._loads, strict=True):
-            if isinstance(load, (ForceLoad, TorqueLoad)):
-                vector = np.zeros(3)
-                for frame, _ in places:
-                    vector += self.frames[frame].rotation @ np.array(scalars[at : at + 3])
-                    at += 3
-                result.append((*self._moving(load), vector))
-            elif isinstance(load, TorqueActuatorLoad):
-                axis = sum((self.frames[f].rotation @ self._take(s, (3,)) for f, s in places), np.zeros(3))
-                for frame, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
-                    if frame >= 0:
-                        result.append(
-                            (self.frames[frame].partials, self.frames[frame].omega, sign * scalars[at] * axis)
-                        )
-                at += 1
-            else:
-                result += self._segments(load, scalars[at])
-                at += 1
-        return result
+    def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
+        padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
+        scalars = np.array(self._evaluate_forces(*self._point, *self._pathway_values(), *padded), dtype=float)
+        forces, torques = self._loads.evaluated(scalars, self._values, self._rotation)
+        along = [piece for number, at in self._loads.magnitudes for piece in self._segments(number, scalars[at])]
+        if not along:
+            return forces, torques
+        points, loads, vectors = zip(*along, strict=True)
+        together = Actions(
+            np.concatenate([forces.nodes, points]),
+            np.concatenate([forces.loads, loads]),
+            np.concatenate([forces.vectors, vectors]),
+        )
+        return together, torques
 
-    def _moving(self, load: ForceLoad | TorqueLoad) -> tuple[Array, Array]:
-        if isinstance(load, ForceLoad):
-            return self.points[load.point].partials, self.points[load.point].velocity
-        return self.frames[load.frame].partials, self.frames[load.frame].omega
-
-    def _segments(self, load: PathwayLoad, force: float) -> list[tuple[Array, Array, Array]]:
-        """Expansile positive: each segment pushes its two ends apart."""
+    def _segments(self, number: int, force: float) -> list[tuple[int, int, Array]]:
+        """(point, number of the load, force); expansile positive: each segment pushes its two ends apart."""
+        load = self.mechanism.loads[number]
+        assert isinstance(load, PathwayLoad)
         result = []
-        for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), self.pathway(load)[2], strict=True):
-            result.append((self.points[a].partials, self.points[a].velocity, -force * e))
-            result.append((self.points[b].partials, self.points[b].velocity, force * e))
+        for (a, b), e in zip(itertools.pairwise(load.points), self.pathway(load)[2], strict=True):
+            result += [(a, number, -force * e), (b, number, force * e)]
         return result
 
-    def _applied_numbers(self) -> list[int]:
-        numbers: list[int] = []
-        for i, load in enumerate(self.mechanism.loads):
-            if isinstance(load, (ForceLoad, TorqueLoad)):
-                numbers.append(i)
-            elif isinstance(load, TorqueActuatorLoad):
-                numbers += [i] * (1 if load.reaction < 0 else 2)
-            else:
-                numbers += [i] * (2 * (len(load.points) - 1))
-        return numbers
 
-
-def _references_first(mechanism: Mechanism) -> list[int]:
-    """The frames but N, each after the frame its angular velocity is relative to."""
-    frames = mechanism.frames
-    depth = [0] * len(frames)
-    for i in range(1, len(frames)):
-        chain = [i]
-        while (above := frames[chain[-1]].reference) and not depth[above]:
-            chain.append(above)
-        for j in reversed(chain):
-            depth[j] = depth[frames[j].reference] + 1
-    return sorted(range(1, len(frames)), key=depth.__getitem__)
-
-
-def _way(
-    mechanism: Mechanism, positions: Sequence[list[_Term] | None], velocities: Sequence[list[_Term] | None]
-) -> _Way:
-    terms = [(k, term) for part in (positions, velocities) for k, some in enumerate(part) for term in some or ()]
-    count = sum(len(some or ()) for some in positions)
-    own = np.array([[float(k == point) for k, _ in terms] for point in range(len(positions))])
-    own = own.reshape(len(positions), len(terms))
-    of_position = np.arange(len(terms)) < count
-    place, motion = own * of_position, own * of_position
-    for k, point in enumerate(mechanism.points):
-        if point.parent >= 0:
-            place[k] += place[point.parent]
-            motion[k] += motion[point.parent]
-        if velocities[k] is not None:
-            motion[k] = own[k] * ~of_position
-    return _Way(tuple(term for _, term in terms), of_position[:, None], place, motion)
-
-
-def _levers(rho: Array) -> Array:
-    """L with L w = w × rho, for each row of ``rho``, shape (n, 3, 3)."""
-    L = np.zeros((len(rho), 3, 3))
-    x, y, z = rho.T
-    L[:, 0, 1], L[:, 0, 2], L[:, 1, 2] = z, -y, x
-    L[:, 1, 0], L[:, 2, 0], L[:, 2, 1] = -z, y, -x
-    return L
-
-
-def _crossed(a: Array, b: Array) -> Array:
-    """a × b, row by row, shape (n, 3)."""
-    (a1, a2, a3), (b1, b2, b3) = a.T, b.T
-    return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
-
-
-def cross(a: Array, b: Array) -> Array:
-    """a × b of two vectors of three, shape (3,); NumPy's own takes ten times as long for so few."""
-    a1, a2, a3 = a.tolist()
-    b1, b2, b3 = b.tolist()
-    return np.array((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1))
+def _numbered(parts: Sequence[Sequence[Term]]) -> list[list[int]]:
+    """The numbers of the terms of each part, counted through all."""
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    return [list(range(start, end)) for start, end in itertools.pairwise(ends)]
 
 
 def _substituted(mechanism: Mechanism) -> list[sm.Expr]:
