@@ -1,7 +1,7 @@
 """Kinematics and Newton-Euler equations of a Mechanism in plain NumPy, at one state at a time.
 
-Nothing is composed symbolically: the local relations are evaluated by SymPy's ``lambdify``, everything between bodies
-is matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
+Nothing is composed symbolically: the local relations are evaluated as they are (``evaluation``), everything between
+bodies is matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
 
 With the partial velocities J (v_P = J u + v_t) of every mass centre and frame, the projected Newton-Euler equations are
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanism.acting import Actions, LoadTables
+from mb2fmu.mechanism.evaluation import Evaluation
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
 from mb2fmu.mechanism.terms import Term, Terms, Ways, crossed, levers
@@ -89,17 +90,11 @@ class NumericMechanism:
             s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)
         ]
         self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        self._evaluate = sm.lambdify(self._arguments, list(self._slots), modules=["scipy", "numpy"], cse=True)
+        self._evaluate = Evaluation(self._arguments, list(self._slots))
         self._gather = np.array(self._places, dtype=np.intp)
-        self._evaluate_forces = sm.lambdify(
-            [*self._arguments, *self._pathway_symbols, *m.constraint_forces],
-            self._loads.scalars,
-            modules=["scipy", "numpy"],
-            cse=True,
-        )
-        self._evaluate_z = sm.lambdify(
-            [*self._arguments, *self._pathway_symbols], list(m.z_dot), modules=["scipy", "numpy"], cse=True
-        )
+        known = [*self._arguments, *self._pathway_symbols]
+        self._evaluate_forces = Evaluation([*known, *m.constraint_forces], self._loads.scalars)
+        self._evaluate_z = Evaluation(known, list(map(sm.sympify, m.z_dot)))
         self._prepare = sm.lambdify(m.p, _substituted(m), modules=["scipy", "numpy"])
 
     def parameters(self, p: Sequence[float] | Array) -> Array:
@@ -109,7 +104,7 @@ class NumericMechanism:
     def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
         """Moves the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
         self._point = (t, *q, *u_all, *z, *r, *parameters)
-        self._values = np.array(self._evaluate(*self._point), dtype=float)[self._gather]
+        self._values = self._evaluate(*self._point)[self._gather]
         self._n_u = len(u_all)
         self._known_forces: dict[tuple[float, ...], tuple[Actions, Actions]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
@@ -179,7 +174,7 @@ class NumericMechanism:
 
     def z_dot(self) -> Array:
         """Derivatives of the auxiliary states."""
-        return np.array(self._evaluate_z(*self._point, *self._pathway_values()), dtype=float)
+        return self._evaluate_z(*self._point, *self._pathway_values())
 
     # ------------------------------------------------------------------ collecting expressions
 
@@ -332,7 +327,7 @@ class NumericMechanism:
 
     def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
-        scalars = np.array(self._evaluate_forces(*self._point, *self._pathway_values(), *padded), dtype=float)
+        scalars = self._evaluate_forces(*self._point, *self._pathway_values(), *padded)
         forces, torques = self._loads.evaluated(scalars, self._values, self._rotation)
         along = [piece for number, at in self._loads.magnitudes for piece in self._segments(number, scalars[at])]
         if not along:

@@ -245,8 +245,8 @@ class _Reader:
             if isinstance(body, Particle) or getattr(body, "is_rigidbody", True) is False:
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
-            matrix = _components(body.central_inertia, body.frame).applyfunc(self.plain)
-            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, matrix))
+            matrix = list(map(self.plain, _components(body.central_inertia, body.frame)))
+            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix(3, 3, matrix)))
         return tuple(bodies)
 
     def _constraints(self) -> Constraints:
@@ -287,17 +287,17 @@ class _Reader:
         return tuple(symbols)
 
 
-def _components(inertia: Dyadic, frame: ReferenceFrame) -> sm.ImmutableMatrix:
-    """A dyadic in a frame; one written in this frame is read as it stands, which SymPy takes 0.1 s for."""
+def _components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
+    """A dyadic in a frame, row by row; one written in this frame is read as it stands, which SymPy takes 0.1 s for."""
     if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
-        return sm.ImmutableMatrix(inertia.to_matrix(frame))
+        return list(inertia.to_matrix(frame))
     terms: dict[tuple[int, int], list[sm.Expr]] = {}
     for factor, a, b in inertia.args:
         rows, columns = a.args[0][0].todok(), b.args[0][0].todok()
         for (i, _), x in rows.items():
             for (j, _), y in columns.items():
                 terms.setdefault((i, j), []).append(factor * x * y)
-    return sm.ImmutableMatrix(sm.SparseMatrix(3, 3, {place: sm.Add(*parts) for place, parts in terms.items()}))
+    return [sm.Add(*terms.get((i, j), ())) for i in range(3) for j in range(3)]
 
 
 def _fresh(name: str, taken: set[str]) -> sm.Symbol:

@@ -39,7 +39,11 @@ class SymbolMap:
         Raises:
             MechanismError: If a function of time or a derivative is left that nothing declares.
         """
-        plain = sm.sympify(expression).xreplace(self.to_plain)
+        expression = sm.sympify(expression)
+        known = self.to_plain.get(expression, expression)
+        if not known.args:  # a number or a symbol, as most are
+            return known
+        plain = expression.xreplace(self.to_plain)
         left = plain.atoms(AppliedUndef, sm.Derivative)
         if left and any(isinstance(atom, sm.Derivative) for atom in left):
             # a derivative of an expression (P.vel(N) of a user's own function): carry it out, then translate again
@@ -181,9 +185,8 @@ def solve_kinematics(
     if list(u) == q_dot:
         return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
     stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}
-    rows = sm.Matrix([sm.sympify(e).doit() for e in equations]).xreplace(stand_in).xreplace(plain)
     own = [stand_in[ui] - plain[ui] for ui in u if ui in stand_in]  # speeds that are q' themselves
-    rows = sm.Matrix([*rows, *own])
+    rows = sm.Matrix([*(_carried_out(sm.sympify(e), stand_in).xreplace(plain) for e in equations), *own])
     dots = [stand_in[qd] for qd in q_dot]
     speeds = [plain[ui] for ui in u]
     left, right = jacobian(rows, dots), jacobian(rows, speeds)
@@ -201,15 +204,29 @@ def solve_kinematics(
         )
     K: dict[tuple[int, int], sm.Expr] = {}
     k0 = sm.zeros(len(q), 1)
+    met: list[set[int]] = [set() for _ in range(right.rows)]  # speeds in each equation
+    for i, j in right.todok():
+        met[i].add(j)
     for equation_rows, columns in _blocks(left, q):
         block = left.extract(equation_rows, columns)
-        inverse = _inverse(block, [str(q[c]) for c in columns])
-        solved, offset = -inverse * right[equation_rows, :], -inverse * rest[equation_rows, :]
-        K |= {(columns[i], j): entry for (i, j), entry in solved.todok().items()}
-        for i, column in enumerate(columns):
-            k0[column, 0] = offset[i, 0]
+        inverse = -_inverse(block, [str(q[c]) for c in columns])
+        moving = sorted(set().union(*(met[row] for row in equation_rows)))
+        solved = inverse * right.extract(equation_rows, moving)
+        K |= {(columns[i], moving[j]): entry for (i, j), entry in solved.todok().items()}
+        if any(rest[row, 0] != 0 for row in equation_rows):
+            offset = inverse * rest.extract(equation_rows, [0])
+            for i, column in enumerate(columns):
+                k0[column, 0] = offset[i, 0]
     matrix = sm.ImmutableMatrix(sm.SparseMatrix(len(q), len(u), K))
     return KinematicEquations(matrix, sm.ImmutableMatrix(k0))
+
+
+def _carried_out(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+    """The equation in stand-ins of q'; what is left to be carried out in it is."""
+    replaced = equation.xreplace(stand_in)
+    if all(_is_scaled(term) for term in sm.Add.make_args(replaced)):
+        return replaced
+    return equation.doit().xreplace(stand_in) if replaced.has(sm.Derivative) else replaced.doit()
 
 
 def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:

@@ -70,7 +70,7 @@ class Trees:
                 what = f"frame {frame.name} has no angular velocity in {self.N.name}"
                 faults.append(Fault(what, remedy="orient it, or set_ang_vel"))
                 continue
-            rotation = sm.ImmutableMatrix(parent._dcm_dict[frame]).applyfunc(self.plain)
+            rotation = sm.ImmutableMatrix(3, 3, list(map(self.plain, parent._dcm_dict[frame].flat())))
             omega = self.terms(frame._ang_vel_dict[reference])
             frames.append(Frame(frame.name, self.frame_of[parent], rotation, self.frame_of[reference], omega))
         if faults:

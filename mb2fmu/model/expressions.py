@@ -33,8 +33,15 @@ _STRUCTURE = (
 
 @lru_cache(maxsize=4096)
 def rate_in_time(function: sm.Expr, order: int = 1) -> sm.Expr:
-    """d/dt of a function of time; SymPy takes 0.2 ms to write one down, and each is asked for many times."""
-    return function.diff(dynamicsymbols._t, order)  # noqa: SLF001 - SymPy keeps its symbol of time there
+    """d/dt of a function of time, each of which is asked for many times.
+
+    A function that nothing else is known of has its derivative written down as ``diff`` would, in a hundredth of the
+    time.
+    """
+    t = dynamicsymbols._t  # noqa: SLF001 - SymPy keeps its symbol of time there
+    if _of_time(function):
+        return sm.Expr.__new__(sm.Derivative, function, sm.Tuple(t, sm.Integer(order)))
+    return function.diff(t, order)
 
 
 @dataclass(frozen=True, slots=True)
