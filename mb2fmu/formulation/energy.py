@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sympy as sm
 
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.loads import power
 from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Mechanism, PathwayLoad
+from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Load, Mechanism, PathwayLoad, TorqueLoad
 from mb2fmu.model import mechanics as door
 
 
@@ -15,7 +17,7 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
     """Kinetic and potential energy, and the power of every load.
 
     T = sum of m v·v/2 + w·I w/2. V: as the user gave it; else of constant forces (-F·r), springs along pathways; where
-    there is neither, what the bodies themselves declare. Loads that hold unknown forces have no power of their own
+    there is neither, what the bodies themselves declare, or zero where no load can have a potential. Loads that hold unknown forces have no power of their own
     (noncontributing forces do no work).
     """
     m = kinematics.mechanism
@@ -65,7 +67,35 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
         return sm.Add(*terms)
     declared = [body.potential_energy for body in door.bodies(m.definition.mechanics)]
     declared = [m.plain(v) for v in declared if v != 0]
-    return sm.Add(*declared) if declared else None
+    if declared:
+        return sm.Add(*declared)
+    return sm.S.Zero if not loads_of_position(m) else None
+
+
+def loads_of_position(m: Mechanism) -> tuple[str, ...]:
+    """Names of the loads that are there without inputs and at rest: they may have a potential that nobody has told.
+
+    Where there are none, there is no potential energy: motors, forces from outside, dampers.
+    """
+    return tuple(load.name for load in m.loads if any(_at_rest(m, load, c) != 0 for c in _scalars(load)))
+
+
+def _scalars(load: Load) -> Iterable[sm.Expr]:
+    """What the size of a load depends on."""
+    match load:
+        case ForceLoad():
+            return [c for _, vector in load.force for c in vector]
+        case TorqueLoad():
+            return [c for _, vector in load.torque for c in vector]
+        case PathwayLoad():
+            return [load.force]
+        case _:
+            return [load.torque]
+
+
+def _at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
+    moving = {*m.r, *m.u, *m.constraint_forces} | ({load.rate} if isinstance(load, PathwayLoad) else set())
+    return expression.xreplace(dict.fromkeys(moving, sm.S.Zero))
 
 
 def _energy_of_lagrangian(m: Mechanism, lagrangian: Lagrangian) -> Energy:

@@ -10,7 +10,7 @@ from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.equations.motion import DIAGNOSTICS, OutputExpression
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.energy import kinetic_energy, potential_energy
+from mb2fmu.formulation.energy import kinetic_energy, loads_of_position, potential_energy
 from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
 from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
@@ -105,7 +105,11 @@ def _answer(request: OutputRequest, k: NamedKinematics, reactions: Reactions) ->
         case _:
             potential = potential_energy(k)
             if potential is None:
-                raise _refuse("the potential energy is not known", "give it by model.potential_energy(...)")
+                names = ", ".join(loads_of_position(m))
+                raise _refuse(
+                    f"the potential energy is not known: whether {names} have one, nothing tells",
+                    "give that of all loads by model.potential_energy(...), 0 if there is none",
+                )
             yield request.name, potential + (kinetic_energy(k) if request.kind == "total_energy" else 0)
 
 

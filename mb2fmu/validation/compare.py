@@ -12,8 +12,9 @@ method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
 A variable that the reference never tells from zero (|v| ≤ 100 · uncertainty_v all the time: the torque about a hinge's
-own axis, by law) has no size of its own; where that leaves nothing to judge, the largest variable of the same unit
-stands for range_v: what is zero must be zero beside those.
+own axis, by law), or from what it was at the start (the height of a slider above its level guide), has no range of its
+own; where that leaves nothing to judge, the largest variable of the same unit stands for range_v: what stands still must
+do so beside those.
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
@@ -76,10 +77,11 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     found = _held_to(reference, np.maximum(size, sensitivity), np.maximum(size[0], sensitivity[0]))
     of_unit = largest_of_unit(reference.variables, values)
     seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))  # at the start all runs have the same digits
-    zero = np.all(np.abs(values) <= KNOWN_BETTER * seen, axis=0) & (found.judged < _enough(values))
+    smallest = np.minimum(np.abs(values), np.abs(values - values[0]).max(axis=0))
+    still = np.all(smallest <= KNOWN_BETTER * seen, axis=0) & (found.judged < _enough(values))
     beside = _held_to(reference, np.broadcast_to(of_unit, values.shape), of_unit)
-    reasons = tuple(b if z else f for f, b, z in zip(found.reasons, beside.reasons, zero, strict=True))
-    return Bounds(np.where(zero, beside.values, found.values), np.where(zero, beside.judged, found.judged), reasons)
+    reasons = tuple(b if s else f for f, b, s in zip(found.reasons, beside.reasons, still, strict=True))
+    return Bounds(np.where(still, beside.values, found.values), np.where(still, beside.judged, found.judged), reasons)
 
 
 def _enough(values: Floats) -> int:
