@@ -17,8 +17,8 @@ def energy_of(kinematics: NamedKinematics) -> Energy:
     """Kinetic and potential energy, and the power of every load.
 
     T = sum of m v·v/2 + w·I w/2. V: as the user gave it; else of constant forces (-F·r), springs along pathways; where
-    there is neither, what the bodies themselves declare, or zero where no load can have a potential. Loads that hold unknown forces have no power of their own
-    (noncontributing forces do no work).
+    there is neither, what the bodies themselves declare, or zero where no load can have a potential. Loads that hold
+    unknown forces have no power of their own (noncontributing forces do no work).
     """
     m = kinematics.mechanism
     if m.lagrangian is not None and m.lagrangian_alone:

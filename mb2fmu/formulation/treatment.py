@@ -160,7 +160,8 @@ def plan(
             return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops)
     because = _BECAUSE[asked]
     if rows.always:
-        because += f"; redundant, so that they share their forces: {', '.join(rows.always)}"
+        because += f"; redundant: {', '.join(rows.always)}. How {', '.join(rows.sharing)} share their forces is not "
+        because += "determined: multipliers are those of least norm"
     if rows.at_start:
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":

@@ -25,6 +25,7 @@ _SHORT = 1e-6  # of the longest row: a shorter one is not scaled up to unit leng
 _ASIDE = 1e-4  # how far the mechanism is moved
 _RANK_ASIDE = 1e-6  # the same there: between the distance and its square
 _DIRECTIONS = 3
+_SHARE = 1e-3  # of a row in a combination of unit length: far above what moving aside mixes in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,13 @@ class Redundancy:
 
     Attributes:
         always: Names of those that follow from the others wherever the constraints hold.
+        sharing: Names of all rows whose forces are not determined for that reason: the redundant ones, and those that
+            they follow from.
         at_start: Names of further ones that follow from the others at the start only.
     """
 
     always: tuple[str, ...] = ()
+    sharing: tuple[str, ...] = ()
     at_start: tuple[str, ...] = ()
 
 
@@ -65,16 +69,25 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
     K = numeric.kinematics()[0]
     free = scipy.linalg.null_space(here, rcond=_RANK)
     generator = np.random.default_rng(3)
-    always = set(singular)
+    always, regular = set(singular), here
     for _ in range(_DIRECTIONS):
         step = K @ free @ generator.normal(size=free.shape[1])
         size = float(np.linalg.norm(step))
-        beside = _dependent(rows(start + _ASIDE / size * step), first, _RANK_ASIDE) if size > 0.0 else always
+        moved = rows(start + _ASIDE / size * step) if size > 0.0 else here
+        beside = _dependent(moved, first, _RANK_ASIDE)
         if len(beside) < len(always):
-            always = set(beside)
-    return Redundancy(
-        tuple(c.names[i] for i in sorted(always)), tuple(c.names[i] for i in sorted(set(singular) - always))
-    )
+            always, regular = set(beside), moved
+    named = (sorted(always), _combined(regular, len(always)), sorted(set(singular) - always))
+    return Redundancy(*(tuple(c.names[i] for i in numbers) for numbers in named))
+
+
+def _combined(rows: Floats, redundant: int) -> list[int]:
+    """Numbers of the rows that take part in the combinations of rows that vanish, ``redundant`` of them."""
+    if not redundant:
+        return []
+    combinations = np.linalg.svd(rows)[0][:, len(rows) - redundant :]
+    share = np.linalg.norm(combinations, axis=1)
+    return [int(i) for i in np.flatnonzero(share > _SHARE)]
 
 
 def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:

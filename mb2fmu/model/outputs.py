@@ -103,7 +103,8 @@ class Outputs:
         """Outputs ``name.force.x``, … in N and ``name.torque.x``, … in N.m: what a joint transmits.
 
         The force and the torque about ``at`` that the joint's parent exerts on its child, loads and actuators not
-        counted: those are loads. Of bodies: what everything but loads exerts on them together.
+        counted: those are loads. Of bodies: what everything but loads exerts on them together; constraints of which
+        the model says where their forces act count as loads.
 
         Args:
             name: FMU name.

@@ -11,10 +11,10 @@ method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
-A variable that the reference never tells from zero (|v| ≤ 100 · uncertainty_v all the time: the torque about a hinge's
-own axis, by law), or from what it was at the start (the height of a slider above its level guide), has no range of its
-own; where that leaves nothing to judge, the largest variable of the same unit stands for range_v: what stands still must
-do so beside those.
+A variable that the reference never tells from zero (|v| ≤ max(100 · uncertainty_v, rounding_v) all the time: the
+torque about a hinge's own axis, by law), or from what it was at the start (the height of a slider above its level
+guide), has no range of its own; where that leaves nothing to judge, the largest variable of the same unit stands for
+range_v: what stands still must do so beside those.
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
@@ -78,7 +78,8 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     of_unit = largest_of_unit(reference.variables, values)
     seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))  # at the start all runs have the same digits
     smallest = np.minimum(np.abs(values), np.abs(values - values[0]).max(axis=0))
-    still = np.all(smallest <= KNOWN_BETTER * seen, axis=0) & (found.judged < _enough(values))
+    noise = np.maximum(KNOWN_BETTER * seen, _rounding(reference.variables, values))
+    still = np.all(smallest <= noise, axis=0) & (found.judged < _enough(values))
     beside = _held_to(reference, np.broadcast_to(of_unit, values.shape), of_unit)
     reasons = tuple(b if s else f for f, b, s in zip(found.reasons, beside.reasons, still, strict=True))
     return Bounds(np.where(still, beside.values, found.values), np.where(still, beside.judged, found.judged), reasons)

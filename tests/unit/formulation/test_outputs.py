@@ -7,9 +7,10 @@ import pytest
 import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanisms import Evaluated, Numeric, cart_with_pathways, mechanism_of, moving_pivot, random_states
+from mechanisms import Evaluated, Numeric, cart_with_pathways, mechanism_of, model_of, moving_pivot, random_states
 from sympy.physics import mechanics as me
 
+from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.formulation import formulate
 from mb2fmu.formulation.rotations import euler_angles, quaternion
@@ -92,6 +93,32 @@ def test_levels_say_what_an_output_costs():
     assert levels["place.x"] == levels["potential_energy"] == "position"
     assert levels["velocity.x"] == levels["kinetic_energy"] == "velocity"
     assert levels["acceleration.x"] == "acceleration"
+
+
+def pushed(load: sm.Expr) -> Model:
+    """A mass on a level guide under a force."""
+    x, v, push = me.dynamicsymbols("x v push")
+    m, k = sm.symbols("m k")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    force = load.subs(dict(zip(sm.symbols("x v push k"), (x, v, push, k), strict=True)))
+    parts = Parts(
+        frame=N, origin=O, q=[x], u=[v], kinematic_equations=[x.diff() - v], bodies=[me.Particle("P", P, m)],
+        loads=[(P, force * N.x)],
+    )  # fmt: skip
+    model = model_of("Pushed", parts, [x], [v], m=2.0, k=3.0)
+    model.input(push, 0.0, "N")
+    model.output_potential_energy()
+    return model
+
+
+def test_what_acts_from_outside_only_has_no_potential():
+    """Pushes and dampers have none; of a spring that is written as a force nobody knows it."""
+    found = formulate(mechanism_of(pushed(sm.sympify("push - k*v"))), "tmt").outputs
+    assert found[0].expression == 0
+    with pytest.raises(FormulationError, match=r"potential energy is not known: whether load\[1\] at P"):
+        formulate(mechanism_of(pushed(sm.sympify("push - k*x"))), "tmt")
 
 
 def test_force_and_power_of_an_actuator():

@@ -213,16 +213,16 @@ def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
     assert all("no longer knows" in r.reason for r in results)
 
 
-@pytest.mark.parametrize("level", [0.0, -0.12])
-def test_what_stands_still_is_judged_beside_others_of_its_unit(prepared, level):
+@pytest.mark.parametrize(("level", "noise", "alike"), [(0.0, 1e-13, 1), (-0.12, 1e-13, 1), (0.0, 1e-15, 5)])
+def test_what_stands_still_is_judged_beside_others_of_its_unit(prepared, level, noise, alike):
     p = prepared["pendulum"]
     values, uncertainty = p.reference.trajectory.values.copy(), p.reference.trajectory.uncertainty.copy()
     variables = (p.reference.variables[0], replace(p.reference.variables[1], unit=p.reference.variables[0].unit))
     variables = (*variables, *p.reference.variables[2:])
     column = 1
-    values[:, column] = level + 1e-13 * np.cos(np.arange(len(values)))
+    values[:, column] = level + noise * np.cos(np.arange(len(values)))
     uncertainty[:, column] = 1e-13
-    uncertainty[0, column] = 1e-27  # the runs that it comes from start with the same digits
+    uncertainty[:alike, column] = 1e-27  # the runs that it comes from start with the same digits
     trajectory = replace(p.reference.trajectory, values=values, uncertainty=uncertainty)
     reference = replace(p.reference, trajectory=trajectory, variables=variables)
     limits = bounds(reference, np.zeros_like(values))
