@@ -1,6 +1,6 @@
 """The formulation that ``auto`` and ``recursive`` stand for: candidates are lowered, and their costs compared.
 
-Equations that people can read (Kane's for one or two bodies, TMT's for a few) win where they are not twice as dear as
+Equations that people can read (Kane's for one or two bodies, TMT's for a few) win where they are not much dearer than
 the cheaper recursion; many bodies are left to the recursions from the start.
 """
 
@@ -18,6 +18,7 @@ from mb2fmu.lowering.program import Program
 from mb2fmu.mechanism import Mechanism
 
 _READABLE = 2.0  # what equations that people can read may cost, in multiples of a recursion's
+_WORTH = 500.0  # and at most, in additions: what is longer by more is not read
 _WRITTEN = 4  # bodies up to which TMT's equations are short enough to be tried
 _FULL = 20  # speeds up to which a full mass matrix is tried where articulated bodies apply
 
@@ -67,7 +68,7 @@ def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
     if len(programs) == 1:
         return Choice(equations[0], programs[0], "nothing else was worth trying")
     costs = [cost(program, "rhs") for program in programs]
-    judged = [c / (1.0 if one.recursion else _READABLE) for one, c in zip(equations, costs, strict=True)]
+    judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
     best = judged.index(min(judged))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     why = f"x' costs as much as {costs[best]:.0f} additions, against {' and '.join(others)}"

@@ -116,15 +116,23 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
 
 
 def _turned(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
-    """R I Rᵀ, symmetric, its six entries named."""
+    """R I Rᵀ, symmetric, its six entries named.
+
+    A multiple of the identity turns into itself: taken off before and added after it leaves fewer axes to turn, of a
+    wheel its axle only, whatever the wheel's angle, of a sphere none.
+    """
     assert body.inertia is not None
     if sm.eye(3) == R:
         return body.inertia
-    columns = [kinematics.named(R * body.inertia[:, j], f"RI_{body.name}") for j in range(3)]
+    rests = [body.inertia - body.inertia[k, k] * sm.eye(3) for k in range(3)]
+    k = min(range(3), key=lambda k: len(rests[k].todok()))
+    rest = rests[k]
+    turning = [j for j in range(3) if any(rest[:, j])]
+    columns = {j: kinematics.named(R * rest[:, j], f"RI_{body.name}") for j in turning}
     entries = {}
     for i in range(3):
         for j in range(i, 3):
-            value = dot((columns[0][i], columns[1][i], columns[2][i]), (R[j, 0], R[j, 1], R[j, 2]))
+            value = sm.Add(*(columns[c][i] * R[j, c] for c in turning), body.inertia[k, k] if i == j else 0)
             entries[i, j] = entries[j, i] = kinematics.name(value, f"I_{body.name}")
     return sm.ImmutableMatrix(3, 3, lambda i, j: entries[i, j])
 

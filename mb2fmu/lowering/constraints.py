@@ -1,16 +1,17 @@
-"""Constraints as nodes: the projection onto them, and accelerations with their multipliers.
+"""Constraints as nodes: systems that stay regular where constraints do not, and projections onto these.
 
 **Regular where the constraints are not.** Where rows of the Jacobian G are redundant, or G loses rank on the way (a
 four-bar that lies flat), the solution of least norm is wanted, and a right-hand side that jumps from one rank to the
 other is not: an integrator would stop there. So no rank is decided. Every system S y = r with S = G Gᵀ, rows scaled to
-unit length, is solved by T = (S + ε)⁻¹ S (S + ε)⁻¹, and its answer corrected once by what it leaves over,
+unit length, is solved by
 
-    y_0 = T r,      y = y_0 + T (r − S y_0),
+    y = (1 + E − 2 E²) (S + ε)⁻¹ r,      E = (S + ε)⁻¹ ε,
 
-so that in a direction of singular value σ the part (1 − (σ²/(σ² + ε))²)² is missing (iterated Tikhonov regularization):
-nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way in between; round-off in r along redundant
-rows is not magnified, and what comes out for them is the solution of least norm. Source: Hansen, Rank-Deficient and
-Discrete Ill-Posed Problems, 1998, ch. 5; Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130 (augmented Lagrangian).
+so that in a direction of singular value σ, where E is e = ε / (σ² + ε), the part 3 e² − 2 e³ of the solution is
+missing: nothing but round-off where σ > 1e-4, everything where σ < 1e-7, a smooth way in between. It is the polynomial
+of least degree of which nothing of first order in e is missing where rows are independent, and which does not magnify
+round-off in r along redundant ones, (1 − e)² (1 + 2 e): what comes out for these is the solution of least norm.
+Source: Hansen, Rank-Deficient and Discrete Ill-Posed Problems, 1998, ch. 5 (filter factors, iterated Tikhonov).
 
 **Redundant rows** follow from others wherever the constraints hold, but not beside them: there they are independent by
 as much as the loops have drifted apart, and would take the mechanism its freedom (a Bricard mechanism's five closing
@@ -20,12 +21,9 @@ the others are as small as the square of the drift. Nothing is chosen, neither r
 remembered.
 
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
-method that starts at λ = 0; then speeds by u = v − Aᵀ (A Aᵀ)⁻¹ (A v + b) at that q. P(x) depends on x alone.
-
-**Accelerations**. With weights ρ > 0 and M̂ = M + Aᵀ ρ A, which is regular wherever the motion that the constraints
-leave free moves mass, massless links or not,
-
-    M̂ u' + Aᵀ μ = f,   A u' + γ = 0,   λ = μ − ρ γ.
+method that starts at λ = 0 and whose matrix is that of x all along, G(x) G(x)ᵀ: x is as near to the constraints as an
+integrator errs, and each step leaves that part of the last one. Then speeds, see ``multipliers``. P(x) depends on x
+alone.
 """
 
 from __future__ import annotations
@@ -45,10 +43,7 @@ EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
 _NO_LENGTH = 1e-8  # squared length of a row that counts as none: it is not scaled up further, nor round-off in its φ
-_NO_WEIGHT = 1e-12  # the same of a row that gets no weight
-_SHORT = 0.01  # of the mean squared length: below it rows are not scaled up further where some are redundant
-_NO_ROOT = 1e-30  # added to weights before their root is taken: it has a slope where a row vanishes
-_NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
+SHORT = 0.01  # of the mean squared length: below it rows are not scaled up further where some are redundant
 
 
 class RegularizedSystem:
@@ -57,7 +52,7 @@ class RegularizedSystem:
     Args:
         builder: Takes the nodes.
         matrix: S, shape (m, m), symmetric positive semidefinite; nodes.
-        scales: Positive scale s of each row: ε / s² is added to its diagonal.
+        weights: s² of each row, whose scale s is positive: ε / s² is added to its diagonal.
         name: What is solved for.
         redundant: Numbers of rows that follow from the others.
     """
@@ -66,7 +61,7 @@ class RegularizedSystem:
         self,
         builder: ProgramBuilder,
         matrix: Rows,
-        scales: Sequence[int],
+        weights: Sequence[int],
         name: str,
         redundant: Collection[int] = (),
     ) -> None:
@@ -76,7 +71,7 @@ class RegularizedSystem:
         others = sorted({i for group in groups for i in group if group not in ranked})
         for group in [*ranked, *([others] if others else [])]:
             part = [[matrix[i][j] for j in group] for i in group]
-            some = [scales[i] for i in group]
+            some = [weights[i] for i in group]
             rank = len(group) - len(set(group) & set(redundant))
             system = _LeastNorm(builder, part, some, name, rank) if group in ranked else None
             self._parts.append((group, system or _Filtered(builder, part, some, name)))
@@ -92,37 +87,35 @@ class RegularizedSystem:
 class _Filtered:
     """Where no rows are known to be redundant."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str) -> None:
         self._builder = b = builder
         epsilon = b.constant(EPSILON)
-        self._added = [b.div(epsilon, b.mul(scale, scale)) for scale in scales]
+        self._added = [b.div(epsilon, weight) for weight in weights]
         regular = [list(row) for row in matrix]
         for i, added in enumerate(self._added):
             regular[i][i] = b.add(matrix[i][i], added)
         self._system = OrderedSystem(b, regular, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
-        """With z = (S + ε)⁻¹ r what T r leaves over is ε (z + T r), which loses no digits."""
-        b = self._builder
-        z, first = self._filtered(right)
-        left = [b.mul(e, b.add(x, y)) for e, x, y in zip(self._added, z, first, strict=True)]
-        _, second = self._filtered(left)
-        return [b.add(x, y) for x, y in zip(first, second, strict=True)]
-
-    def _filtered(self, right: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(S + ε)⁻¹ r and T r."""
+        """See the module's docstring."""
         b = self._builder
         z = self._system.solve(right)
-        weak = self._system.solve([b.mul(e, x) for e, x in zip(self._added, z, strict=True)])
-        return z, [b.sub(x, y) for x, y in zip(z, weak, strict=True)]
+        once = self._weak(z)
+        twice = self._weak(once)
+        return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
+
+    def _weak(self, right: Sequence[int]) -> list[int]:
+        """E r."""
+        return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
 
 
 class _LeastNorm:
     """Where the rank is known: s S s with eigenvalues of order 1."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, scales: Sequence[int], name: str, rank: int) -> None:
-        self._builder, self._scales = builder, list(scales)
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str, rank: int) -> None:
         b, n = builder, len(matrix)
+        scales = [b.unary(Op.SQRT, weight) for weight in weights]
+        self._builder, self._scales = builder, scales
         lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
         self._factor = b.block(Block("least_norm_factor", n, tuple(lower), name=name, rank=rank))
 
@@ -153,7 +146,7 @@ def row_scales(b: ProgramBuilder, rows: Rows, redundant: Collection[int] = ()) -
     """
     small, one = b.constant(_NO_LENGTH), b.constant(1.0)
     if redundant:
-        small = b.add(small, b.mul(b.constant(_SHORT / len(rows)), b.sum([b.mul(e, e) for row in rows for e in row])))
+        small = b.add(small, b.mul(b.constant(SHORT / len(rows)), b.sum([b.mul(e, e) for row in rows for e in row])))
     return [b.div(one, b.unary(Op.SQRT, b.sum([*(b.mul(e, e) for e in row), small]))) for row in rows]
 
 
@@ -220,24 +213,33 @@ class PositionProjection:
         D = scaled(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
-        multipliers = b.newton(self._body(filled), theta, [b.constant(0.0)] * m, self._name)
+        S, held = gram(b, D, D), []
+        if not self._far:
+            held = [(i, j) for i in range(m) for j in range(i + 1) if not b.is_zero(S[i][j])]
+            theta += [S[i][j] for i, j in held]
+        multipliers = b.newton(self._body(filled, held), theta, [b.constant(0.0)] * m, self._name)
         zero = b.constant(0.0)
         return [
             b.sum([x[j]], [b.mul(D[i][j] if (i, j) in filled else zero, multipliers[i]) for i in range(m)])
             for j in range(n)
         ]
 
-    def _body(self, filled: Sequence[tuple[int, int]]) -> Program:
-        """F = s φ(x − Dᵀ y) in terms of y."""
+    def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> Program:
+        """F = s φ(x − Dᵀ y) in terms of y.
+
+        Args:
+            filled: Places of D that are handed in.
+            held: Places of D Dᵀ that are.
+        """
         n, m, k = len(self._q), len(self._phi), len(self._others)
         names = [*(f"x {s}" for s in self._q), *(f"scale {i}" for i in range(m)), *map(str, self._others)]
-        names += [f"D[{i},{j}]" for i, j in filled]
+        names += [f"D[{i},{j}]" for i, j in filled] + [f"S[{i},{j}]" for i, j in held]
         b = ProgramBuilder(Layout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
         y, zero = [b.state(i) for i in range(m)], b.constant(0.0)
         theta = [b.parameter(i) for i in range(len(names))]
-        x, scales, others = theta[:n], theta[n : n + m], theta[n + m : n + m + k]
+        x, scales, others, rest = theta[:n], theta[n : n + m], theta[n + m : n + m + k], theta[n + m + k :]
         D = [[zero] * n for _ in range(m)]
-        for (i, j), node in zip(filled, theta[n + m + k :], strict=True):
+        for (i, j), node in zip(filled, rest, strict=False):
             D[i][j] = node
         q = [b.sum([x[j]], [b.mul(D[i][j], y[i]) for i in range(m)]) for j in range(n)]
         symbols = dict(zip((*self._q, *self._others), (*q, *others), strict=True))
@@ -246,16 +248,18 @@ class PositionProjection:
         entries = walker.lower([e for row in self._jacobian for e in row])
         G = scaled(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
         residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
-        one = b.constant(1.0)
-        epsilon = b.constant(EPSILON)
+        one, epsilon = b.constant(1.0), b.constant(EPSILON)
         slopes = gram(b, G, D)
         if self._far:
-            # G and D are of places far apart: the slopes themselves, by least squares, and not G Gᵀ in their place.
+            # The slopes themselves, which change on the way; by least squares, since they are not symmetric.
             columns = [list(column) for column in zip(*slopes, strict=True)]
             right = [b.dot(column, residual) for column in columns]
             step = RegularizedSystem(b, gram(b, columns, columns), [one] * m, self._name).solve(right)
         else:
-            step = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name, self._redundant).solve(residual)
+            S = [[zero] * m for _ in range(m)]
+            for (i, j), node in zip(held, rest[len(filled) :], strict=True):
+                S[i][j] = S[j][i] = node
+            step = RegularizedSystem(b, S, [one] * m, self._name, self._redundant).solve(residual)
         slopes = [[b.add(e, epsilon) if i == j else e for j, e in enumerate(row)] for i, row in enumerate(slopes)]
         labels = [f"y{i}" for i in range(m)]
         b.entry("residual", labels, residual)
@@ -286,71 +290,3 @@ def least_norm_multipliers(b: ProgramBuilder, A: Rows, forces: Sequence[int]) ->
     system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers")
     found = system.solve([b.dot(row, forces) for row in rows])
     return [b.mul(scale, value) for scale, value in zip(scales, found, strict=True)]
-
-
-# --- accelerations ---------------------------------------------------------------------------------------------------
-
-
-class MultiplierSystem:
-    """M u' + Aᵀ λ = f, A u' + γ = 0, factored once for any number of right-hand sides.
-
-    Args:
-        builder: Takes the nodes.
-        M: Shape (n, n), symmetric, regular on the null space of A.
-        A: Shape (m, n).
-        redundant: Numbers of rows of A that follow from the others.
-    """
-
-    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, redundant: Collection[int] = ()) -> None:
-        self._builder = b = builder
-        self._A, self._redundant = A, redundant
-        n, m = len(M), len(A)
-        self._weights = self._row_weights(M)
-        weighted = scaled(b, self._weights, A)
-        zero = b.constant(0.0)
-        augmented = [[zero] * n for _ in range(n)]
-        for i in range(n):
-            for j in range(i + 1):
-                augmented[i][j] = b.sum([M[i][j], *(b.mul(weighted[k][i], A[k][j]) for k in range(m))])
-        self._mass = OrderedSystem(b, augmented, "the mass matrix with the constraints")
-        self._columns = self._mass.solve_all(A)  # M̂⁻¹ Aᵀ
-        compliance = gram(b, A, self._columns)
-        least = b.constant(_NO_ROOT)
-        roots = [b.unary(Op.SQRT, b.add(weight, least)) for weight in self._weights]
-        self._system = RegularizedSystem(b, compliance, roots, "the constraints' multipliers", redundant)
-
-    def _row_weights(self, M: Rows) -> list[int]:
-        """ρ of each row: the mean mass of what it holds over its squared length."""
-        b, n = self._builder, len(M)
-        diagonal = [M[i][i] for i in range(n)]
-        least = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
-        masses = [b.add(mass, least) for mass in diagonal]
-        weights = []
-        rows = [[b.mul(e, e) for e in row] for row in self._A]
-        small = b.constant(_NO_WEIGHT)
-        if self._redundant:
-            small = b.add(small, b.mul(b.constant(_SHORT / len(rows)), b.sum([e for row in rows for e in row])))
-        for squares in rows:
-            length = b.sum([*squares, small])
-            weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
-        return weights
-
-    def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(u', λ)."""
-        b, m = self._builder, len(self._A)
-        free = self._mass.solve(forces)
-        right = [b.add(b.dot(row, free), bias) for row, bias in zip(self._A, gamma, strict=True)]
-        mu = self._system.solve(right)
-        u_dot = [b.sum([value], [b.mul(self._columns[k][j], mu[k]) for k in range(m)]) for j, value in enumerate(free)]
-        multipliers = [
-            b.sub(value, b.mul(weight, bias)) for value, weight, bias in zip(mu, self._weights, gamma, strict=True)
-        ]
-        return u_dot, self._shared(multipliers) if self._redundant else multipliers
-
-    def _shared(self, multipliers: Sequence[int]) -> list[int]:
-        """Those of least norm with the same Aᵀ λ: the mechanism determines no more than that."""
-        b, A, m = self._builder, self._A, len(self._A)
-        one = [b.constant(1.0)] * m
-        force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]
-        system = RegularizedSystem(b, gram(b, A, A), one, "redundant constraints' multipliers", self._redundant)
-        return system.solve([b.dot(row, force) for row in A])

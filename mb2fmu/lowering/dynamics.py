@@ -7,7 +7,7 @@ With m velocity constraints A u + b = 0, A u' + γ = 0 and the dynamics M u' = f
   (Sᵀ M S) u_i' = Sᵀ (f − M s), symmetric positive definite.
 - M with n_u − m rows (Kane's equations with dependent speeds): stacked over A u' = −γ, solved by pivoted LU.
 
-Where all speeds are states (treatments ``attractor`` and ``multipliers``) u' and λ come together, see ``constraints``.
+Where all speeds are states (treatments ``attractor`` and ``multipliers``) u' and λ come together, see ``multipliers``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion, VelocityConstraints
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import MultiplierSystem, least_norm_multipliers
+from mb2fmu.lowering.constraints import least_norm_multipliers
 from mb2fmu.lowering.linear_solve import LinearSystem
+from mb2fmu.lowering.multipliers import MultiplierSystem
 
 Rows = list[list[int]]
 
@@ -36,6 +37,7 @@ class ConstrainedDynamics:
         self._builder = builder
         self._equations = equations
         self._m = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
+        self._system: MultiplierSystem | None = None
 
     @property
     def _reducing(self) -> VelocityConstraints | None:
@@ -93,7 +95,7 @@ class ConstrainedDynamics:
 
     def accelerations_and_multipliers(self, nodes: Sequence[int]) -> list[int]:
         """u', then λ if the equations have symbols for it, where all speeds are states."""
-        u_dot, multipliers = self._multiplier_system(nodes)
+        u_dot, multipliers = self._with_multipliers(nodes)
         return [*u_dot, *multipliers] if self._equations.multipliers else u_dot
 
     @property
@@ -101,11 +103,32 @@ class ConstrainedDynamics:
         """Whether all speeds are states, so that λ is needed to know u'."""
         return self._m > 0 and not self._equations.u_dependent
 
-    def _multiplier_system(self, nodes: Sequence[int], force: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+    def _with_multipliers(self, nodes: Sequence[int], force: Sequence[int] = ()) -> tuple[list[int], list[int]]:
         b, n, m = self._builder, len(self._equations.u), self._m
-        M, f, rest = _rows(nodes, n, n), nodes[n * n : n * n + n], nodes[n * n + n :]
+        f, rest = nodes[n * n : n * n + n], nodes[n * n + n :]
         load = [b.add(x, y) for x, y in zip(f, force, strict=True)] if force else list(f)
-        return MultiplierSystem(b, M, _rows(rest, m, n), self._equations.redundant_rows).solve(load, rest[m * n :])
+        return self._multiplier_system(nodes[: n * n], rest[: m * n]).solve(load, rest[m * n :])
+
+    def _multiplier_system(self, M: Sequence[int], A: Sequence[int]) -> MultiplierSystem:
+        """One for all that asks: M and A are the same nodes each time."""
+        n, m = len(self._equations.u), self._m
+        if self._system is None:
+            redundant = self._equations.redundant_rows
+            self._system = MultiplierSystem(self._builder, _rows(M, n, n), _rows(A, m, n), redundant)
+        return self._system
+
+    def projection_expressions(self) -> list[sm.Basic]:
+        """What :meth:`projected_speeds` needs lowered, before the speeds themselves: M, A and b."""
+        e = self._equations
+        c = e.velocity_constraints
+        assert c is not None
+        return [*e.mass_and_forcing.mass_matrix, *c.jacobian, *c.offset]
+
+    def projected_speeds(self, nodes: Sequence[int]) -> list[int]:
+        """The speeds on the constraints that are nearest to given ones, where all are states."""
+        n, m = len(self._equations.u), self._m
+        A, rest = nodes[n * n : n * n + m * n], nodes[n * n + m * n :]
+        return self._multiplier_system(nodes[: n * n], A).project(rest[m:], rest[:m])
 
     def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
         """u' for generalized forces that are added to f, one list per set of forces; one factorization for all.
@@ -116,7 +139,7 @@ class ConstrainedDynamics:
         """
         b, e, m = self._builder, self._equations, self._m
         if self.with_multipliers:
-            return [self._multiplier_system(nodes, force)[0] for force in forces]
+            return [self._with_multipliers(nodes, force)[0] for force in forces]
         n = len(e.u)
         rows = e.mass_and_forcing.mass_matrix.rows
         M = _rows(nodes, rows, n)

@@ -9,7 +9,7 @@ Sparse Matrices, 2nd ed. 2017, ch. 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +21,7 @@ from mb2fmu.lowering.program import Block
 Rows = list[list[int]]
 
 _SMALL = 3  # symmetric systems up to this size are written out
+_HALVED = 12  # the same where halves are wanted
 _SPARSE = 0.6  # larger ones if they need less than this part of the operations of a full one
 
 
@@ -72,13 +73,8 @@ class OrderedSystem:
     """
 
     def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
-        self._order = _minimum_degree(builder, matrix)
-        zero = builder.constant(0.0)
-        permuted = [
-            [matrix[max(i, j)][min(i, j)] if b <= a else zero for b, j in enumerate(self._order)]
-            for a, i in enumerate(self._order)
-        ]
-        self._system = LinearSystem(builder, permuted, name, symmetric=True)
+        self._order = _minimum_degree(_neighbours(builder, matrix))
+        self._system = LinearSystem(builder, _permuted(builder, matrix, self._order), name, symmetric=True)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """The solution for one right-hand side."""
@@ -90,15 +86,66 @@ class OrderedSystem:
         return [self.solve(right) for right in rights]
 
 
-def _minimum_degree(b: ProgramBuilder, matrix: Rows) -> list[int]:
-    """An order of elimination with little fill-in; of equal degrees the first."""
-    n = len(matrix)
-    near: dict[int, set[int]] = {i: set() for i in range(n)}
-    for i in range(n):
+class HalvedSystem:
+    """Products x · S⁻¹ y with a symmetric positive definite S = L D Lᵀ, by halves.
+
+    Of every vector the halves L⁻¹ x and D⁻¹ L⁻¹ x are enough: x · S⁻¹ y is the product of one's left with the other's
+    right half, and S⁻¹ y follows from the right half, or from a sum of right halves, by L⁻ᵀ. So with m vectors m
+    substitutions are saved. Large full matrices are left to a block, where the halves are x and S⁻¹ x.
+
+    Args:
+        builder: Takes the nodes.
+        matrix: S, shape (n, n), nodes; only the lower triangle is read.
+        name: What is solved for, for messages.
+    """
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+        self._order = _minimum_degree(_neighbours(builder, matrix))
+        permuted = _permuted(builder, matrix, self._order)
+        self._written: _WrittenOut | None = None
+        self._block: _SymmetricBlock | None = None
+        if len(matrix) <= _HALVED or _is_sparse(builder, permuted):
+            self._written = _WrittenOut(builder, permuted, name)
+        else:
+            self._block = _SymmetricBlock(builder, permuted, name)
+
+    def halves(self, vector: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Left and right half, their entries in the order of elimination."""
+        right = [vector[i] for i in self._order]
+        if self._block is not None:
+            return right, self._block.solve(right)
+        assert self._written is not None
+        left = self._written.forward(right)
+        return left, self._written.scaled(left)
+
+    def whole(self, right: Sequence[int]) -> list[int]:
+        """S⁻¹ y from the right half of y."""
+        found = list(right) if self._written is None else self._written.back(right)
+        return [node for _, node in sorted(zip(self._order, found, strict=True))]
+
+
+def _permuted(b: ProgramBuilder, matrix: Rows, order: Sequence[int]) -> Rows:
+    """A symmetric matrix in another order; its lower triangle only."""
+    zero = b.constant(0.0)
+    return [
+        [matrix[max(i, j)][min(i, j)] if column <= row else zero for column, j in enumerate(order)]
+        for row, i in enumerate(order)
+    ]
+
+
+def _neighbours(b: ProgramBuilder, matrix: Rows) -> dict[int, set[int]]:
+    """Of each row of a symmetric matrix the others that it shares an entry with which is no constant zero."""
+    near: dict[int, set[int]] = {i: set() for i in range(len(matrix))}
+    for i, row in enumerate(matrix):
         for j in range(i):
-            if not b.is_zero(matrix[i][j]):
+            if not b.is_zero(row[j]):
                 near[i].add(j)
                 near[j].add(i)
+    return near
+
+
+def _minimum_degree(near: dict[int, set[int]]) -> list[int]:
+    """An order of elimination with little fill-in; of equal degrees the first. Empties ``near``."""
     order = []
     while near:
         chosen = min(near, key=lambda i: (len(near[i]), i))
@@ -113,14 +160,27 @@ def _minimum_degree(b: ProgramBuilder, matrix: Rows) -> list[int]:
 def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
     """Whether elimination in the given order, fill-in counted, is much cheaper than that of a full matrix."""
     n = len(matrix)
-    below = [{i for i in range(j + 1, n) if not b.is_zero(matrix[i][j])} for j in range(n)]
-    cost = 0
-    for column in below:
-        cost += len(column) * (len(column) + 3) // 2
-        if column:
-            first = min(column)
-            below[first] |= column - {first}
-    return cost < _SPARSE * sum(k * (k + 3) // 2 for k in range(n))
+    return _cost(_neighbours(b, matrix), range(n)) < _SPARSE * sum(k * (k + 3) // 2 for k in range(n))
+
+
+def elimination_cost(near: dict[int, set[int]]) -> int:
+    """Products of an elimination in an order that keeps it sparse, fill-in counted.
+
+    Args:
+        near: Row of a symmetric matrix → the others that it shares an entry with.
+    """
+    return _cost(near, _minimum_degree({i: set(around) for i, around in near.items()}))
+
+
+def _cost(near: dict[int, set[int]], order: Iterable[int]) -> int:
+    left, cost = {i: set(around) for i, around in near.items()}, 0
+    for i in order:
+        around = left.pop(i)
+        cost += len(around) * (len(around) + 3) // 2
+        for j in around:
+            left[j] |= around
+            left[j] -= {i, j}
+    return cost
 
 
 class _WrittenOut:
@@ -142,13 +202,24 @@ class _WrittenOut:
             b.require(self._pivots[i], name, positive=True)
 
     def solve(self, right: list[int]) -> list[int]:
-        b, n = self._builder, len(right)
-        x = list(right)
-        for i in range(n):
+        return self.back(self.scaled(self.forward(right)))
+
+    def forward(self, right: Sequence[int]) -> list[int]:
+        """L⁻¹ r."""
+        b, x = self._builder, list(right)
+        for i in range(len(x)):
             x[i] = b.sum([x[i]], [b.mul(self._rows[i][j], x[j]) for j in range(i)])
-        x = [b.div(value, pivot) for value, pivot in zip(x, self._pivots, strict=True)]
-        for i in reversed(range(n)):
-            x[i] = b.sum([x[i]], [b.mul(self._rows[k][i], x[k]) for k in range(i + 1, n)])
+        return x
+
+    def scaled(self, right: Sequence[int]) -> list[int]:
+        """D⁻¹ r."""
+        return [self._builder.div(value, pivot) for value, pivot in zip(right, self._pivots, strict=True)]
+
+    def back(self, right: Sequence[int]) -> list[int]:
+        """L⁻ᵀ r."""
+        b, x = self._builder, list(right)
+        for i in reversed(range(len(x))):
+            x[i] = b.sum([x[i]], [b.mul(self._rows[k][i], x[k]) for k in range(i + 1, len(x))])
         return x
 
 

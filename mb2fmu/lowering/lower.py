@@ -11,7 +11,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import PositionProjection, project_speeds
+from mb2fmu.lowering.constraints import PositionProjection
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.initialization import start_on_constraints
@@ -65,6 +65,7 @@ class Lowering:
         walker: Knows the symbols.
         raw: By the treatment ``attractor``: coordinate or speed → symbol of the state, whose projection it is.
         motion: Evaluates the equations' recursion; None where there is none.
+        dynamics: Solves for accelerations with M and f; None where there is no M.
     """
 
     equations: EquationsOfMotion
@@ -72,6 +73,7 @@ class Lowering:
     walker: SympyWalker
     raw: Mapping[sm.Symbol, sm.Symbol]
     motion: RecursiveMotion | None = None
+    dynamics: ConstrainedDynamics | None = None
 
     @classmethod
     def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
@@ -91,7 +93,10 @@ class Lowering:
         symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
         walker = SympyWalker(builder, symbols)
         motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
-        lowering = cls(equations, builder, walker, raw, motion)
+        dynamics = None
+        if not isinstance(equations.dynamics, RecursiveDynamics):
+            dynamics = ConstrainedDynamics(builder, equations)
+        lowering = cls(equations, builder, walker, raw, motion, dynamics)
         lowering._define_intermediates()
         lowering._define_closed_forms()
         lowering._define_partition()
@@ -167,17 +172,12 @@ class Lowering:
         c = e.velocity_constraints
         if not self.raw or c is None:
             return
-        m, n = c.jacobian.shape
-        redundant = e.redundant_rows
-        rows, closed = [phi for _, phi in e.holonomic], redundant & set(range(len(e.holonomic)))
+        rows, closed = [phi for _, phi in e.holonomic], e.redundant_rows & set(range(len(e.holonomic)))
         projection = PositionProjection(self.builder, e.q, rows, "the holonomic constraints", redundant=closed)
         self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
-
-        def onto(nodes: Sequence[int]) -> list[int]:
-            rows = [list(nodes[i * n : i * n + n]) for i in range(m)]
-            return project_speeds(self.builder, rows, nodes[m * n : m * n + m], nodes[m * n + m :], redundant)
-
-        self.walker.define(e.u, [*c.jacobian, *c.offset, *(self.raw[u] for u in e.u)], onto)
+        assert self.dynamics is not None  # articulated bodies apply to trees only
+        needs = self.dynamics.projection_expressions()
+        self.walker.define(e.u, [*needs, *(self.raw[u] for u in e.u)], self.dynamics.projected_speeds)
 
     def _define_speeds(self) -> None:
         """Dependent speeds and all accelerations."""
@@ -187,7 +187,8 @@ class Lowering:
             motion = self.motion
             self.walker.define(e.u_dot, (), lambda _: motion.accelerations())
             return
-        dynamics = ConstrainedDynamics(self.builder, e)
+        dynamics = self.dynamics
+        assert dynamics is not None
         if e.u_dependent:
             self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
         if e.u:
@@ -239,15 +240,16 @@ class Lowering:
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.forward(sets)
-        rows = self.equations.mass_and_forcing.mass_matrix.rows
-        dynamics = ConstrainedDynamics(self.builder, self.equations)
+        dynamics, rows = self.dynamics, self.equations.mass_and_forcing.mass_matrix.rows
+        assert dynamics is not None
         return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.inverse(u_dot)
-        dynamics = ConstrainedDynamics(self.builder, self.equations)
+        dynamics = self.dynamics
+        assert dynamics is not None
         return dynamics.inverse(self.walker.lower(dynamics.expressions()), u_dot)
 
     def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:

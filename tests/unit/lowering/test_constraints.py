@@ -139,7 +139,7 @@ def test_operations_grow_with_the_treatment(derivation):
         for treatment in ("multipliers", "attractor")
     ]
     assert all(a < b for a, b in itertools.pairwise(counts))
-    assert counts[-1] < 700
+    assert counts[-1] < 600
 
 
 def test_loops_that_share_nothing_cost_their_number():

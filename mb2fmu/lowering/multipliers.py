@@ -1,0 +1,144 @@
+"""Motion under velocity constraints as nodes: accelerations with their multipliers, and speeds put on the constraints.
+
+**Accelerations**. With weights ρ > 0 and M̂ = M + Aᵀ ρ A, which is regular wherever the motion that the constraints
+leave free moves mass, massless links or not,
+
+    M̂ u' + Aᵀ μ = f,   A u' + γ = 0,   λ = μ − ρ γ  (Bayo and Ledesma, Nonlinear Dynamics 9 (1996) 113-130).
+
+**Speeds**. Of all with A u + b = 0 those that are nearest to v in kinetic energy, as an impulse of the constraints
+would leave them: M̂ (u − v) + Aᵀ μ = 0. It is the same system, factored once for both.
+
+Speeds that a row gives with a constant factor are taken out first (``elimination``), where that is cheaper; what v is
+for them does not matter then. M̂ and A M̂⁻¹ Aᵀ are those of what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.constraints import SHORT, RegularizedSystem, Rows, gram, scaled
+from mb2fmu.lowering.elimination import Elimination
+from mb2fmu.lowering.linear_solve import HalvedSystem, elimination_cost
+
+_NO_WEIGHT = 1e-12  # squared length of a row that gets no weight
+_NO_ROOT = 1e-30  # added to a weight before it divides: its row may vanish
+_NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
+
+
+class MultiplierSystem:
+    """M u' + Aᵀ λ = f, A u' + γ = 0, factored once for any number of right-hand sides.
+
+    Args:
+        builder: Takes the nodes.
+        M: Shape (n, n), symmetric, regular on the null space of A; only the lower triangle is read.
+        A: Shape (m, n).
+        redundant: Numbers of rows of A that follow from the others. Then no speeds are taken out, since λ is the one of
+            least norm over all rows.
+    """
+
+    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, redundant: Collection[int] = ()) -> None:
+        self._builder = builder
+        self._whole_M, self._whole_A, self._redundant = M, A, redundant
+        reduced = None if redundant else Elimination(builder, A)
+        if reduced is not None and reduced.columns:
+            smaller = reduced.mass_matrix(M)
+            if self._cost(smaller, reduced.A) > self._cost(M, A):
+                reduced = None
+        self._taken = Elimination(builder, A, none=True) if reduced is None else reduced
+        self._A = self._taken.A
+        mass = self._taken.mass_matrix(M)
+        self._weights = self._row_weights(mass)
+        self._mass = HalvedSystem(builder, self._augmented(mass), "the mass matrix with the constraints")
+        halves = [self._mass.halves(row) for row in self._A]
+        self._left, self._right = [left for left, _ in halves], [right for _, right in halves]
+        m, zero = len(halves), builder.constant(0.0)
+        compliance = [  # A M̂⁻¹ Aᵀ
+            [builder.dot(self._left[i], self._right[j]) if j <= i else zero for j in range(m)] for i in range(m)
+        ]
+        least = builder.constant(_NO_ROOT)
+        scales = [builder.add(weight, least) for weight in self._weights]
+        self._system = RegularizedSystem(builder, compliance, scales, "the constraints' multipliers", redundant)
+
+    def _cost(self, M: Rows, A: Rows) -> int:
+        """Of M̂'s factors."""
+        b, n = self._builder, len(M)
+        near: dict[int, set[int]] = {i: {j for j in range(i) if not b.is_zero(M[i][j])} for i in range(n)}
+        for row in A:
+            filled = [j for j in range(n) if not b.is_zero(row[j])]
+            for j in filled:
+                near[j] |= set(filled) - {j}
+        for i in range(n):
+            for j in near[i]:
+                near[j].add(i)
+        return elimination_cost(near)
+
+    def _augmented(self, M: Rows) -> Rows:
+        b, n = self._builder, len(M)
+        weighted = scaled(b, self._weights, self._A)
+        zero = b.constant(0.0)
+        return [
+            [
+                b.sum([M[i][j], *(b.mul(heavy[i], row[j]) for heavy, row in zip(weighted, self._A, strict=True))])
+                if j <= i
+                else zero
+                for j in range(n)
+            ]
+            for i in range(n)
+        ]
+
+    def _row_weights(self, M: Rows) -> list[int]:
+        """ρ of each row: the mean mass of what it holds over its squared length."""
+        b, n = self._builder, len(M)
+        if not n:
+            return [b.constant(1.0)] * len(self._A)
+        diagonal = [M[i][i] for i in range(n)]
+        least = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
+        masses = [b.add(mass, least) for mass in diagonal]
+        weights = []
+        rows = [[b.mul(e, e) for e in row] for row in self._A]
+        small = b.constant(_NO_WEIGHT)
+        if self._redundant:
+            small = b.add(small, b.mul(b.constant(SHORT / len(rows)), b.sum([e for row in rows for e in row])))
+        for squares in rows:
+            length = b.sum([*squares, small])
+            weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
+        return weights
+
+    def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(u', λ)."""
+        b, taken = self._builder, self._taken
+        _, right = self._mass.halves(taken.forces(self._whole_M, forces, gamma))
+        bias = taken.left(gamma)
+        mu = self._system.solve([b.add(b.dot(row, right), g) for row, g in zip(self._left, bias, strict=True)])
+        u_dot = taken.whole(self._mass.whole(self._less(right, mu)), gamma)
+        found = [b.sub(x, b.mul(weight, g)) for x, weight, g in zip(mu, self._weights, bias, strict=True)]
+        n, M = len(u_dot), self._whole_M
+        left_over = [b.sum([forces[i]], [b.mul(M[max(i, j)][min(i, j)], u_dot[j]) for j in range(n)]) for i in range(n)]
+        multipliers = taken.multipliers(found, left_over)
+        return u_dot, self._shared(multipliers) if self._redundant else multipliers
+
+    def project(self, v: Sequence[int], offset: Sequence[int]) -> list[int]:
+        """The speeds with A u + b = 0 that are nearest to v in kinetic energy."""
+        b, taken = self._builder, self._taken
+        kept, bias = [v[j] for j in taken.columns], taken.left(offset)
+        mu = self._system.solve([b.add(b.dot(row, kept), free) for row, free in zip(self._A, bias, strict=True)])
+        zero = [b.constant(0.0)] * len(kept)
+        change = self._mass.whole(self._less(zero, mu))
+        return taken.whole([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
+
+    def _less(self, right: Sequence[int], mu: Sequence[int]) -> list[int]:
+        """The right half of a force less that of Aᵀ μ."""
+        b = self._builder
+        return [
+            b.sum([value], [b.mul(row[j], x) for row, x in zip(self._right, mu, strict=True)])
+            for j, value in enumerate(right)
+        ]
+
+    def _shared(self, multipliers: Sequence[int]) -> list[int]:
+        """Those of least norm with the same Aᵀ λ: the mechanism determines no more than that."""
+        b, A = self._builder, self._whole_A
+        one = [b.constant(1.0)] * len(A)
+        force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]
+        system = RegularizedSystem(b, gram(b, A, A), one, "redundant constraints' multipliers", self._redundant)
+        return system.solve([b.dot(row, force) for row in A])
