@@ -18,9 +18,9 @@ _ERROR = 1e-16  # after the last step, which leaves an error of its product with
 _STEP = 1e-13  # a step below it is the last one anyway
 _RESIDUAL = 1e-10  # what is left over where no step makes it smaller, if the equations are singular there
 _SCARCELY = 0.9  # less of a decrease is none
-_BEND = 0.75  # of a step: how far the next one may be from what Newton's path leaves of it
-_LITTLE = 0.0625  # less of a bend shows that the solution is near
-_FAR = 0.25  # a longer step is looked at half-way too
+_BEND = 0.55  # of a step: how far the next one may be from what Newton's path leaves of it; 0.5 at a double solution
+_LITTLE = 0.03125  # less of a bend shows that the solution is near
+_FAR = 0.2  # a longer step may have a little bend only
 
 
 class SingularMatrixError(Exception):
@@ -155,11 +155,12 @@ def _stays(
 ) -> bool:
     """Whether a part of a step stays on the path, as the steps after it and half-way tell."""
     size, bend = _largest(step), _bend(part, step, after)
-    if bend > _LITTLE * size or part * size > _FAR:
+    is_far = part * size > _FAR
+    if bend > _LITTLE * size or is_far:
         half = 0.5 * part
         left, between = at([a + half * b for a, b in zip(y, step, strict=True)])
         bend = max(bend, _bend(half, step, between)) if left < math.inf else math.inf
-    return bend <= _BEND * size
+    return bend <= (_LITTLE if is_far else _BEND) * size
 
 
 def _bend(part: float, step: Sequence[float], after: Sequence[float]) -> float:

@@ -9,9 +9,17 @@ import fmpy
 import numpy as np
 import pytest
 from end_to_end.test_models import ROOT
+from fmpy import calloc, free
 from fmpy.fmi1 import FMICallException
-from fmpy.fmi2 import FMU2Slave
-from fmpy.fmi3 import FMU3Slave
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+)
+from fmpy.fmi3 import FMU3Model, FMU3Slave
 
 from mb2fmu import animation, mechanism, model, pipeline
 
@@ -38,22 +46,39 @@ class Unit:
         self.description = fmpy.read_model_description(path)
         self.variables = {v.name: v for v in self.description.modelVariables}
 
-    def initializing(self):
+        self.messages = []
+        said = lambda *message: self.messages.append((message[-3], message[-1].decode()))  # noqa: E731
+        self._callbacks = fmi2CallbackFunctions()
+        self._callbacks.logger = fmi2CallbackLoggerTYPE(said)
+        self._callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+        self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+        self._logging = {"logMessage": said} if fmi3 else {"callbacks": self._callbacks}
+
+    def initializing(self, *, exchange=False, **before):
+        """An instance in Initialization Mode; ``before`` is set before that."""
         d = self.description
-        identifier = d.coSimulation.modelIdentifier
-        kind = FMU3Slave if self.fmi3 else FMU2Slave
-        slave = kind(guid=d.guid, unzipDirectory=self.folder, modelIdentifier=identifier, instanceName="start")
-        slave.instantiate()
-        if self.fmi3:
-            slave.enterInitializationMode(startTime=0.0)
-        else:
-            slave.setupExperiment(startTime=0.0)
-            slave.enterInitializationMode()
-        return slave
+        kinds = ((FMU2Slave, FMU2Model), (FMU3Slave, FMU3Model))
+        instance = kinds[self.fmi3][exchange](
+            guid=d.guid,
+            unzipDirectory=self.folder,
+            modelIdentifier=d.coSimulation.modelIdentifier,
+            instanceName="start",
+        )
+        instance.instantiate(loggingOn=True, **self._logging)
+        return self.initialize(instance, **before)
+
+    def initialize(self, instance, **before):
+        self.messages.clear()
+        if not self.fmi3:
+            instance.setupExperiment(startTime=0.0)
+        self.put(instance, **before)
+        instance.enterInitializationMode(**({"startTime": 0.0} if self.fmi3 else {}))
+        return instance
 
     def put(self, slave, **values):
         put = slave.setFloat64 if self.fmi3 else slave.setReal
-        put([self.variables[name].valueReference for name in values], list(values.values()))
+        if values:
+            put([self.variables[name].valueReference for name in values], list(values.values()))
 
     def get(self, slave, *names):
         get = slave.getFloat64 if self.fmi3 else slave.getReal
@@ -82,6 +107,75 @@ def test_the_unit_starts_as_an_export_with_these_values_would(unit, changed):
     slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.01)
     slave.terminate()
     slave.freeInstance()
+
+
+def opening(q):
+    """How far the loop is from closed, m."""
+    return abs(np.array([0.8, 2.0, 1.0]) @ np.exp(1j * np.cumsum(q[:3])) - 2.0)
+
+
+@pytest.mark.parametrize("angle", [-2.5, -1.24, 1.86, 2.17, 3.1])
+def test_wherever_the_crank_is_set_the_rocker_stays_on_its_side(unit, angle):
+    """Newton's path from the unit's own guesses leads to no solution there: the crank is turned to these angles."""
+    slave = unit.initializing()
+    unit.put(slave, q1=angle)
+    q = unit.get(slave, *STATES)
+    assert q[0] == angle
+    assert opening(q) < 1e-14
+    assert np.sin(q[2]) < 0.0
+    if unit.description.coSimulation.providesDirectionalDerivative or unit.fmi3:
+        references = [unit.variables[name].valueReference for name in ("q2", "q3", "q1")]
+        slopes = np.array(slave.getDirectionalDerivative(references[:2], references[2:], [1.0]))
+        unit.put(slave, q1=angle + 1e-6)
+        assert (unit.get(slave, "q2", "q3") - q[1:3]) / 1e-6 == pytest.approx(slopes, abs=1e-5)
+    slave.exitInitializationMode()
+    slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.01)
+    slave.terminate()
+    slave.freeInstance()
+
+
+def test_guesses_on_no_branch_are_refused_and_better_ones_taken(unit):
+    slave = unit.initializing(q2=2.0, q3=2.5)
+    with pytest.raises(FMICallException):
+        slave.exitInitializationMode()
+    told = "a solution is found for the start values of q2, q3 on the holonomic constraints on another branch of the"
+    assert any(told in message for _, message in unit.messages), unit.messages
+    assert unit.messages[-1][0] >= 3  # Error; pythonfmu makes it Fatal
+    slave.reset()
+    unit.initialize(slave, q2=0.0, q3=2.0)
+    q = unit.get(slave, *STATES)
+    assert opening(q) < 1e-14
+    assert np.sin(q[2]) > 0.0
+    slave.exitInitializationMode()
+    slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.01)
+    slave.terminate()
+    slave.freeInstance()
+
+
+def test_states_that_lead_to_another_branch_are_discarded_in_mid_run(unit):
+    """In Model Exchange, as an importer sets them; what it sets instead is taken."""
+    if unit.description.modelExchange is None:
+        pytest.skip("Python units are for Co-Simulation only")
+    instance = unit.initializing(exchange=True)
+    instance.exitInitializationMode()
+    if unit.fmi3:
+        instance.updateDiscreteStates()
+    else:
+        instance.newDiscreteStates()
+    instance.enterContinuousTimeMode()
+    x = unit.get(instance, *STATES)
+    before = unit.get(instance, "crank_acceleration")
+    unit.put(instance, q2=1.0, q3=-2.5)
+    with pytest.raises(FMICallException) as refused:
+        unit.get(instance, "crank_acceleration")
+    assert refused.value.status == 2  # Discard
+    status, message = unit.messages[-1]
+    assert status == 2
+    assert "for the holonomic constraints on another branch of the assembly only" in message
+    unit.put(instance, **dict(zip(STATES, x, strict=True)))
+    assert unit.get(instance, "crank_acceleration") == before
+    instance.terminate()
+    instance.freeInstance()
 
 
 def test_guesses_are_approximate_and_unknown(unit):

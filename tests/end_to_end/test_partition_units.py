@@ -136,6 +136,28 @@ def test_the_proof_of_a_unit_that_gives_up_tells_why(unit):
         pipeline.validate(unit[0], rocker_leads())
 
 
+def test_the_unit_starts_wherever_its_chart_reaches_and_nowhere_else(unit):
+    """The rocker's angle from the coupler goes from -2.668 to -0.782; it starts at -2.642, on its way up."""
+    path, folder, _ = unit
+    one = Unit(path, folder)
+    for angle, possible in ((-1.0, True), (-0.7, False), (-2.2, True)):
+        one.fmu.reset()
+        one.fmu.setupExperiment(startTime=0.0)
+        one.fmu.enterInitializationMode()
+        one.fmu.setReal([one.references["q3"]], [angle])
+        if not possible:
+            with pytest.raises(FMICallException):
+                one.fmu.exitInitializationMode()
+            assert any("for the dependent coordinates q1, q2" in message for message in one.messages), one.messages
+            continue
+        angles = np.cumsum(one.read("q1", "q2", "q3"))
+        assert np.array([0.8, 2.0, 1.0]) @ np.exp(1j * angles) == pytest.approx(2.0, abs=1e-13)
+        one.fmu.exitInitializationMode()
+        assert np.cumsum(one.read("q1", "q2", "q3")) == pytest.approx(angles, abs=1e-13)
+        one.time = 0.0
+        one.walk(1)
+
+
 def test_in_model_exchange_memory_changes_when_a_step_is_completed(unit):
     path, folder, backend = unit
     if backend == "python":

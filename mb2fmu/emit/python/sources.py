@@ -27,6 +27,7 @@ _RUNTIME = (
     "implicit.py",
     "linear.py",
     "slave.py",
+    "start.py",
     "state.py",
     "stepping.py",
 )

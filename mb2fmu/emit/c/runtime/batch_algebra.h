@@ -315,8 +315,8 @@ static mb2fmu_words mb2fmu_each_newton_stays(int n, const mb2fmu_each_iteration 
     const mb2fmu_reals *const step = at->values + n;
     const mb2fmu_reals size = mb2fmu_each_largest(n, step);
     mb2fmu_reals bend = mb2fmu_each_newton_bend(n, part, step, at->found + n);
-    const mb2fmu_words doubtful = marked & (MB2FMU_WHERE(bend > mb2fmu_all(MB2FMU_NEWTON_LITTLE) * size) |
-                                            MB2FMU_WHERE(mb2fmu_all(part) * size > mb2fmu_all(MB2FMU_NEWTON_FAR)));
+    const mb2fmu_words is_far = MB2FMU_WHERE(mb2fmu_all(part) * size > mb2fmu_all(MB2FMU_NEWTON_FAR));
+    const mb2fmu_words doubtful = marked & (MB2FMU_WHERE(bend > mb2fmu_all(MB2FMU_NEWTON_LITTLE) * size) | is_far);
     if (mb2fmu_anywhere(doubtful)) {
         mb2fmu_reals *const found = at->between + n;
         const mb2fmu_words known = mb2fmu_finite(mb2fmu_each_newton_try(n, at, 0.5 * part, at->between, found));
@@ -324,7 +324,9 @@ static mb2fmu_words mb2fmu_each_newton_stays(int n, const mb2fmu_each_iteration 
         bend = mb2fmu_choose(doubtful & MB2FMU_WHERE(middle > bend), middle, bend);
         bend = mb2fmu_choose(doubtful & ~known, mb2fmu_all(MB2FMU_INFINITY), bend);
     }
-    return marked & MB2FMU_WHERE(bend <= mb2fmu_all(MB2FMU_NEWTON_BEND) * size);
+    const mb2fmu_reals allowed =
+        mb2fmu_choose(is_far, mb2fmu_all(MB2FMU_NEWTON_LITTLE), mb2fmu_all(MB2FMU_NEWTON_BEND));
+    return marked & MB2FMU_WHERE(bend <= allowed * size);
 }
 
 /* Parts of the step, in the lanes that are marked, until less is left over; returns the lanes in which that is so. */

@@ -125,7 +125,7 @@ static int mb2fmu_start_forward(mb2fmu_instance *instance)
 #if MB2FMU_N_INITIALIZED > 0
     const mb2fmu_snapshot *const now = &instance->now;
     if (now->mode == MB2FMU_INITIALIZATION) {
-        const int failed = model_initialize_tangent(now->clock.time, now->declared, now->r, now->p, instance->w,
+        const int failed = model_initialize_tangent(now->clock.time, instance->guess, now->r, now->p, instance->w,
                                                     instance->seeds, instance->out);
         memcpy(&instance->seeds[MB2FMU_SEED_STATES], instance->out, MB2FMU_N_STATES * sizeof instance->out[0]);
         return failed;
@@ -185,7 +185,7 @@ static int mb2fmu_start_reverse(mb2fmu_instance *instance)
     const mb2fmu_snapshot *const now = &instance->now;
     if (now->mode == MB2FMU_INITIALIZATION) {
         double *const by_state = &instance->seeds[MB2FMU_SEED_STATES];
-        const int failed = model_initialize_adjoint(now->clock.time, now->declared, now->r, now->p, instance->w,
+        const int failed = model_initialize_adjoint(now->clock.time, instance->guess, now->r, now->p, instance->w,
                                                     by_state, instance->start_seeds);
         int i;
         memset(by_state, 0, MB2FMU_N_STATES * sizeof by_state[0]);

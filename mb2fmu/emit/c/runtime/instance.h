@@ -51,6 +51,9 @@ enum mb2fmu_mode {
     MB2FMU_FAILED = 256
 };
 
+/* Whether something is solved for in Initialization Mode. */
+#define MB2FMU_STARTS (MB2FMU_N_INITIALIZED > 0 || MB2FMU_N_MEMORY > 0)
+
 /* Everything a later result depends on, but for the integrator's memory: what get, set and serialize handle. */
 typedef struct {
     int mode; /* enum mb2fmu_mode */
@@ -85,7 +88,7 @@ enum mb2fmu_level {
     MB2FMU_LEVEL_ACCELERATION = 16,
     MB2FMU_LEVEL_DEPENDENT_SPEEDS = 32,
     MB2FMU_LEVEL_ACCELERATIONS = 64,
-    MB2FMU_LEVEL_STARTED = 128 /* in Initialization Mode: guessed start values are solved for */
+    MB2FMU_LEVEL_STARTED = 128 /* in Initialization Mode: what depends on start values is solved for */
 };
 
 /* Categories of messages, as the description lists them. */
@@ -118,6 +121,11 @@ typedef struct {
     double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
 #if MB2FMU_N_INITIALIZED > 0 && !defined(MB2FMU_WITHOUT_ADJOINT)
     double start_seeds[MB2FMU_N_SEEDS];
+#endif
+#if MB2FMU_STARTS
+    double guess[MB2FMU_SIZE(MB2FMU_N_STATES)];     /* from which the start was found; valid with LEVEL_STARTED */
+    double way_p[MB2FMU_SIZE(MB2FMU_N_PARAMETERS)]; /* on the way to it */
+    double found[MB2FMU_SIZE(MB2FMU_N_MEMORY)];
 #endif
 
     double x_next[MB2FMU_SIZE(MB2FMU_N_STATES)]; /* of the communication step under way */
@@ -194,6 +202,14 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
 
 /* The start values become the state that simulation begins with. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance);
+
+/* --- start.c ------------------------------------------------------------------------------------------------------ */
+
+/* In Initialization Mode: solves for what depends on the start values that were set. 0 or the number of the solve that
+ * failed. */
+#if MB2FMU_STARTS
+static int mb2fmu_find_start(mb2fmu_instance *instance);
+#endif
 
 /* --- values.c ----------------------------------------------------------------------------------------------------- */
 

@@ -316,8 +316,9 @@ static int mb2fmu_newton_stays(const mb2fmu_newton_run *run, double part)
     const int n = run->n;
     const double *const step = run->values + n;
     const double size = mb2fmu_largest(n, step);
+    const int is_far = part * size > MB2FMU_NEWTON_FAR;
     double bend = mb2fmu_newton_bend(n, part, step, run->found + n);
-    if (bend > MB2FMU_NEWTON_LITTLE * size || part * size > MB2FMU_NEWTON_FAR) {
+    if (bend > MB2FMU_NEWTON_LITTLE * size || is_far) {
         double *const found = run->between + n;
         if (!(mb2fmu_newton_try(run, 0.5 * part, run->between, found) < MB2FMU_INFINITY)) {
             return 0;
@@ -325,7 +326,7 @@ static int mb2fmu_newton_stays(const mb2fmu_newton_run *run, double part)
         const double middle = mb2fmu_newton_bend(n, 0.5 * part, step, found + n);
         bend = middle > bend ? middle : bend;
     }
-    return bend <= MB2FMU_NEWTON_BEND * size;
+    return bend <= (is_far ? MB2FMU_NEWTON_LITTLE : MB2FMU_NEWTON_BEND) * size;
 }
 
 /* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. Off the

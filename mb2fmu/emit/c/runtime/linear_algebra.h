@@ -64,9 +64,11 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_STEP 1e-13
 #define MB2FMU_NEWTON_RESIDUAL 1e-10
 #define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
-#define MB2FMU_NEWTON_BEND 0.75    /* of a step: how far the next one may be from what the path leaves of it */
-#define MB2FMU_NEWTON_LITTLE 0.0625 /* less of a bend shows that the solution is near */
-#define MB2FMU_NEWTON_FAR 0.25     /* a longer step is looked at half-way too */
+/* Of a step: how far the next one may be from what the path leaves of it, which is 0.5 at a double solution; less than a
+ * little shows that the solution is near, and a long step may have no more. */
+#define MB2FMU_NEWTON_BEND 0.55
+#define MB2FMU_NEWTON_LITTLE 0.03125
+#define MB2FMU_NEWTON_FAR 0.2
 /* Of a part of a step, the most that may be left over. */
 #define MB2FMU_NEWTON_LEFT(part) \
     (1.0 - 0.5 * (part) > MB2FMU_NEWTON_SCARCELY ? 1.0 - 0.5 * (part) : MB2FMU_NEWTON_SCARCELY)

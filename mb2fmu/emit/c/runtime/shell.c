@@ -9,6 +9,7 @@
 #include "values.c"
 
 #include "instance.c"
+#include "start.c"
 
 #include "communication.c"
 #include "derivatives.c"

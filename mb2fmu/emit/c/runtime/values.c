@@ -91,33 +91,13 @@ static int mb2fmu_provide(mb2fmu_instance *instance, unsigned wanted)
     return failed;
 }
 
-#if MB2FMU_N_INITIALIZED > 0
-/* In Initialization Mode: start values that are guesses are solved for, from what was set. */
-static int mb2fmu_find_start(mb2fmu_instance *instance)
-{
-    mb2fmu_snapshot *const now = &instance->now;
-    int failed;
-    if (now->mode != MB2FMU_INITIALIZATION || (instance->levels & MB2FMU_LEVEL_STARTED) != 0) {
-        return 0;
-    }
-    failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
-    if (failed == 0) {
-        failed = model_initialize(now->clock.time, now->declared, now->r, now->p, instance->w, instance->out);
-    }
-    if (failed == 0) {
-        memcpy(now->x, instance->out, sizeof now->declared);
-        instance->levels = MB2FMU_LEVEL_PREPARED | MB2FMU_LEVEL_STARTED;
-    }
-    return failed;
-}
-#endif
-
 static enum mb2fmu_status mb2fmu_need(mb2fmu_instance *instance, enum mb2fmu_source source)
 {
     const unsigned wanted = mb2fmu_level_of(source);
     int failed;
-#if MB2FMU_N_INITIALIZED > 0
-    if (source == MB2FMU_SOURCE_STATE || (wanted & ~(unsigned)MB2FMU_LEVEL_PREPARED) != 0) {
+#if MB2FMU_STARTS
+    if ((MB2FMU_N_INITIALIZED > 0 && source == MB2FMU_SOURCE_STATE) ||
+        (wanted & ~(unsigned)MB2FMU_LEVEL_PREPARED) != 0) {
         failed = mb2fmu_find_start(instance);
         if (failed != 0) {
             return mb2fmu_singular(instance, failed);

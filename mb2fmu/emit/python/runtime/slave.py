@@ -29,6 +29,7 @@ from .failures import RefusedError, StepError, UndefinedError
 from .fixed import RungeKutta4
 from .implicit import Rodas
 from .linear import factored
+from .start import walk
 from .state import Snapshot, packed, unpacked
 from .stepping import Integrator, Memory, Tolerance
 
@@ -101,7 +102,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.tolerance = unit.tolerance
         self.x = [value.start for value in unit.states]
         self.declared = [*self.x] if "initialize" in unit.entries else []
-        self.started = not self.declared
+        self.started = False
         self.r = [value.start for value in unit.inputs]
         self.p = [value.start for value in unit.parameters]
         self.remembered: Sequence[float] = unit.memory
@@ -160,11 +161,49 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self._forget()
 
     def _find_start(self) -> None:
-        """In Initialization Mode: start values that are guesses are solved for, from what was set."""
-        if self.phase == INITIALIZATION and not self.started:
-            self.x = [*self.equations("initialize", self.time, self.declared, self.r)]
-            self._forget()
-            self.started = True
+        """In Initialization Mode: what depends on start values that were set is solved for."""
+        if self.phase != INITIALIZATION or self.started:
+            return
+        self.started = True
+        unit = self.unit
+        if not self.declared and not unit.memory:
+            return
+        self.remembered, wanted = unit.memory, self.declared or self.x
+        try:
+            try:
+                self._solve_start(self.equations, self.time, wanted)
+            except UndefinedError:
+                if not self._walk_to_start(wanted):
+                    raise
+        except UndefinedError:
+            self.started, self.remembered = False, unit.memory
+            raise
+        self._forget()
+
+    def _solve_start(self, equations: Equations, t: float, x: Sequence[float]) -> None:
+        """Guesses among the states, or what is remembered."""
+        if self.declared:
+            self.x = [*equations("initialize", t, x, self.r)]
+        else:
+            self.remembered = tuple(equations("remember", t, x, self.r, self.remembered))
+
+    def _walk_to_start(self, wanted: Sequence[float]) -> bool:
+        """From the unit's own start, as long as guesses are its own: False where the importer has set others."""
+        unit = self.unit
+        guessed = [i for i, state in enumerate(unit.states) if state.approximate]
+        own = [state.start for state in unit.states]
+        if any(wanted[i] != own[i] for i in guessed):
+            return False
+        last = own
+
+        def to(part: float, x: Sequence[float], p: Sequence[float]) -> None:
+            nonlocal last
+            guess = [last[i] if i in guessed else value for i, value in enumerate(x)]
+            self._solve_start(Equations(unit, p), part * self.time, guess)
+            last = self.x
+
+        walk(to, (own, [value.start for value in unit.parameters]), (wanted, self.p))
+        return True
 
     def terminate(self) -> None:
         """The results stay readable."""
@@ -192,7 +231,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
                 vector[index] = value
                 changed.add(id(vector))
         if changed:
-            self.started = not self.declared
+            self.started = False
             if self.phase == INSTANTIATED and self.declared:
                 self.x = [*self.declared]
             if id(self.p) in changed:
@@ -351,7 +390,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.phase, self.steps = snapshot.phase, snapshot.steps
         self.time, self.stop, tolerance = rest[:3]
         self.declared = rest[3 : 3 + n_d]
-        self.started = not self.declared
+        self.started = False
         del rest[: 3 + n_d]
         self.x, self.r, self.p = rest[:n_x], rest[n_x : n_x + n_r], rest[n_x + n_r : n_x + n_r + n_p]
         del rest[: n_x + n_r + n_p]

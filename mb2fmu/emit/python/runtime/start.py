@@ -1,0 +1,44 @@
+"""Start values on the constraints: the way from the unit's own start, which is assembled, to what was set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .failures import UndefinedError
+
+Numbers = Sequence[float]
+
+SHORTEST = 1.0 / 1024.0
+"""Part of the way; a shorter piece is none."""
+
+
+def walk(
+    to: Callable[[float, Numbers, Numbers], None], own: tuple[Numbers, Numbers], wanted: tuple[Numbers, Numbers]
+) -> None:
+    """Moves states and parameters from the unit's own start to what was set, all together, as a hand moves a crank.
+
+    Newton's method stays on the branch of the assembly that it begins on, so the branch is kept as long as no singular
+    position lies between.
+
+    Args:
+        to: Solves at one place: (part of the way, states, parameters); keeps what it finds for the next piece.
+        own: States and parameters of the unit's own start.
+        wanted: Those that were set.
+
+    Raises:
+        UndefinedError: If a piece of the way cannot be made, however short.
+    """
+    done, size = 0.0, 0.5
+    while done < 1.0:
+        part = min(1.0, done + size)
+        x, p = (
+            [a + part * (b - a) if part < 1.0 else b for a, b in zip(first, last, strict=True)]
+            for first, last in zip(own, wanted, strict=True)
+        )
+        try:
+            to(part, x, p)
+            done = part
+        except UndefinedError:
+            size *= 0.5
+            if size < SHORTEST:
+                raise
