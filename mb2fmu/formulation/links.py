@@ -149,7 +149,7 @@ class _Grower:
 
     def _read_frames(self) -> None:
         for i, frame in enumerate(self.m.frames):
-            fixed = i == 0 or not any(self._varies(entry) for entry in frame.rotation)
+            fixed = i == 0 or (frame.oriented and not any(self._varies(entry) for entry in frame.rotation))
             axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
             spin = () if fixed else tuple(self.rates.linear(k, c) for k, c in frame.angular_velocity)
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))

@@ -127,15 +127,15 @@ def _vector(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, s
         point = _point(request.subject[0], m)
         vector = k.velocity(point) if request.kind == "velocity" else k.acceleration(point)
     if request.expressed_in is not None:
-        vector = times(k.rotation(_frame(request.expressed_in, m)).T, vector)
+        vector = times(k.rotation(_oriented(request.expressed_in, m)).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)
 
 
 def _orientation(request: OutputRequest, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
     m = k.mechanism
-    rotation = k.rotation(_frame(request.subject[0], m))
+    rotation = k.rotation(_oriented(request.subject[0], m))
     if request.relative_to is not None:
-        rotation = k.rotation(_frame(request.relative_to, m)).T * rotation
+        rotation = k.rotation(_oriented(request.relative_to, m)).T * rotation
         rotation = sm.ImmutableMatrix(rotation).applyfunc(lambda e: k.name(e, f"C_{request.name}"))
     if request.representation == "quaternion":
         yield from zip((request.name + part for part in (".w", *AXES)), quaternion(rotation), strict=True)
@@ -188,7 +188,7 @@ def _reaction(request: OutputRequest, k: NamedKinematics, reactions: Reactions) 
     wrench = reactions.of_joint(subject[0], at) if is_joint else reactions.of_bodies(subject, at)
     vector = wrench.force if request.kind == "reaction_force" else wrench.torque
     if request.expressed_in is not None:
-        vector = times(k.rotation(_frame(request.expressed_in, m)).T, vector)
+        vector = times(k.rotation(_oriented(request.expressed_in, m)).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)
 
 
@@ -235,6 +235,13 @@ def _frame(frame: Any, m: Mechanism) -> int:
     if frame not in m.frame_of:
         raise _refuse(f"frame {frame} is not connected to the inertial frame", "orient it")
     return m.frame_of[frame]
+
+
+def _oriented(frame: Any, m: Mechanism) -> int:
+    number = _frame(frame, m)
+    if not m.frames[number].oriented:
+        raise _refuse(f"of frame {frame} nothing but the angular velocity is known", "orient it")
+    return number
 
 
 def _point(point: Any, m: Mechanism) -> int:

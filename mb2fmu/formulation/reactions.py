@@ -254,7 +254,7 @@ class _Attachment:
         constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
         rigid: list[int] = []
         for i, frame in enumerate(self._m.frames):
-            fixed = frame.parent >= 0 and frame.rotation.free_symbols <= constants
+            fixed = frame.parent >= 0 and frame.oriented and frame.rotation.free_symbols <= constants
             rigid.append(rigid[frame.parent] if fixed else i)
         return rigid
 

@@ -57,7 +57,7 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     """
     derived = NumericMechanism(draft, rates=True)
     samples = _samples(derived)
-    faults = _frame_faults(draft, derived, samples)
+    faults = _frame_faults(draft, derived, samples) + _inertia_faults(draft, derived, samples)
     settled, more = _settle_points(draft, derived, samples, user_velocities)
     faults += more
     if not faults:
@@ -120,7 +120,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
     for sample in samples:
         _move(numeric, sample, on_constraints=True)
         for i, frame in enumerate(m.frames[1:], start=1):
-            if i in faults:
+            if i in faults or not frame.oriented:
                 continue
             relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
             given, derived = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
@@ -131,6 +131,21 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
                     f"(components in {frame.name}, at a random state)"
                 )
                 faults[i] = Fault(what, remedy="mend set_ang_vel, the orientation, or the kinematic equations")
+    return [faults[i] for i in sorted(faults)]
+
+
+def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
+    """Bodies whose orientation nobody knows must look the same however far they have turned."""
+    faults: dict[int, Fault] = {}
+    for sample in samples:
+        _move(numeric, sample, on_constraints=True)
+        for i, body in enumerate(m.bodies):
+            change, inertia = numeric.change_of_inertia(i)
+            if i not in faults and np.max(np.abs(change)) > TOLERANCE * np.max(np.abs(inertia)):
+                frame = m.frames[body.frame].name
+                what = f"frame {frame} of body {body.name} has an angular velocity only, and its inertia turns with it"
+                remedy = f"orient {frame}, or let it spin about an axis of revolution"
+                faults[i] = Fault(what, remedy=remedy)
     return [faults[i] for i in sorted(faults)]
 
 

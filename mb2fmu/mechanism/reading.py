@@ -18,6 +18,7 @@ from sympy.physics.mechanics import Dyadic, LagrangesMethod, Particle, Point, Re
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
+from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
@@ -137,7 +138,7 @@ class _Reader:
         if ground is None:
             return None
         trees = Trees(ground[0], self.plain)
-        frames, points = trees.read_frames(), trees.read_points(ground[1], [*looked_at(self.definition)])
+        frames, points = trees.read_frames({}), trees.read_points(ground[1], [*looked_at(self.definition)])
         return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
 
     def _moving(self) -> tuple[sm.Symbol, ...]:
@@ -145,13 +146,14 @@ class _Reader:
 
     def _frames(self, trees: Trees) -> tuple[Frame, ...]:
         """All frames; quaternions among the coordinates are drawn to unit length from here on."""
-        frames = trees.read_frames()
+        wanted = self._wanted_frames()
+        frames = trees.read_frames(wanted)
         groups = quaternion_groups((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
         self.kinematics = drawn_to_unit_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
-        return normalized(trees.read_frames(), groups, self.q)
+        return normalized(trees.read_frames(wanted), groups, self.q)
 
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
@@ -221,6 +223,22 @@ class _Reader:
         forces = tuple(self.plain(force) for force in loads_only.forcing)
         return Lagrangian(self.plain(method._L[0]), forces, method)
 
+    def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
+        """Frames that something needs, be it their angular velocity only; of bodies with that of their inertia."""
+        wanted: dict[Any, ReferenceFrame | None] = {}
+        for body in door.bodies(self.mechanics):
+            terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
+            wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
+        others: list[Any] = [load[0] for load in door.loads(self.mechanics)]
+        for actuator in door.actuators(self.mechanics):
+            others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
+        for request in self.definition.outputs:
+            if isinstance(request, OutputRequest) and request.kind == "angular_velocity":
+                others += request.subject
+        for item in others:
+            wanted.setdefault(item, None)
+        return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
+
     def _wanted_points(self) -> list[Point]:
         """Points that something needs: mass centres, loads, pathways, outputs, joints."""
         wanted: list[Point] = [body.masscenter for body in door.bodies(self.mechanics)]
@@ -239,14 +257,24 @@ class _Reader:
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
     def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
-        bodies = []
+        bodies, faults = [], []
         for body in door.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
             if isinstance(body, Particle) or getattr(body, "is_rigidbody", True) is False:
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
-            matrix = list(map(self.plain, _components(body.central_inertia, body.frame)))
-            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix(3, 3, matrix)))
+            if body.frame not in trees.frame_of:
+                what = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
+                faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
+                continue
+            axes = trees.axes(body.frame)
+            matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, _components(body.central_inertia, axes))))
+            if axes != body.frame and matrix.free_symbols & set(self._moving()):
+                what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
+                faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
+            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, matrix))
+        if faults:
+            raise MechanismError("the bodies cannot be read:", faults)
         return tuple(bodies)
 
     def _constraints(self) -> Constraints:

@@ -33,6 +33,8 @@ class Frame:
             (body-fixed sequence, quaternion) is one matrix.
         reference: Number of the frame ``angular_velocity`` is relative to.
         angular_velocity: Of this frame in ``reference``, rad/s, linear in u.
+        oriented: False if only the angular velocity is known (a wheel whose angle is no coordinate): ``parent`` then
+            has the axes in which its body's inertia is written, and nothing is written in its own.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Frame:
     rotation: sm.ImmutableMatrix
     reference: int
     angular_velocity: VectorTerms
+    oriented: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ velocities go the way SymPy's ``ang_vel_in`` goes, the shortest chain of given o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import sympy as sm
@@ -35,6 +35,11 @@ class Trees:
         self.plain = plain
         self.frame_of: dict[ReferenceFrame, int] = {}
         self.point_of: dict[Point, int] = {}
+        self._axes_of: dict[ReferenceFrame, ReferenceFrame] = {}  # of frames that are not oriented
+
+    def axes(self, frame: ReferenceFrame) -> ReferenceFrame:
+        """The frame whose axes stand for those of ``frame``: itself, if it is oriented."""
+        return self._axes_of.get(frame, frame)
 
     def terms(self, vector: Vector) -> VectorTerms:
         """A SymPy vector as components in the frames it is written in.
@@ -47,7 +52,7 @@ class Trees:
         faults = [
             Fault(f"frame {frame.name} is not connected to the inertial frame", str(vector)[:60], "orient it")
             for _, frame in vector.args
-            if frame not in self.frame_of
+            if frame not in self.frame_of or frame in self._axes_of
         ]
         if faults:
             raise MechanismError("a vector cannot be read:", faults)
@@ -55,8 +60,15 @@ class Trees:
             (self.frame_of[frame], (self.plain(m[0]), self.plain(m[1]), self.plain(m[2]))) for m, frame in vector.args
         )
 
-    def read_frames(self) -> tuple[Frame, ...]:
-        """All frames that are oriented, directly or not, in N."""
+    def read_frames(self, wanted: Mapping[ReferenceFrame, ReferenceFrame | None]) -> tuple[Frame, ...]:
+        """All frames that are oriented, directly or not, in N; and of ``wanted`` those that only turn.
+
+        A wheel whose angle is no coordinate has an angular velocity and no orientation.
+
+        Args:
+            wanted: Frame → the frame whose axes are to stand for its own if it is not oriented; None: of the frame that
+                it turns in.
+        """
         parents = _tree([self.N], lambda frame: frame._dcm_dict)
         self.frame_of = {frame: number for number, frame in enumerate(parents)}
         references = _tree([self.N], lambda frame: frame._ang_vel_dict)
@@ -75,7 +87,29 @@ class Trees:
             frames.append(Frame(frame.name, self.frame_of[parent], rotation, self.frame_of[reference], omega))
         if faults:
             raise MechanismError("the kinematics are incomplete:", faults)
+        self._axes_of = {}
+        for frame, axes in wanted.items():
+            self._add_turning(frame, axes, references, frames)
         return tuple(frames)
+
+    def _add_turning(
+        self,
+        frame: ReferenceFrame,
+        axes: ReferenceFrame | None,
+        references: dict[ReferenceFrame, ReferenceFrame | None],
+        frames: list[Frame],
+    ) -> None:
+        """Adds a frame of which only the angular velocity is given."""
+        reference = references.get(frame)
+        if frame in self.frame_of or reference is None:
+            return
+        self._add_turning(reference, None, references, frames)
+        known = axes is not None and axes in self.frame_of
+        self._axes_of[frame] = self.axes(axes if axes is not None and known else reference)
+        parent, omega = self.frame_of[self._axes_of[frame]], self.terms(frame._ang_vel_dict[reference])
+        number, unturned = self.frame_of[reference], sm.ImmutableMatrix.eye(3)
+        self.frame_of[frame] = len(frames)
+        frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
 
     def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[Place, ...]:
         """The origin, the wanted points, and those between.

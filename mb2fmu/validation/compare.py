@@ -34,7 +34,15 @@ import numpy.typing as npt
 
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.integration import integrate
-from mb2fmu.validation.reference import BUDGET, STIFF_BUDGET, Reference, Variable, held_slope, largest_of_unit
+from mb2fmu.validation.reference import (
+    BUDGET,
+    STIFF_BUDGET,
+    Reference,
+    Variable,
+    held_slope,
+    largest_of_unit,
+    largest_or_one,
+)
 from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
@@ -178,7 +186,7 @@ def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | No
     """
     slope = held_slope(reference.numeric, reference.conditions)
     time = reference.trajectory.time
-    scales = np.append(reference.state_scales, max(float(np.max(np.abs(reference.work))), 1e-300))
+    scales = np.append(reference.state_scales, reference.work_scale)
     steps = np.arange(len(time) - 1) if only is None else only
     ends = np.empty((len(steps), states.shape[1] + 1))
     stiff = reference.conditions.stiff
@@ -223,7 +231,7 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
         power.append(abs(motion.power))
     T, P = np.array(kinetic), np.array(power)
     exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
-    scale = float(np.max(np.abs(T)))
+    scale = largest_or_one(T)
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
     return _invariant("energy balance", "|T − T(0) − W|", "J", run.time, drift, limit)
@@ -241,8 +249,7 @@ def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
         q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
         rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
     residual = np.array(rows)
-    q_scale = float(np.max(np.abs(values[:, :n_q]))) or 1.0
-    u_scale = float(np.max(np.abs(values[:, n_q : n_q + n_u]))) or 1.0
+    q_scale, u_scale = largest_or_one(values[:, :n_q]), largest_or_one(values[:, n_q : n_q + n_u])
     results = []
     for name, formula, part, scale in (
         ("position constraints", "|φ(q, t)|", residual[:, :n_phi], q_scale),

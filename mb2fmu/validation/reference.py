@@ -32,6 +32,7 @@ SCOUT = 1e-6
 SCOUTED = 200
 BUDGET = 5_000_000
 STIFF_BUDGET = 100_000
+_NOTHING = 1e-15  # in SI units, of a state that is zero but for round-off
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,18 @@ class Reference:
     balances: tuple[Balance, ...]
     numeric: NumericEquations
     conditions: Conditions
+
+    @property
+    def work_scale(self) -> float:
+        """Magnitude of the work in J: of the energies that it is held against, > 0 where nothing moves too."""
+        energies = [balance.scale for balance in self.balances if balance.name == "energy"]
+        return largest_or_one(np.array([*self.work, *energies]))
+
+
+def largest_or_one(values: Floats) -> float:
+    """The largest one; 1 where all are zero but for round-off."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest if largest > _NOTHING else 1.0
 
 
 def make_reference(
@@ -212,15 +225,19 @@ def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
 
 
 def magnitudes(y: Floats, numeric: NumericEquations) -> Floats:
-    """Largest magnitude of each state and of the work; one that hardly moves gets that of its kind (q, u, z), or 1."""
+    """Largest magnitude of each state and of the work; one that hardly moves gets that of its kind (q, u, z), or 1.
+
+    A kind that is nothing but round-off does not move: the angles of a bicycle that goes straight on.
+    """
     largest = np.max(np.abs(y), axis=0)
+    nothing = max(_NOTHING, 64 * float(np.finfo(float).eps) * float(np.max(largest, initial=0.0)))
     n_q, n_x = numeric.n_q, numeric.n_x
     ends = [0, n_q, n_x - numeric.n_z, n_x, n_x + 1]
     for begin, end in itertools.pairwise(ends):
         group = largest[begin:end]
         if len(group):
             group[group <= 1e-6 * max(group)] = max(group)
-    largest[largest == 0] = 1.0
+    largest[largest <= nothing] = 1.0
     return np.asarray(largest)
 
 
@@ -273,13 +290,13 @@ def balances(
     """Energy balance (T - T(0) - W over the larger of T's maximum and W's range) and constraint residuals."""
     found = []
     if equations.energy.kinetic is not None and equations.energy.balanced:
-        scale = float(max(np.max(np.abs(kinetic)), np.ptp(work))) or 1.0
+        scale = largest_or_one(np.array([np.max(np.abs(kinetic)), np.ptp(work)]))
         found.append(Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"))
     if residual.shape[1]:
         n_q = len(equations.q)
         n_phi = len(equations.holonomic)
         speeds = values[:, n_q : n_q + len(equations.u)]
-        scales = (float(np.max(np.abs(values[:, :n_q]))) or 1.0, float(np.max(np.abs(speeds))) or 1.0)
+        scales = (largest_or_one(values[:, :n_q]), largest_or_one(speeds))
         for name, part, scale in (
             ("position constraints", residual[:, :n_phi], scales[0]),
             ("velocity constraints", residual[:, n_phi:], scales[1]),

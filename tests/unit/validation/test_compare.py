@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import sympy as sm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -240,3 +241,17 @@ def test_bounds_follow_their_formula(prepared):
     least = 50 * 1e-6 * np.maximum(np.ptp(values, axis=0), sensitivity) + 2 * uncertainty
     assert np.all(p.limits.values >= least)
     assert np.all(p.limits.values <= least + 1e-12 * np.max(np.abs(values)))
+
+
+def test_what_stands_still_is_judged_beside_others_of_its_unit(cases):
+    """A pendulum that hangs at rest, off zero by round-off: nothing moves, nothing is excused."""
+    case = cases["pendulum"](start=5e-18, stop=1.0, step=0.05)
+    height = replace(case.equations.outputs[0], name="height", expression=-sm.cos(case.equations.q[0]), unit="m")
+    p = prepare(replace(case, equations=replace(case.equations, outputs=(*case.equations.outputs, height))))
+    values = p.reference.trajectory.values
+    assert set(verdicts(p, values).values()) == {"passed"}
+    names = p.reference.trajectory.names
+    for name, error in (("q", 1e-3), ("height", 1e-4)):
+        wrong = values.copy()
+        wrong[-1, names.index(name)] += error
+        assert verdicts(p, wrong)[name] == "failed"
