@@ -135,18 +135,29 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
 
 
 def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
-    """Bodies whose orientation nobody knows must look the same however far they have turned."""
-    faults: dict[int, Fault] = {}
-    for sample in samples:
-        _move(numeric, sample, on_constraints=True)
-        for i, body in enumerate(m.bodies):
-            change, inertia = numeric.change_of_inertia(i)
-            if i not in faults and np.max(np.abs(change)) > TOLERANCE * np.max(np.abs(inertia)):
-                frame = m.frames[body.frame].name
-                what = f"frame {frame} of body {body.name} has an angular velocity only, and its inertia turns with it"
-                remedy = f"orient {frame}, or let it spin about an axis of revolution"
-                faults[i] = Fault(what, remedy=remedy)
-    return [faults[i] for i in sorted(faults)]
+    """Bodies whose orientation nobody knows must look the same however far they have turned.
+
+    Their inertia is written in the axes of another frame, in which they turn with the angular velocity s:
+    s × I - I × s vanishes for a body of revolution about s only.
+    """
+    faults = []
+    for body in m.bodies:
+        if body.inertia is None or m.frames[body.frame].oriented:
+            continue
+        frame, axes = body.frame, m.frames[body.frame].parent
+        parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
+        inertia = sm.lambdify(parameters, body.inertia)
+        for sample in samples:
+            _move(numeric, sample, on_constraints=True)
+            moving, still = numeric.frames[frame], numeric.frames[axes]
+            I = np.asarray(inertia(*sample.parameters), dtype=float)
+            turned = np.cross(moving.rotation.T @ (moving.omega - still.omega), I, axisb=0, axisc=0)
+            if np.max(np.abs(turned + turned.T)) > TOLERANCE * np.max(np.abs(I)):
+                name = m.frames[frame].name
+                what = f"frame {name} of body {body.name} has an angular velocity only, and its inertia turns with it"
+                faults.append(Fault(what, remedy=f"orient {name}, or let it spin about an axis of revolution"))
+                break
+    return faults
 
 
 def _settle_points(

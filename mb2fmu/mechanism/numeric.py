@@ -270,24 +270,6 @@ class NumericMechanism:
         skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
-    def change_of_inertia(self, i: int) -> tuple[Array, Array]:
-        """Rate of the inertia of body i in the axes of its frame that the frame's turning in them would give it.
-
-        Zero for frames that are oriented: they are the body's. Where only the angular velocity is known, the axes are
-        those of another frame, in which nothing but a body of revolution about the axis of its turning looks the same.
-
-        Returns:
-            The rate in kg.m2/s, and the inertia, each (3, 3).
-        """
-        body, at = self.mechanism.bodies[i], self._bodies[i][1]
-        inertia = np.zeros((3, 3)) if at is None else self._take(at, (3, 3))
-        if at is None or self.mechanism.frames[body.frame].oriented:
-            return np.zeros((3, 3)), inertia
-        frame, axes = self.frames[body.frame], self.frames[self.mechanism.frames[body.frame].parent]
-        spin = frame.rotation.T @ (frame.omega - axes.omega)
-        turned = np.cross(spin, inertia, axisb=0, axisc=0)
-        return turned + turned.T, inertia
-
     @cached_property
     def points(self) -> list[PointMotion]:
         """The motion of each point."""
