@@ -50,8 +50,9 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     known = _functions_of_time(m)
     model = build(kinematics, {u: known[u] for u in m.u})
     dynamic = [known[u] for u in m.u]
-    # Over all speeds, as if there were no constraints, where multipliers are needed; reduced rows are shorter.
-    whole = bool(m.holonomic) or m.asks_for_multipliers
+    # Over all speeds, as if there were no constraints, where multipliers are needed, or where a potential has a
+    # force per speed; reduced rows are shorter.
+    whole = bool(m.holonomic) or m.asks_for_multipliers or bool(m.potential_forces)
     independent = list(range(len(m.u)) if whole else m.u_independent)
     dependent = [i for i in range(len(m.u)) if i not in independent]
     solves: list[LinearSolve] = []
@@ -71,7 +72,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     back = _to_plain(m, known)
     M = translate_matrix(method.mass_matrix[:rows, :], back)
     f = translate_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
-    if m.potential_forces:  # of a Lagrangian, whose speeds are q', all of them independent
+    if m.potential_forces:  # of a Lagrangian, whose speeds are q'
         f = sm.ImmutableMatrix(f + sm.Matrix(m.potential_forces))
     order = [*independent, *dependent]
     columns = [order.index(i) for i in range(len(m.u))]

@@ -36,9 +36,9 @@ from mb2fmu.mechanism.symbols import invert_blocks, translate, translate_matrix
 
 def applies(mechanism: Mechanism) -> Applies:
     """Applies to systems whose velocities are derivatives of positions; constraints may be of any kind."""
-    if mechanism.lagrangian is not None:
+    if mechanism.lagrangian_alone:
         return applies_because("the Lagrangian is given")
-    reason = _obstacle(mechanism)
+    reason = _obstacle(mechanism)  # of a LagrangesMethod too: the Lagrangian of such velocities is not the mechanism's
     if reason:
         return not_because(reason)
     return applies_because("every velocity is the derivative of a position and q' determines u")
