@@ -243,7 +243,7 @@ def test_bounds_follow_their_formula(prepared):
     assert np.all(p.limits.values <= least + 1e-12 * np.max(np.abs(values)))
 
 
-def test_what_stands_still_is_judged_beside_others_of_its_unit(cases):
+def test_a_mechanism_at_rest_passes_and_one_that_leaves_it_fails(cases):
     """A pendulum that hangs at rest, off zero by round-off: nothing moves, nothing is excused."""
     case = cases["pendulum"](start=5e-18, stop=1.0, step=0.05)
     height = replace(case.equations.outputs[0], name="height", expression=-sm.cos(case.equations.q[0]), unit="m")
