@@ -22,7 +22,8 @@ from mb2fmu import __version__
 from mb2fmu.cli_animate import animate
 from mb2fmu.cli_audit import audit
 from mb2fmu.cli_linearize import linearize
-from mb2fmu.cli_options import Progress, debug_option, options, set_option
+from mb2fmu.cli_options import debug_option, options, set_option
+from mb2fmu.cli_progress import Progress
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli_options import Progress, debug_option, options, set_option
+from mb2fmu.cli_options import debug_option, options, set_option
+from mb2fmu.cli_progress import Progress
 
 PICTURE_WIDTH = 1280
 

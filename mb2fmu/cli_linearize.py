@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli_options import Progress, debug_option, options, set_option
+from mb2fmu.cli_options import debug_option, options, set_option
+from mb2fmu.cli_progress import Progress
 
 
 def _numbers(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:

@@ -20,6 +20,7 @@ WORLDLY = (
     "package",
     "validation",
     "cli.py",
+    "cli_progress.py",
     "__main__.py",
     "pipeline.py",
     "motions.py",

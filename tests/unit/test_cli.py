@@ -15,8 +15,10 @@ from click.testing import CliRunner, Result
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
+from mb2fmu.cli_progress import Progress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
+from mb2fmu.outcomes import Timing
 from mb2fmu.package import pack, unpack
 
 SHORTER = "stop=0.5"
@@ -141,6 +143,18 @@ def test_equations_as_latex(swing: Path) -> None:
     result = call("equations", swing, "--format", "latex")
     assert result.exit_code == 0
     assert result.stdout.count(r"\begin{align*}") == result.stdout.count(r"\end{align*}") > 0
+
+
+def test_who_waits_long_is_told_for_what_in_a_pipe_too(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Progress() as progress:
+        progress.started("read")
+        progress.finished(Timing("read", 1.0))
+        monkeypatch.setattr("mb2fmu.cli_progress.LONG", -1.0)
+        progress.started("validate")
+        progress.finished(Timing("validate", 99.5))
+    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: 99.50 s"]
 
 
 def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
