@@ -76,11 +76,13 @@ def _moving(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
     """Mask of the nodes that depend on more than ``fixed`` leaves."""
     still = {int(op) for op in fixed}
     leaves = {int(op) for op in LEAVES}
-    moving = bytearray(len(program))
-    operands = program.all_operands()
+    moving = bytearray(len(program) + 1)  # the last is the operand that a node does not have
+    first, second, others = program.pairs()
     for node, op in enumerate(program.op.tolist()):
         if op in leaves:
             moving[node] = op not in still
+        elif node in others:
+            moving[node] = any(moving[operand] for operand in others[node])
         else:
-            moving[node] = any(moving[operand] for operand in operands[node])
-    return np.frombuffer(moving, dtype=np.uint8).astype(bool)
+            moving[node] = moving[first[node]] | moving[second[node]]
+    return np.frombuffer(moving, dtype=np.uint8)[:-1].astype(bool)

@@ -93,16 +93,17 @@ def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram
 def _reads(program: Program) -> list[int]:
     """On which states, and on time, every node that x' needs depends: sets as bits, time the first."""
     wanted, _ = needed(program, program.entries["rhs"].results)
-    reads = [0] * len(program)
+    reads = [0] * (len(program) + 1)  # the last is the operand that a node does not have
     for node in np.flatnonzero(program.op == Op.TIME).tolist():
         reads[node] = 1
     for node in np.flatnonzero(program.op == Op.STATE).tolist():
         reads[node] = 2 << int(program.a[node])
-    operands = program.all_operands()
+    first, second, others = program.pairs()
     for node in np.flatnonzero(wanted).tolist():
-        for operand in operands[node]:
+        reads[node] |= reads[first[node]] | reads[second[node]]
+        for operand in others.get(node, ()):
             reads[node] |= reads[operand]
-    return reads
+    return reads[:-1]
 
 
 def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:

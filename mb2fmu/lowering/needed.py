@@ -17,17 +17,19 @@ def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.boo
         program: Any.
         results: Nodes whose values are wanted.
     """
-    wanted = bytearray(len(program))
+    wanted = bytearray(len(program) + 1)  # the last is the operand that a node does not have
     stop = 0
     for result in results:
         wanted[result] = 1
         stop = max(stop, result + 1)
-    operands = program.all_operands(stop)
+    first, second, others = program.pairs(stop)
     for node in range(stop - 1, -1, -1):  # what uses a node comes after it
         if wanted[node]:
-            for operand in operands[node]:
-                wanted[operand] = 1
-    nodes = np.frombuffer(wanted, dtype=np.uint8).astype(bool)
+            wanted[first[node]] = wanted[second[node]] = 1
+            if node in others:
+                for operand in others[node]:
+                    wanted[operand] = 1
+    nodes = np.frombuffer(wanted, dtype=np.uint8)[:-1].astype(bool)
     blocks = np.zeros(len(program.blocks), dtype=bool)
     for index in np.unique(program.a[nodes & (program.op == Op.BLOCK)]):
         blocks[index] = True

@@ -272,6 +272,21 @@ class Program:
                 result[node] = (c,) if count == _ARITY_TABLE else blocks[a]
         return result
 
+    def pairs(self, stop: int | None = None) -> tuple[list[int], list[int], dict[int, tuple[int, ...]]]:
+        """First and second operand of every node (before ``stop``), for passes over all of them.
+
+        Returns:
+            The first operands, the second ones; -1 where there is none, so that what stands behind the last node is
+            read; and all operands of the nodes that have others (selections, results of blocks), by node.
+        """
+        arity = _ARITY[self.op[:stop]]
+        first = np.where((arity == 1) | (arity == 2), self.a[:stop], -1)
+        is_table = arity == _ARITY_TABLE
+        first[is_table] = self.c[:stop][is_table]
+        second = np.where(arity == 2, self.b[:stop], -1)
+        others = np.flatnonzero((arity == 3) | (arity == _ARITY_BLOCK)).tolist()
+        return first.tolist(), second.tolist(), {node: self.operands(node) for node in others}
+
     def block_operands(self, index: int) -> tuple[int, ...]:
         """The nodes that a block reads, those of its factor block included."""
         block = self.blocks[index]
