@@ -22,6 +22,7 @@ import numpy as np
 
 from mb2fmu.lowering.constants import evaluate
 from mb2fmu.lowering.factoring import factored_sum
+from mb2fmu.lowering.nodes import Nodes
 from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
 
 _ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
@@ -29,12 +30,11 @@ _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
 _COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
-_CONSTANT = int(Op.CONSTANT)
 _MOST_FACTORS = 16  # a product of products unfolds without end
 _LARGEST_PRODUCT = 64  # higher powers are left to pow()
 
 
-class ProgramBuilder:
+class ProgramBuilder(Nodes):
     """Builds one Program.
 
     Args:
@@ -42,16 +42,8 @@ class ProgramBuilder:
     """
 
     def __init__(self, layout: Layout) -> None:
+        super().__init__()
         self.layout = layout
-        self._op: list[int] = []
-        self._a: list[int] = []
-        self._b: list[int] = []
-        self._c: list[int] = []
-        self._rank: list[int] = []  # 0: a number, 1: of parameters only, 2: of anything
-        self._nodes: dict[tuple[int, int, int, int], int] = {}
-        self._values: list[float] = []
-        self._constants: dict[float, int] = {}  # value → node
-        self._value: list[float | None] = []  # of each node that is a number
         self._blocks: list[Block] = []
         self._block_index: dict[Block, int] = {}
         self._bodies: list[Program] = []
@@ -59,57 +51,6 @@ class ProgramBuilder:
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
-
-    def __len__(self) -> int:
-        return len(self._op)
-
-    # --- leaves ------------------------------------------------------------------------------------------------------
-
-    def constant(self, value: float) -> int:
-        """A number; −0.0 becomes 0.0."""
-        node = self._constants.get(value)
-        return self._new_constant(float(value)) if node is None else node
-
-    def _new_constant(self, value: float) -> int:
-        value = math.nan if math.isnan(value) else value + 0.0  # one NaN, that it is found again; −0.0 + 0.0 is 0.0
-        node = self._constants.get(value)
-        if node is None:
-            node = self._constants[value] = self._intern(_CONSTANT, len(self._values), -1, -1, 0)
-            self._values.append(value)
-            self._value[node] = value
-        return node
-
-    def time(self) -> int:
-        """The time t."""
-        return self._intern(Op.TIME, 0, -1, -1, 2)
-
-    def state(self, index: int) -> int:
-        """x[index]."""
-        return self._intern(Op.STATE, index, -1, -1, 2)
-
-    def input(self, index: int) -> int:
-        """r[index]."""
-        return self._intern(Op.INPUT, index, -1, -1, 2)
-
-    def parameter(self, index: int) -> int:
-        """p[index]."""
-        return self._intern(Op.PARAMETER, index, -1, -1, 1)
-
-    def memory(self, index: int) -> int:
-        """m[index]."""
-        return self._intern(Op.MEMORY, index, -1, -1, 2)
-
-    def seed(self, index: int) -> int:
-        """s[index]."""
-        return self._intern(Op.SEED, index, -1, -1, 2)
-
-    def value(self, node: int) -> float | None:
-        """The number that a node is, None if it is not one."""
-        return self._value[node]
-
-    def is_zero(self, node: int) -> bool:
-        """True if the node is the number 0."""
-        return self._value[node] == 0.0
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
@@ -315,10 +256,6 @@ class ProgramBuilder:
                 return [node]
         return found
 
-    def rank(self, node: int) -> int:
-        """0: a number, 1: of parameters only, 2: of anything."""
-        return self._rank[node]
-
     def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
         """The sum of products of two rows of nodes."""
         return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
@@ -448,6 +385,17 @@ class ProgramBuilder:
         """Takes an entry point back."""
         del self._entries[name]
 
+    def adopt(self, program: Program) -> None:
+        """Takes the nodes of a program, with the numbers that they have there: they have been folded once.
+
+        Args:
+            program: Without blocks; its layout is the beginning of this one's.
+        """
+        assert not program.blocks, "results of blocks that nothing reads may be asked for: they need nodes"
+        self._tables = list(program.tables)
+        self._table_index = {table: i for i, table in enumerate(self._tables)}
+        self._adopt_nodes(program)
+
     def build(self) -> Program:
         """The program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
         for entry, named in self._divisors.items():
@@ -467,33 +415,6 @@ class ProgramBuilder:
             entries=dict(self._entries),
             bodies=tuple(self._bodies),
         )
-
-    def _binary(self, op: int, a: int, b: int) -> int:
-        key = (op, a, b, -1)
-        node = self._nodes.get(key)
-        if node is None:  # as _intern has it, which would be one more call per node
-            node = self._nodes[key] = len(self._op)
-            self._op.append(op)
-            self._a.append(a)
-            self._b.append(b)
-            self._c.append(-1)
-            rank = self._rank
-            rank.append(max(rank[b], rank[a]))
-            self._value.append(None)
-        return node
-
-    def _intern(self, op: int, a: int, b: int, c: int, rank: int) -> int:
-        key = (op, a, b, c)
-        node = self._nodes.get(key)
-        if node is None:
-            node = self._nodes[key] = len(self._op)
-            self._op.append(int(op))
-            self._a.append(a)
-            self._b.append(b)
-            self._c.append(c)
-            self._rank.append(rank)
-            self._value.append(None)
-        return node
 
 
 _B = ProgramBuilder

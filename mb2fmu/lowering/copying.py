@@ -42,16 +42,23 @@ class ProgramCopy:
     def __init__(self, program: Program, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
         self.program = program
         self.builder = builder
-        self._op: list[int] = program.op.tolist()
-        self._operands = program.all_operands()
         self.node: list[int] = []
         self.factor: dict[int, int] = {}
         self.solution: dict[int, list[int]] = {}
-        for node in range(len(program)):
-            self.node.append(self._copied(node))
+        if program.blocks or len(builder):
+            self._copy_nodes()
+        else:
+            builder.adopt(program)
+            self.node += range(len(program))
         for name in program.entries if entries is None else entries:
             entry = program.entries[name]
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
+
+    def _copy_nodes(self) -> None:
+        self._op: list[int] = self.program.op.tolist()
+        self._operands = self.program.all_operands()
+        for node in range(len(self.program)):
+            self.node.append(self._copied(node))
 
     def _copied(self, node: int) -> int:  # noqa: PLR0911 (one kind of node after the other)
         program, b = self.program, self.builder

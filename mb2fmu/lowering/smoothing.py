@@ -31,6 +31,8 @@ def smoothed(program: Program, entry: str) -> tuple[Program, str]:
     Returns:
         The program and the new entry point's name; both as they were if it needs no Newton block.
     """
+    if not program.bodies:
+        return program, entry
     nodes, blocks = needed(program, program.entries[entry].results)
     if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
         return program, entry
