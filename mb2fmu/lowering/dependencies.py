@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -59,9 +59,11 @@ class Dependency:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class _Reads:
-    """Sets of variables, as bits: on which a node depends, and on which in no simpler way than each kind."""
+class _Reads(NamedTuple):
+    """Sets of variables, as bits: on which a node depends, and on which in no simpler way than each kind.
+
+    A tuple, because one is made for nearly every node.
+    """
 
     any: int = 0
     fixed: int = 0
@@ -157,11 +159,11 @@ class _Bits:
         reads: dict[int, _Reads] = {}
         blocks: dict[int, _Reads] = {}
         nodes, _ = needed(program, results)
-        operands, ops = program.all_operands(), program.op.tolist()
+        first, second, others = program.pairs()
+        ops = program.op.tolist()
         for node in np.flatnonzero(nodes).tolist():
             if ops[node] in _ARITHMETIC:  # nearly all
-                x, y = operands[node]
-                reads[node] = self._arithmetic(ops[node], reads[x], reads[y])
+                reads[node] = self._arithmetic(ops[node], reads[first[node]], reads[second[node]])
                 continue
             op = Op(ops[node])
             if op in LEAVES:
@@ -173,7 +175,8 @@ class _Bits:
                     blocks[block] = self._block(block, reads)
                 reads[node] = blocks[block]
             else:
-                reads[node] = self._node(op, [reads[operand] for operand in operands[node]])
+                read = others[node] if node in others else [i for i in (first[node], second[node]) if i >= 0]
+                reads[node] = self._node(op, [reads[operand] for operand in read])
         return reads
 
     def _factor(self, reads: _Reads) -> Kind:

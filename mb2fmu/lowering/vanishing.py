@@ -30,8 +30,9 @@ Residues = npt.NDArray[np.int64]
 
 P = 2**31 - 1
 POINTS = 2
-LARGEST = 10_000
-"""Nodes above which nothing is tried: what is that large is a chain of bodies, where everything moves everything."""
+LARGEST = 1_000_000
+"""Partial derivatives, nodes times variables, above which nothing is tried: what is that large is a chain of bodies,
+where everything moves everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[
         variables: Leaves, as operation and index.
     """
     wanted, _ = needed(program, results)
-    if np.count_nonzero(wanted) > LARGEST:
+    if np.count_nonzero(wanted) * len(variables) > LARGEST:
         return np.ones((len(results), len(variables)), dtype=bool)
     n = len(variables)
     leaves = {
@@ -237,7 +238,12 @@ def _scaled(factor: Residues, partials: Residues) -> Residues:
 
 
 def _product(x: _Dual, y: _Dual) -> _Dual:
-    return _Dual(x.value * y.value % P, (_scaled(x.value, y.partials) + _scaled(y.value, x.partials)) % P)
+    value = x.value * y.value % P
+    if not y.partials.any():  # a number, or a parameter that does not vary
+        return _Dual(value, _scaled(y.value, x.partials))
+    if not x.partials.any():
+        return _Dual(value, _scaled(x.value, y.partials))
+    return _Dual(value, (_scaled(x.value, y.partials) + _scaled(y.value, x.partials)) % P)
 
 
 def _sum(x: _Dual, y: _Dual) -> _Dual:
