@@ -190,7 +190,8 @@ class Compilation:
         with self._lock:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
-                made = Workshop(self._order, platform, self._tool, zig, processors, self._processes)
+                told = self._told[platform]
+                made = Workshop(self._order, platform, told, self._tool, zig, processors, self._processes)
                 self._workshops[platform] = made
             return self._workshops[platform]
 

@@ -8,9 +8,9 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from mb2fmu.emit.c import is_compiled_once, translation_units
+from mb2fmu.emit.c import is_compiled_once, is_derived, translation_units
 from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, linking, variants
+from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, variants
 from mb2fmu.toolchain.platforms import Platform
 from mb2fmu.toolchain.running import Processes, failure
 
@@ -65,8 +65,11 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
     main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=len(names) > len(own))
     found = [TranslationUnit(UNIT, "unit.o", main) for _ in own]
     for variant in variants(platform):
-        arguments = compiling(compiler, platform, fast=fast, variant=variant)
-        found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in each_variant]
+        common = variant == variants(platform)[-1]  # others are for the few processors that have less
+        for name in each_variant:
+            quickly = is_derived(name) and not common
+            arguments = compiling(compiler, platform, fast=fast, variant=variant, seldom=quickly)
+            found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments))
     seldom = compiling(compiler, platform, fast=fast, seldom=True)
     once = [name for name in names if is_compiled_once(name)]
     return (*found, *(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", seldom) for name in once))
@@ -83,6 +86,7 @@ class Workshop:
     Args:
         order: What is to be built.
         platform: To build for.
+        told: What the compiler is told when it links.
         tool: The compiler.
         zig_cache: Of zig's C libraries.
         processors: Where compilers wait for their turn.
@@ -90,9 +94,16 @@ class Workshop:
     """
 
     def __init__(
-        self, order: Order, platform: Platform, tool: Tool, zig_cache: Path, processors: Executor, processes: Processes
+        self,
+        order: Order,
+        platform: Platform,
+        told: tuple[str, ...],
+        tool: Tool,
+        zig_cache: Path,
+        processors: Executor,
+        processes: Processes,
     ) -> None:
-        self._order, self._platform, self._tool = order, platform, tool
+        self._order, self._platform, self._told, self._tool = order, platform, told, tool
         self._processors, self._processes = processors, processes
         # Removing can fail on Windows while a virus scanner looks at what was just written.
         self._folder = tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=os.name == "nt")
@@ -127,8 +138,7 @@ class Workshop:
         platform, identifier = self._platform, self._order.identifier
         result = self._work / f"{identifier}{platform.extension}"
         names = [each.name for each in units(sources, self._order, platform)]
-        told = linking(self._order.compiler, platform, identifier)
-        command = [*self._tool.command, *told, *names, "-o", result.name, "-lm"]
+        command = [*self._tool.command, *self._told, *names, "-o", result.name, "-lm"]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise failure(str(platform), command, "made no library", output)

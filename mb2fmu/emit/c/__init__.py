@@ -18,6 +18,7 @@ from mb2fmu.emit.c.sources import (
     emit_derivatives,
     emit_motion,
     is_compiled_once,
+    is_derived,
     translation_units,
 )
 
@@ -30,5 +31,6 @@ __all__ = [
     "emit_motion",
     "emit_probe",
     "is_compiled_once",
+    "is_derived",
     "translation_units",
 ]

@@ -41,7 +41,12 @@ UNIT = 12_000
 """Largest number of values that the functions of one translation unit compute."""
 
 ONCE = 10_000
-"""Nodes of a program above which what is seldom evaluated is compiled once, and not for each kind of processor."""
+"""Nodes of a program above which what is seldom evaluated is compiled once, and not for each kind of processor.
+
+A Jacobian that is written out, and the tangent beside it, are not part of that: implicit solvers evaluate them all the
+time, and AVX2 makes them a third and a fifth faster. That of a larger program is computed column by column, mostly in
+loops that wait for memory.
+"""
 
 _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
@@ -139,7 +144,7 @@ def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int
         part: Largest number of values that one C function computes.
     """
     once = len(native.program) > ONCE
-    functions = _derivatives(native, once=once)
+    functions = _derivatives(native, large=once)
     printer = _Printer(native.program, functions, motion.values, part, motion.failures)
     printed = [printer.prepare("equations_prepare_derivatives", once=once)]
     for function in functions:
@@ -307,20 +312,21 @@ def _motion(program: Program) -> list[_Function]:
     return functions
 
 
-def _derivatives(native: NativeProgram, *, once: bool) -> list[_Function]:
-    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; perhaps compiled once."""
-    entries = native.program.entries
+def _derivatives(native: NativeProgram, *, large: bool) -> list[_Function]:
+    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; of large ones some compiled once."""
+    entries, by_columns = native.program.entries, native.colours is not None
     functions = []
     derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)
-        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, once=once))
+        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, once=large))
         derived = [*((f"initialize_{name}", seeds, array) for name, seeds, array in derived), *derived]
     for name, seeds, array in derived:
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)
+        once = large and (name != "tangent" or by_columns)
         functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, once=once))
-    functions.append(_jacobian(native, once=once))
+    functions.append(_jacobian(native, once=large and by_columns))
     return functions
 
 

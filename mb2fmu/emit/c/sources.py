@@ -225,6 +225,15 @@ def is_compiled_once(name: str) -> bool:
     return name.startswith(_ONCE)
 
 
+def is_derived(name: str) -> bool:
+    """Whether a translation unit has derivatives.
+
+    Args:
+        name: One of :func:`translation_units`.
+    """
+    return name.startswith(_STEMS["derivatives"])
+
+
 def coordinates(program: Program) -> int:
     """How many of the states are coordinates: those before the first speed; without speeds there are none."""
     speeds = set(program.entries["accelerations"].labels)

@@ -93,7 +93,10 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     assert b"SHARED unit.c ${equations} derived_once.c" in sources["sources/CMakeLists.txt"]
     each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "derived_once"))
     assert "static int equations_rhs(" in each
-    assert "static int equations_tangent(" not in each + once
+    assert "static int equations_adjoint(" not in each + once
+    assert (
+        "static int equations_tangent(" in sources["sources/derived.c"].decode()
+    )  # beside a Jacobian that is written out
     units.append(compile_model(program))
     for entry, more in (("rhs", ()), ("tangent", (np.ones(4 * n + 2),)), ("adjoint", (np.ones(3 * n + 1),))):
         either, other = (unit.call(entry, t, x, r, p, *more) for unit in units)
