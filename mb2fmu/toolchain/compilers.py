@@ -180,14 +180,18 @@ def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
 
 
 def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+    # Else zig would build its library of that sanitizer, the first time.
+    plain = ("-fno-sanitize=undefined",) if compiler == "zig" else ()
     if platform.system == "darwin":
         # Libraries are bound by name and symbol there (two-level namespace): there is nothing to bind symbolically.
         strip = ("-s",) if compiler == "zig" else ("-Wl,-x",)
-        return ("-shared", *strip, f"-Wl,-install_name,@rpath/{identifier}.dylib")
+        return ("-shared", *strip, *plain, f"-Wl,-install_name,@rpath/{identifier}.dylib")
     if platform.system == "windows":
-        return ("-shared", "-s")
-    build_id = () if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
-    return ("-shared", "-s", "-Wl,-Bsymbolic", *build_id)
+        return ("-shared", "-s", *plain)
+    # Units need libc and libm only (-z defs holds that), and begin without code of the compiler's, which zig would
+    # build the first time: ten seconds.
+    bare = ("-nostdlib", "-lc", "-Wl,-z,defs") if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
+    return ("-shared", "-s", "-Wl,-Bsymbolic", *bare)
 
 
 def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:

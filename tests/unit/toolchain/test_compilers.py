@@ -35,6 +35,13 @@ def test_avx2_is_used_where_it_is_asked_for_only(platform) -> None:
     assert "-mfma" not in compilers.compiling("zig", platform, fast=False, variant="avx2")
 
 
+@pytest.mark.parametrize("platform", PLATFORMS, ids=str)
+def test_nothing_of_the_compiler_is_built_to_link_what_needs_libc_only(platform) -> None:
+    told = compilers.linking("zig", platform, "demo")
+    assert ({"-nostdlib", "-lc", "-Wl,-z,defs"} <= set(told)) == (platform.system == "linux")
+    assert ("-fno-sanitize=undefined" in told) == (platform.system != "linux")
+
+
 def test_the_systems_compiler_builds_for_the_host_only() -> None:
     assert "-target" not in compilers.compiling("cc", host(), fast=False)
     other = next(each for each in PLATFORMS if each is not host())
