@@ -9,7 +9,7 @@ leave free moves mass, massless links or not,
 would leave them: M̂ (u − v) + Aᵀ μ = 0. It is the same system, factored once for both.
 
 Speeds that a row gives with a constant factor are taken out first (``elimination``), where that is cheaper; what v is
-for them does not matter then. M̂ and A M̂⁻¹ Aᵀ are those of what is left.
+for them does not matter then. M̂ is that of what is left; it is factored with A (``saddle``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Collection, Sequence
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.constraints import SHORT, RegularizedSystem, Rows, gram, scaled
 from mb2fmu.lowering.elimination import Elimination
-from mb2fmu.lowering.linear_solve import HalvedSystem, elimination_cost
+from mb2fmu.lowering.linear_solve import elimination_cost
+from mb2fmu.lowering.saddle import SaddleSystem
 
 _NO_WEIGHT = 1e-12  # squared length of a row that gets no weight
 _NO_ROOT = 1e-30  # added to a weight before it divides: its row may vanish
@@ -49,16 +50,9 @@ class MultiplierSystem:
         self._A = self._taken.A
         mass = self._taken.mass_matrix(M)
         self._weights = self._row_weights(mass)
-        self._mass = HalvedSystem(builder, self._augmented(mass), "the mass matrix with the constraints")
-        halves = [self._mass.halves(row) for row in self._A]
-        self._left, self._right = [left for left, _ in halves], [right for _, right in halves]
-        m, zero = len(halves), builder.constant(0.0)
-        compliance = [  # A M̂⁻¹ Aᵀ
-            [builder.dot(self._left[i], self._right[j]) if j <= i else zero for j in range(m)] for i in range(m)
-        ]
         least = builder.constant(_NO_ROOT)
         scales = [builder.add(weight, least) for weight in self._weights]
-        self._system = RegularizedSystem(builder, compliance, scales, "the constraints' multipliers", redundant)
+        self._system = SaddleSystem(builder, self._augmented(mass), self._A, scales, redundant)
 
     def _cost(self, M: Rows, A: Rows) -> int:
         """Of M̂'s factors."""
@@ -108,10 +102,9 @@ class MultiplierSystem:
     def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
         """(u', λ)."""
         b, taken = self._builder, self._taken
-        _, right = self._mass.halves(taken.forces(self._whole_M, forces, gamma))
         bias = taken.left(gamma)
-        mu = self._system.solve([b.add(b.dot(row, right), g) for row, g in zip(self._left, bias, strict=True)])
-        u_dot = taken.whole(self._mass.whole(self._less(right, mu)), gamma)
+        kept, mu = self._system.solve(taken.forces(self._whole_M, forces, gamma), bias)
+        u_dot = taken.whole(kept, gamma)
         found = [b.sub(x, b.mul(weight, g)) for x, weight, g in zip(mu, self._weights, bias, strict=True)]
         n, M = len(u_dot), self._whole_M
         left_over = [b.sum([forces[i]], [b.mul(M[max(i, j)][min(i, j)], u_dot[j]) for j in range(n)]) for i in range(n)]
@@ -122,18 +115,9 @@ class MultiplierSystem:
         """The speeds with A u + b = 0 that are nearest to v in kinetic energy."""
         b, taken = self._builder, self._taken
         kept, bias = [v[j] for j in taken.columns], taken.left(offset)
-        mu = self._system.solve([b.add(b.dot(row, kept), free) for row, free in zip(self._A, bias, strict=True)])
-        zero = [b.constant(0.0)] * len(kept)
-        change = self._mass.whole(self._less(zero, mu))
+        off = [b.add(b.dot(row, kept), free) for row, free in zip(self._A, bias, strict=True)]
+        change, _ = self._system.solve([b.constant(0.0)] * len(kept), off)
         return taken.whole([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
-
-    def _less(self, right: Sequence[int], mu: Sequence[int]) -> list[int]:
-        """The right half of a force less that of Aᵀ μ."""
-        b = self._builder
-        return [
-            b.sum([value], [b.mul(row[j], x) for row, x in zip(self._right, mu, strict=True)])
-            for j, value in enumerate(right)
-        ]
 
     def _shared(self, multipliers: Sequence[int]) -> list[int]:
         """Those of least norm with the same Aᵀ λ: the mechanism determines no more than that."""

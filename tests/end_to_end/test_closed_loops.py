@@ -60,6 +60,21 @@ def test_two_four_bars_pass_the_positions_where_they_lie_flat():
     assert [x, y, x_dot, y_dot] == pytest.approx(case["N2_t10"], abs=1e-6)
 
 
+def test_a_chain_of_four_bars_passes_them_too_and_costs_their_number():
+    """As the pendulum that the cranks are together; six loops are solved in the order of the chain."""
+    derived = [pipeline.derive(ROOT / "models" / "n_four_bar.py", method="tmt", arguments={"n": n}) for n in (6, 12)]
+    assert derived[1].operations < 2.3 * derived[0].operations
+    f = pipeline.right_hand_side(derived[0])
+    ratio = 9.81 * (7 / 2 + 6) / (7 / 3 + 6)
+    crank = solve_ivp(
+        lambda _, x: [x[1], -ratio * np.cos(x[0])], (0, 2), [np.pi / 2, -1], method="DOP853", rtol=1e-12, atol=1e-12
+    ).y[0]
+    assert np.min(crank) < -1.0  # through the position along the ground
+    angle = crank[-1]
+    x = solve_ivp(f, (0.0, 2.0), f.x0, method="DOP853", rtol=1e-9, atol=1e-9).y[:, -1]
+    assert f.outputs(2.0, x)[:2] == pytest.approx([np.cos(angle), np.sin(angle)], abs=1e-6)
+
+
 def test_the_library_s_four_bar_ends_where_a_fresh_computation_ends():
     f = pipeline.right_hand_side(pipeline.derive(ROOT / "models" / "msl_planar_four_bar.py"))
     end = solve_ivp(f, (0.0, 5.0), f.x0, method="DOP853", rtol=1e-10, atol=1e-10).y[:, -1]

@@ -11,22 +11,24 @@ from mb2fmu.lowering.multipliers import MultiplierSystem
 from mb2fmu.lowering.program import Layout
 
 
-def program(A, n, redundant=()):
+def program(A, n, redundant=(), band=None):
     """Entry points ``solve`` (u', λ) and ``project`` (u) for the states M (lower triangle), f, γ, v, b and A's others.
 
     Args:
         A: Numbers, and NaN for entries that are states.
         n: Of speeds.
         redundant: Rows that follow from others.
+        band: Entries of M farther from its diagonal are zero; None: none are.
     """
+    band = n if band is None else band
     m = len(A)
-    names = [f"M{i}{j}" for i in range(n) for j in range(i + 1)]
+    names = [f"M{i},{j}" for i in range(n) for j in range(i + 1)]
     names += [f"{letter}{i}" for letter, count in (("f", n), ("g", m), ("v", n), ("b", m)) for i in range(count)]
     names += [f"A{i}{j}" for i in range(m) for j in range(n) if np.isnan(A[i][j])]
     b = ProgramBuilder(Layout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
-    M = [[node[f"M{i}{j}"] if j <= i else zero for j in range(n)] for i in range(n)]
+    M = [[node[f"M{i},{j}"] if i - band <= j <= i else zero for j in range(n)] for i in range(n)]
     rows = [[node[f"A{i}{j}"] if np.isnan(A[i][j]) else b.constant(A[i][j]) for j in range(n)] for i in range(m)]
     system = MultiplierSystem(b, M, rows, redundant)
     f, g, v, free = (
@@ -80,6 +82,33 @@ def test_both_answers_are_those_of_the_extended_system(shape, massless):
         assert A @ u + free == pytest.approx(np.zeros(m), abs=1e-10)
         if np.isnan(given).all():  # nothing is taken out: nearest in kinetic energy
             assert M @ (u - v) == pytest.approx(A.T @ np.linalg.lstsq(A.T, M @ (u - v))[0], abs=1e-9)
+
+
+def loops_in_a_chain(count):
+    """Rows of two per loop over three speeds, of which the next loop shares one."""
+    A = np.zeros((2 * count, 2 * count + 1))
+    for k in range(count):
+        A[2 * k : 2 * k + 2, 2 * k : 2 * k + 3] = np.nan
+    return A
+
+
+def test_a_chain_of_loops_costs_their_number():
+    counts = []
+    for count in (4, 8, 16):
+        given = loops_in_a_chain(count)
+        m, n = given.shape
+        made = program(given.tolist(), n, band=1)
+        counts.append(sum(sum(lowering.operation_count(made, name).values()) for name in ("solve", "project")))
+    assert counts[2] - counts[1] < 2.1 * (counts[1] - counts[0])
+    random = np.random.default_rng(9)
+    A = np.where(np.isnan(given), random.standard_normal((m, n)), given)
+    M = np.diag(random.uniform(2.0, 3.0, n)) + np.diag(random.uniform(-1, 1, n - 1), 1)
+    M = (M + M.T) / 2
+    f, g, v, free = (random.standard_normal(k) for k in (n, m, n, m))
+    x = values(given, A, M, f, g, v, free)
+    wanted = known(M, A, f, g)
+    assert lowering.evaluator(made, "solve")(0, x) == pytest.approx(wanted, abs=1e-7 * np.abs(wanted).max())
+    assert A @ lowering.evaluator(made, "project")(0, x) + free == pytest.approx(np.zeros(m), abs=1e-8)
 
 
 def test_redundant_rows_share_their_forces_with_least_norm():
