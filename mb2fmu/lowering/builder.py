@@ -7,6 +7,8 @@ Every method takes and gives node ids. Laws of folding, all exact in IEEE arithm
     a + (−b) → a − b, (−a)·b → −(a·b)  signs move outwards until a sum absorbs them
     b − a where a − b is known         → −(a − b)
     c1·(c2·x) → (c1·c2)·x              one rounding moves
+    b·(a·c) where a·(b·c) is known     → that, likewise
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (see ``factoring``)
     sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
     x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
 
@@ -23,7 +25,7 @@ import numpy as np
 from mb2fmu.lowering.constants import evaluate
 from mb2fmu.lowering.factoring import factored_sum
 from mb2fmu.lowering.nodes import Nodes
-from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
+from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, System, Table
 
 _ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
 _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
@@ -47,6 +49,7 @@ class ProgramBuilder(Nodes):
         self._blocks: list[Block] = []
         self._block_index: dict[Block, int] = {}
         self._bodies: list[Program] = []
+        self._systems: dict[System, None] = {}
         self._tables: list[Table] = []
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
@@ -117,7 +120,24 @@ class ProgramBuilder(Nodes):
             return self.neg(self.mul(self._a[a], b))
         if self._op[b] == _NEG:
             return self.neg(self.mul(a, self._a[b]))
+        known = self._known_product(a, b)
+        if known is not None:
+            return known
         return self._binary(_MUL, a, b) if a < b else self._binary(_MUL, b, a)
+
+    def _known_product(self, a: int, b: int) -> int | None:
+        """A node that is a·b with the factors of a or b in another order."""
+        nodes, op = self._nodes, self._op
+        for one, other in ((a, b), (b, a)):
+            if op[other] == _MUL:
+                x, y = self._a[other], self._b[other]
+                for first, last in ((x, y), (y, x)):
+                    inner = nodes.get((_MUL, one, first, -1) if one < first else (_MUL, first, one, -1))
+                    if inner is not None:
+                        known = nodes.get((_MUL, inner, last, -1) if inner < last else (_MUL, last, inner, -1))
+                        if known is not None:
+                            return known
+        return None
 
     def _scale(self, factor: float, a: int) -> int:  # noqa: PLR0911 (one law of folding after the other)
         """factor·a, where a is no number."""
@@ -202,7 +222,8 @@ class ProgramBuilder(Nodes):
 
     def _share_factor(self, a: int, b: int) -> bool:
         if self._op[a] != _MUL and self._op[b] != _MUL:
-            return a == b
+            divided = self._op[a] == self._op[b] == _DIV
+            return a == b or (divided and self._b[a] == self._b[b])
         return not set(self.factors(a)).isdisjoint(self.factors(b))
 
     def plain_sum(self, positive: Iterable[int], negative: Iterable[int] = ()) -> int:
@@ -255,6 +276,10 @@ class ProgramBuilder(Nodes):
             if len(found) + len(stack) > _MOST_FACTORS:
                 return [node]
         return found
+
+    def quotient(self, node: int) -> tuple[int, int] | None:
+        """Dividend and divisor of a quotient; None of anything else."""
+        return (self._a[node], self._b[node]) if self._op[node] == _DIV else None
 
     def dot(self, left: Sequence[int], right: Sequence[int]) -> int:
         """The sum of products of two rows of nodes."""
@@ -358,6 +383,10 @@ class ProgramBuilder(Nodes):
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
+    def system(self, system: System) -> None:
+        """Says that some nodes are the solution of a linear system."""
+        self._systems[system] = None
+
     def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
         """The nodes of the solution y of F(y, theta) = 0.
 
@@ -414,6 +443,7 @@ class ProgramBuilder(Nodes):
             tables=tuple(self._tables),
             entries=dict(self._entries),
             bodies=tuple(self._bodies),
+            systems=tuple(self._systems),
         )
 
 

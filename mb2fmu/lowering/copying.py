@@ -50,6 +50,8 @@ class ProgramCopy:
         else:
             builder.adopt(program)
             self.node += range(len(program))
+        for system in program.systems:
+            builder.system(system.renumbered(self.node))
         for name in program.entries if entries is None else entries:
             entry = program.entries[name]
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])

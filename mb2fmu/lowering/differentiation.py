@@ -1,8 +1,9 @@
 """Derivatives of entry points, forward: as other entry points of a new Program.
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
-a linear solve A X = B follows from the implicit function theorem, dX = A⁻¹ (dB − dA X), with the factors of A that
-are there already, and a solution X = S⁺ B of least norm, of constant rank, from
+sums of products are differentiated as one sum (``tangent_sums``);
+a linear solve A X = B, be it a block or written out, follows from the implicit function theorem, dX = A⁻¹ (dB − dA X),
+with the factors of A that are there already, and a solution X = S⁺ B of least norm, of constant rank, from
 dX = S⁺ (dB − dS X) + (I − S⁺ S) dS S⁺ X + S⁺ S⁺ dS (B − S X) (Golub and Pereyra, SIAM Journal on Numerical Analysis 10
 (1973) 413-432, for symmetric S); solutions of Newton's method are smoothed first (``smoothing``). Where an operation
 has a kink (Abs, Min, Max, selections) the derivative is that of the branch taken; jumps (sign, floor) have none.
@@ -20,20 +21,25 @@ import numpy.typing as npt
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
-from mb2fmu.lowering.needed import needed
+from mb2fmu.lowering.linear_solve import solved_again
 from mb2fmu.lowering.partials import FLAT, partial
 from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Block, Op, Program
+from mb2fmu.lowering.program import Block, Op, Program, System
 from mb2fmu.lowering.smoothing import smoothed
+from mb2fmu.lowering.tangent_sums import TangentSums, Term, Way
 
 ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
 
-_ADD, _SUB, _MUL, _DIV = (int(op) for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV))  # a member of Op takes long to look up
-_SUMS = frozenset({_ADD, _SUB})
-_ARITHMETIC = frozenset({_ADD, _SUB, _MUL, _DIV})
+_ADD, _SUB, _MUL, _DIV, _NEG = map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG))  # a member takes long to look up
+_SUMS = frozenset({_ADD, _SUB, _NEG})
+_LINEAR = _SUMS | {_MUL}
+
+LARGEST_SEARCH = 10_000
+"""Nodes above which sums are not written in several ways to find the shortest: a third of the time, nearly as good."""
 
 Tangent = dict[int, int]  # direction → node
 Variable = tuple[str, tuple[Group, int]]  # name and place
+Terms = tuple[list[Term], list[Term]]  # what is added, what is taken away
 Places = npt.NDArray[np.intp]
 
 
@@ -160,6 +166,16 @@ def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
     return [(name, (group, i)) for group in groups for i, name in enumerate(names[group])]
 
 
+def _systems(program: Program) -> dict[int, System]:
+    """Systems that are written out by the nodes of their solutions, where these come after all that they depend on."""
+    found: dict[int, System] = {}
+    for system in program.systems:
+        solution = [node for node in system.solution if program.op[node] != Op.CONSTANT]
+        if solution and max(*system.matrix, *system.right) < min(solution):
+            found.update(dict.fromkeys(solution, system))
+    return found
+
+
 class _Differentiation:
     """A copy of a program, of which the nodes that some results need carry tangents."""
 
@@ -173,22 +189,67 @@ class _Differentiation:
         self._op: list[int] = copy.program.op.tolist()
         self._operands = copy.program.all_operands()
         self._tangent: list[Tangent] = [{}] * len(copy.program)
-        for node in np.flatnonzero(needed(copy.program, results)[0]).tolist():
+        self._one = copy.builder.constant(1.0)
+        seeds = [node for tangent in tangents.values() for node in tangent.values()]
+        self._systems = _systems(copy.program)
+        self._system_tangents: dict[int, Tangent] = {}
+        self._terms: dict[int, dict[int, Terms]] = {}
+        order, within = self._plan(list(results))
+        small = len(order) <= LARGEST_SEARCH
+        if len(set().union(*tangents.values())) > 1:
+            way: Way = "factored" if small else "plain"
+        else:
+            way = "shortest" if small else "collected"
+        self._sums = TangentSums(copy.builder, min(seeds, default=0), way)
+        for node in order:
+            if node in within:
+                self._terms[node] = self._terms_of(node)
+                continue
             tangent = self._tangent_of(node)
             if self._zero in tangent.values():
                 tangent = {i: d for i, d in tangent.items() if d != self._zero}
             self._tangent[node] = tangent
 
+    def _plan(self, results: Sequence[int]) -> tuple[list[int], set[int]]:
+        """The nodes whose derivatives are needed, and those of them that are built within the sum that reads them."""
+        reads = self._operands.copy()
+        for node, system in self._systems.items():
+            reads[node] = (*system.matrix, *system.right)
+        readers = [0] * len(reads)
+        reader = [-1] * len(reads)
+        for node in results:
+            readers[node] = 2  # more than one
+        order = []
+        for node in range(len(reads) - 1, -1, -1):
+            if readers[node]:
+                order.append(node)
+                for operand in set(reads[node]):
+                    readers[operand] += 1
+                    reader[operand] = node
+        within = {
+            node
+            for node in order
+            if readers[node] == 1
+            and self._op[node] in _LINEAR
+            and self._op[reader[node]] in _SUMS
+            and reader[node] not in self._systems
+            and node not in self._systems
+        }
+        return order[::-1], within
+
     def tangent(self, node: int) -> Tangent:
         """Derivatives of a node of the program that are not zero."""
         return self._tangent[node]
 
-    def _tangent_of(self, node: int) -> Tangent:  # noqa: PLR0911 (one kind of node after the other)
+    def _tangent_of(self, node: int) -> Tangent:  # noqa: C901, PLR0911 (one kind of node after the other)
         program, operands = self._program, self._operands[node]
         code = self._op[node]
-        if code in _ARITHMETIC:  # nearly all
-            dx, dy = self._tangent[operands[0]], self._tangent[operands[1]]
-            return self._of_arithmetic(code, node, dx, dy) if dx or dy else dx
+        if node in self._systems:
+            return self._of_system(node)
+        if code in _LINEAR:  # nearly all
+            return {i: self._sums.of(*terms) for i, terms in sorted(self._terms_of(node).items())}
+        if code == _DIV:
+            return self._of_quotient(node)
         op, index = Op(code), int(program.a[node])
         if op is Op.CONSTANT or op in FLAT:
             return {}
@@ -209,24 +270,45 @@ class _Differentiation:
 
     # --- operations --------------------------------------------------------------------------------------------------
 
-    def _of_arithmetic(self, op: int, node: int, dx: Tangent, dy: Tangent) -> Tangent:
-        """Of x + y, x − y, x·y, x/y with d(x/y) = (dx − (x/y) dy)/y."""
-        b, zero = self._builder, self._zero
-        if not dy and op in _SUMS:
-            return dx
-        x, y = self._operands[node]
-        x, y = self._copy.node[x], self._copy.node[y]
-        if op == _MUL and not dy:
-            return {i: b.mul(y, d) for i, d in dx.items()}
-        if op == _MUL and not dx:
-            return {i: b.mul(x, d) for i, d in dy.items()}
-        pairs = [(i, dx.get(i, zero), dy.get(i, zero)) for i in sorted(dx.keys() | dy.keys())]
+    def _terms_of(self, node: int) -> dict[int, Terms]:
+        """Of x + y, x − y, −x and x·y, by direction: what is added and what is taken away."""
+        operands, op = self._operands[node], self._op[node]
+        found: dict[int, Terms] = {}
         if op == _MUL:
-            return {i: b.sum((b.mul(y, one), b.mul(x, other))) for i, one, other in pairs}
-        if op == _DIV:
-            value = self._copy.node[node]
-            return {i: b.div(b.sub(one, b.mul(value, other)), y) for i, one, other in pairs}
-        return {i: b.binary(op, one, other) for i, one, other in pairs}
+            x, y = operands
+            for one, other in ((x, y), (y, x)):
+                factor = self._copy.node[other]
+                for i, d in self._tangent[one].items():
+                    found.setdefault(i, ([], []))[0].append((factor, d))
+            return found
+        for which, operand in enumerate(operands):
+            away = op == _NEG or (op == _SUB and which == 1)
+            for i, terms in self._terms_at(operand).items():
+                sides = found.setdefault(i, ([], []))
+                sides[away].extend(terms[0])
+                sides[not away].extend(terms[1])
+        return found
+
+    def _terms_at(self, node: int) -> dict[int, Terms]:
+        """Of an operand of a sum."""
+        known = self._terms.get(node)
+        return {i: ([(self._one, d)], []) for i, d in self._tangent[node].items()} if known is None else known
+
+    def _of_quotient(self, node: int) -> Tangent:
+        """d(x/y) = (dx − (x/y) dy)/y."""
+        b, (x, y) = self._builder, self._operands[node]
+        dx, dy = self._tangent[x], self._tangent[y]
+        value, divisor = self._copy.node[node], self._copy.node[y]
+        return {
+            i: b.div(
+                self._sums.of(
+                    [(self._one, dx[i])] if i in dx else [],
+                    [(value, dy[i])] if i in dy else [],
+                ),
+                divisor,
+            )
+            for i in sorted(dx.keys() | dy.keys())
+        }
 
     def _rule(self, op: Op, nodes: list[int], tangents: list[Tangent], value: int) -> Tangent:
         b, zero = self._builder, self._zero
@@ -251,6 +333,32 @@ class _Differentiation:
         return {i: b.mul(slope, d) for i, d in self._tangent[operand].items()}
 
     # --- linear solves -----------------------------------------------------------------------------------------------
+
+    def _of_system(self, node: int) -> Tangent:
+        """Of a system that is written out, dx = A⁻¹ (db − dA x) too."""
+        if node not in self._system_tangents:
+            b, copy, system = self._builder, self._copy.node, self._systems[node]
+            n = len(system.right)
+            x = [copy[i] for i in system.solution]
+            matrix = [self._tangent[i] for i in system.matrix]
+            right = [self._tangent[i] for i in system.right]
+            found: dict[int, Tangent] = {i: {} for i in system.solution}
+            places = [(i, j) for i in range(n) for j in range(i + 1)]
+            for direction in sorted(set().union(*right, *matrix)):
+                less: list[list[Term]] = [[] for _ in range(n)]
+                for (i, j), slope in zip(places, matrix, strict=True):
+                    if direction in slope:
+                        less[i].append((x[j], slope[direction]))
+                        if i != j:
+                            less[j].append((x[i], slope[direction]))
+                residual = [
+                    self._sums.of([(self._one, known[direction])] if direction in known else [], terms)
+                    for known, terms in zip(right, less, strict=True)
+                ]
+                for i, d in zip(system.solution, solved_again(b, system.renumbered(copy), residual), strict=True):
+                    found[i][direction] = d
+            self._system_tangents |= found
+        return self._system_tangents[node]
 
     def _implicit(self, index: int) -> list[Tangent]:
         """dX = A⁻¹ (dB − dA X), one solve per direction."""

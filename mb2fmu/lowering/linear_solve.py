@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.program import Block
+from mb2fmu.lowering.program import Block, System
 
 Rows = list[list[int]]
 
@@ -183,23 +183,17 @@ def _cost(near: dict[int, set[int]], order: Iterable[int]) -> int:
     return cost
 
 
-class _WrittenOut:
-    """L D Lᵀ as scalar nodes."""
+class _Factors:
+    """L D Lᵀ as scalar nodes.
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
-        self._builder = b = builder
-        n = len(matrix)
-        self._pivots: list[int] = []
-        self._rows: Rows = []
-        for i in range(n):
-            row = matrix[i][: i + 1]
-            for j in range(i):
-                products = [b.mul(row[k], self._rows[j][k]) for k in range(j)]
-                row[j] = b.sum([row[j]], products)
-            scaled = [b.div(value, pivot) for value, pivot in zip(row, self._pivots, strict=False)]
-            self._pivots.append(b.sum([row[i]], [b.mul(x, y) for x, y in zip(scaled, row[:i], strict=True)]))
-            self._rows.append(scaled)
-            b.require(self._pivots[i], name, positive=True)
+    Args:
+        builder: Takes the nodes.
+        rows: Of L, before its diagonal of ones.
+        pivots: D.
+    """
+
+    def __init__(self, builder: ProgramBuilder, rows: Rows, pivots: Sequence[int]) -> None:
+        self._builder, self._rows, self._pivots = builder, rows, pivots
 
     def solve(self, right: list[int]) -> list[int]:
         return self.back(self.scaled(self.forward(right)))
@@ -221,6 +215,38 @@ class _WrittenOut:
         for i in reversed(range(len(x))):
             x[i] = b.sum([x[i]], [b.mul(self._rows[k][i], x[k]) for k in range(i + 1, len(x))])
         return x
+
+
+class _WrittenOut(_Factors):
+    """A matrix factored in nodes."""
+
+    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+        b = builder
+        pivots: list[int] = []
+        rows: Rows = []
+        for i in range(len(matrix)):
+            row = matrix[i][: i + 1]
+            for j in range(i):
+                products = [b.mul(row[k], rows[j][k]) for k in range(j)]
+                row[j] = b.sum([row[j]], products)
+            scaled = [b.div(value, pivot) for value, pivot in zip(row, pivots, strict=False)]
+            pivots.append(b.sum([row[i]], [b.mul(x, y) for x, y in zip(scaled, row[:i], strict=True)]))
+            rows.append(scaled)
+            b.require(pivots[i], name, positive=True)
+        self._lower = tuple(entry for i, row in enumerate(matrix) for entry in row[: i + 1])
+        super().__init__(builder, rows, pivots)
+
+    def solve(self, right: list[int]) -> list[int]:
+        x = super().solve(right)
+        rows = tuple(entry for row in self._rows for entry in row)
+        self._builder.system(System(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots)))
+        return x
+
+
+def solved_again(builder: ProgramBuilder, system: System, right: Sequence[int]) -> list[int]:
+    """The solution of a system that is written out, for another right-hand side."""
+    rows = [list(system.rows[i * (i - 1) // 2 : i * (i + 1) // 2]) for i in range(len(system.right))]
+    return _Factors(builder, rows, system.pivots).solve(list(right))
 
 
 class _SymmetricBlock:

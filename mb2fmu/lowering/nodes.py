@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -78,6 +79,51 @@ class Nodes:
     def rank(self, node: int) -> int:
         """0: a number, 1: of parameters only, 2: of anything."""
         return self._rank[node]
+
+    def shortest(self, ways: Iterable[Callable[[], int]]) -> int:
+        """The node of that way to build one which needs the fewest new nodes; the first of equals."""
+        start, best, fewest = len(self._op), None, math.inf
+        for way in ways:
+            count = self._new_below(way(), start)
+            self._take_back(start)
+            if count < fewest:
+                best, fewest = way, count
+            if count <= 1:
+                break
+        assert best is not None, "no way is given"
+        return best()
+
+    def _new_below(self, node: int, start: int) -> int:
+        """How many operations from ``start`` on a node needs."""
+        found: set[int] = set()
+        stack = [node]
+        while stack:
+            last = stack.pop()
+            if last >= start and last not in found and self._op[last] != _CONSTANT:
+                found.add(last)
+                stack.append(self._a[last])
+                if self._b[last] >= 0:
+                    stack.append(self._b[last])
+        return len(found)
+
+    def _take_back(self, start: int) -> None:
+        """Forgets the arithmetic from a node on."""
+        for node in range(start, len(self._op)):
+            del self._nodes[self._op[node], self._a[node], self._b[node], self._c[node]]
+            value = self._value[node]
+            if value is not None:
+                del self._constants[value]
+                self._values.pop()  # numbers are kept in the order of their nodes
+        for column in (self._op, self._a, self._b, self._c, self._rank, self._value):
+            del column[start:]
+
+    def operation(self, node: int) -> int:
+        """What a node does."""
+        return self._op[node]
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        """What an operation with one or two operands reads."""
+        return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
     def _binary(self, op: int, a: int, b: int) -> int:
         key = (op, a, b, -1)

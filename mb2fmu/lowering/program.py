@@ -7,7 +7,7 @@ through ``Op.BLOCK`` nodes (``a`` = block, ``b`` = which of its results).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import Literal
@@ -156,6 +156,35 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class System:
+    """A symmetric linear system A x = b that is written out in nodes, for whoever differentiates its solution.
+
+    Attributes:
+        matrix: The lower triangle of A, row by row.
+        right: b.
+        solution: x.
+        rows: The lower triangle of L without its diagonal of ones, row by row, where A = L D Lᵀ.
+        pivots: The diagonal of D.
+    """
+
+    matrix: tuple[int, ...]
+    right: tuple[int, ...]
+    solution: tuple[int, ...]
+    rows: tuple[int, ...]
+    pivots: tuple[int, ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All of them."""
+        return (*self.matrix, *self.right, *self.solution, *self.rows, *self.pivots)
+
+    def renumbered(self, node: Sequence[int] | npt.NDArray[np.int32]) -> System:
+        """The same system of other nodes."""
+        groups = (self.matrix, self.right, self.solution, self.rows, self.pivots)
+        return System(*(tuple(int(node[i]) for i in group) for group in groups))
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A piecewise polynomial of one variable: on [breaks[i], breaks[i+1]) sum_k coefficients[k, i] (x - breaks[i])^k.
 
@@ -210,6 +239,7 @@ class Program:
         blocks: In an order in which operands come first.
         tables: Lookup tables.
         entries: Entry points by name.
+        systems: Symmetric linear systems that are written out in nodes; who only evaluates need not know them.
         bodies: What ``newton`` blocks evaluate again and again, each a program of its own: ``layout.states`` are the
             unknowns y, ``layout.parameters`` theta. Its entry ``residual`` is F, ``step`` the step of Newton's method,
             both scaled so that 1 is large, ``jacobian`` the matrix dF/dy row by row, regular also where F is singular.
@@ -225,6 +255,7 @@ class Program:
     tables: tuple[Table, ...]
     entries: Mapping[str, Entry]
     bodies: tuple[Program, ...] = ()
+    systems: tuple[System, ...] = ()
 
     def __post_init__(self) -> None:
         _check_arrays(self)

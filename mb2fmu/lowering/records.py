@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, Table
+from mb2fmu.lowering.program import Block, Entry, Layout, Op, Program, System, Table
 
 VERSION = 1
 
@@ -25,6 +25,7 @@ def to_record(program: Program) -> dict[str, Any]:
         "c": program.c.tolist(),
         "constants": [float(value).hex() for value in program.constants],
         "blocks": [_plain(block) for block in program.blocks],
+        "systems": [_plain(system) for system in program.systems],
         "tables": [_plain(table) for table in program.tables],
         "entries": {name: [list(entry.labels), list(entry.results)] for name, entry in program.entries.items()},
     }
@@ -51,6 +52,7 @@ def from_record(record: Mapping[str, Any]) -> Program:
             c=np.array(record["c"], dtype=np.int32),
             constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
             blocks=tuple(Block(**_frozen(block)) for block in record["blocks"]),
+            systems=tuple(System(**_frozen(system)) for system in record.get("systems", ())),
             tables=tuple(Table(**_frozen(table)) for table in record["tables"]),
             entries={
                 name: Entry(name, tuple(labels), tuple(results))

@@ -11,6 +11,8 @@ import pytest
 from end_to_end import closed_forms
 
 from mb2fmu import pipeline
+from mb2fmu.lowering import differentiate_forward, differentiate_reverse, operation_count
+from mb2fmu.lowering.program import Program
 from mb2fmu.model import check, list_models, load
 from mb2fmu.validation import Simulation
 
@@ -286,6 +288,15 @@ def test_a_coupler_without_mass_only_transmits(tmp_path):
     assert _far(across, 0.0) < 1e-9
 
 
+def check_derivatives(program: Program) -> None:
+    """What they cost in counted operations, as docs/sensitivities.md says it."""
+    x_dot = operation_count(program, "rhs").total()
+    together = operation_count(differentiate_forward(program, "rhs"), "jvp_rhs").total()
+    assert together - x_dot <= 3 * x_dot
+    assert together <= (3.05 if x_dot > 100 else 3.3) * x_dot
+    assert operation_count(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot
+
+
 def test_the_models_are_those_that_the_documentation_names():
     assert {path.stem for path in MODELS} == NAMES
 
@@ -300,6 +311,7 @@ def test_the_unit_of_every_model_proves_itself(path, tmp_path):
     assert not [finding for finding in result.conformance if finding.severity != "note"]
     assert finished.passed
     assert finished.page.stat().st_size > 0
+    check_derivatives(finished.derivation.program)
     if path.stem in KNOWN:
         KNOWN[path.stem](result.simulation)
 

@@ -46,6 +46,7 @@ def prune(program: Program) -> Program:
         ),
         tables=tuple(program.tables[i] for i in tables),
         bodies=program.bodies,
+        systems=tuple(system.renumbered(new_node) for system in program.systems if nodes[list(system.nodes)].all()),
         entries={
             name: dataclasses.replace(entry, results=tuple(int(new_node[node]) for node in entry.results))
             for name, entry in program.entries.items()

@@ -73,6 +73,46 @@ def test_common_factors_leave_sums(b):
     assert total == b.mul(x, inner)
 
 
+def test_common_divisors_leave_sums(b):
+    x, y, p = b.state(0), b.state(1), b.parameter(0)
+    assert b.sum([b.div(x, p), y], [b.div(y, p)]) == b.sum([b.div(b.sub(x, y), p), y])
+    assert b.sum([b.div(x, p), b.div(y, x)]) == b.add(b.div(x, p), b.div(y, x))
+
+
+def test_factors_that_all_terms_have_leave_as_one_product(b):
+    x, y, r, p = b.state(0), b.state(1), b.input(0), b.parameter(0)
+    square = b.mul(p, p)
+    found = b.sum([b.mul(b.mul(x, r), square), b.mul(b.mul(y, r), square)])
+    assert found == b.mul(b.product([p, p, r]), b.add(x, y))
+
+
+def test_the_order_of_factors_does_not_matter_once_a_product_is_known(b):
+    x, y, r = b.state(0), b.state(1), b.input(0)
+    inner, known = b.mul(x, y), b.mul(b.mul(y, r), x)
+    count = len(b)
+    assert b.mul(r, inner) == known
+    assert len(b) == count
+
+
+def test_the_shortest_of_several_ways_leaves_no_trace_of_the_others(b):
+    x, y = b.state(0), b.state(1)
+    square = b.mul(x, x)
+    count = len(b)
+
+    def long() -> int:
+        return b.sub(b.mul(b.add(x, y), b.constant(7.0)), b.unary(Op.SQRT, b.constant(5.0)))
+
+    assert b.shortest([long, lambda: b.add(square, y)]) == count
+    assert len(b) == count + 1
+    assert b.value(b.constant(7.0)) == 7.0
+    assert evaluated(b, long()) == 7.0 * (2.0 + 3.0) - math.sqrt(5.0)
+
+
+def evaluated(b: ProgramBuilder, node: int) -> float:
+    b.entry("e", ["e"], [node])
+    return float(evaluator(b.build(), "e")(0.0, np.array([2.0, 3.0]), np.zeros(1), np.zeros(1))[0])
+
+
 def test_a_product_of_products_does_not_unfold(b):
     x, y = b.state(0), b.state(1)
     power = x
