@@ -16,6 +16,7 @@ from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.redundancy import row_lengths
 from mb2fmu.model import mechanics as door
 
 Floats = npt.NDArray[np.float64]
@@ -71,8 +72,7 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
 
 
 def _dependent(rows: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows / np.maximum(length, _WEAK * max(1.0, float(length.max(initial=0.0))))
+    rows = rows / row_lengths(rows)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)
     else:

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 _RANK = 1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
 # that start values were solved for is known to the root of their round-off only.
-_SHORT = 1e-6  # of the longest row: a shorter one is not scaled up to unit length
+_SHORT = 1e-6  # of the longest row, and of 1: a shorter one counts as none
 _ASIDE = 1e-4  # how far the mechanism is moved
 _RANK_ASIDE = 1e-6  # the same there: between the distance and its square
 _DIRECTIONS = 3
@@ -57,8 +57,7 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
     def rows(q: Floats) -> Floats:
         numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.constraints()[0]
-        length = np.linalg.norm(A, axis=1, keepdims=True)
-        return np.asarray(A / np.maximum(length, _SHORT * max(1.0, float(length.max(initial=0.0)))))
+        return A / row_lengths(A)[:, None]
 
     start = np.array([item.start for item in d.coordinates])
     here = rows(start)
@@ -88,6 +87,16 @@ def _combined(rows: Floats, redundant: int) -> list[int]:
     combinations = np.linalg.svd(rows)[0][:, len(rows) - redundant :]
     share = np.linalg.norm(combinations, axis=1)
     return [int(i) for i in np.flatnonzero(share > _SHARE)]
+
+
+def row_lengths(rows: Floats) -> Floats:
+    """What rows are divided by to be of unit length, or next to nothing where they vanish but for round-off.
+
+    Shape (m,).
+    """
+    length = np.asarray(np.linalg.norm(rows, axis=1))
+    longest = max(1.0, float(length.max(initial=0.0)))
+    return np.where(length > _SHORT * longest, length, longest)
 
 
 def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:

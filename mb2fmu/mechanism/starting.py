@@ -19,11 +19,11 @@ from mb2fmu.mechanism.assembling import OPEN, RANK
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.redundancy import row_lengths
 
 Floats = npt.NDArray[np.float64]
 
 _LOST = 1e-6  # of a singular value of rows of unit length: the start is a singular position
-_SHORT = 1e-6  # of the longest row: a row that is shorter is none
 _STEPS = 60
 _BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside the guesses, as parts of the speeds' size
 _Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
@@ -54,7 +54,8 @@ def start_speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
     u = np.array([s.start for s in d.speeds])
     free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
     if free:
-        u[free] -= np.linalg.lstsq(A[:, free], A @ u + b, rcond=RANK)[0]
+        length = row_lengths(A[:, free])
+        u[free] -= np.linalg.lstsq(A[:, free] / length[:, None], (A @ u + b) / length, rcond=_LOST)[0]
     left = A @ u + b
     wrong = [i for i, value in enumerate(left) if not abs(value) <= OPEN * (1.0 + float(np.max(np.abs(u))))]
     if wrong:
@@ -81,8 +82,7 @@ def _constraints(m: Mechanism, numeric: NumericMechanism, q: Floats) -> _Constra
 def _on_a_branch(m: Mechanism, constraints: _Constraints, u: Floats, free: list[int]) -> Floats:
     """The speeds themselves; in a singular position the nearest that one of the branches has."""
     A = constraints(u)[0]
-    length = np.linalg.norm(A, axis=1)
-    length = np.maximum(length, _SHORT * max(1.0, float(length.max(initial=0.0))))
+    length = row_lengths(A)
     null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
     if not null.size:
         return u

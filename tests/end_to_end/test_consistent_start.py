@@ -152,6 +152,26 @@ def test_guesses_on_no_branch_are_refused_and_better_ones_taken(unit):
     slave.freeInstance()
 
 
+def test_a_loop_that_opens_in_mid_run_is_told_and_outlived(unit):
+    slave = unit.initializing()
+    slave.exitInitializationMode()
+    slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.05)
+    here = unit.get(slave, *STATES)
+    unit.put(slave, lb=9.0)
+    with pytest.raises(FMICallException) as refused:
+        slave.doStep(currentCommunicationPoint=0.05, communicationStepSize=0.05)
+    assert refused.value.status == 2  # Discard
+    status, message = unit.messages[-1]
+    assert status == 2
+    assert "no solution is found for the holonomic constraints" in message
+    unit.put(slave, lb=2.0)
+    assert unit.get(slave, *STATES).tolist() == here.tolist()
+    slave.doStep(currentCommunicationPoint=0.05, communicationStepSize=0.05)
+    assert opening(unit.get(slave, *STATES)) < 1e-14
+    slave.terminate()
+    slave.freeInstance()
+
+
 def test_states_that_lead_to_another_branch_are_discarded_in_mid_run(unit):
     """In Model Exchange, as an importer sets them; what it sets instead is taken."""
     if unit.description.modelExchange is None:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
-from mb2fmu import formulation, mechanism, model
+from mb2fmu import formulation, lowering, mechanism, model
 from mb2fmu.errors import FormulationError, MechanismError
 
 LENGTHS = np.array([0.8, 2.0, 1.0])  # of crank, coupler and rocker; the ground pins are 2 m apart
@@ -18,8 +19,14 @@ def read():
     return mechanism.read(model.check(model.load("models/four_bar.py")))
 
 
+@pytest.fixture(scope="module")
+def slider():
+    """Crank 50 mm, coupler 150 mm."""
+    return mechanism.read(model.check(model.load("models/crank_slider.py")))
+
+
 def changed(read, **values):
-    """The four-bar with other values of parameters, start values (``q1``) and kinds of these (``q1_kind``)."""
+    """The mechanism with other values of parameters, start values (``q1``) and kinds of these (``q1_kind``)."""
     d = read.definition
     parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in d.parameters)
     coordinates, speeds = (
@@ -106,7 +113,9 @@ def test_over_specified_contradictory_and_redundant_constraints_are_told_apart()
     (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
     assert "holonomic[1], holonomic[3] contradict each other" in fault
     redundant = mechanism.close_loops(with_rows(lambda _, first: 3 * first))
-    assert "share their forces: holonomic[1]" in formulation.plan(redundant).because
+    told = formulation.plan(redundant).because
+    assert "redundant" in told
+    assert "holonomic[1]" in told
 
 
 def test_in_a_singular_position_speeds_say_which_branch_is_meant(read):
@@ -131,3 +140,41 @@ def test_what_each_treatment_makes_of_a_singular_start(read):
         formulation.plan(flat, "partition")
     with pytest.raises(FormulationError, match="lies flat, where its two branches meet: start it elsewhere"):
         formulation.plan(flat, "explicit")
+
+
+def test_a_parallelogram_that_starts_flat_swings_as_one(read):
+    """By both treatments that start there: 2 m l² q'' = −2 m g l cos(q), the coupler stays parallel."""
+    flat = mechanism.close_loops(changed(read, **FLAT))
+    p = np.array([item.value for item in flat.definition.parameters])
+    energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
+    for asked in ("attractor", "multipliers"):
+        equations, _ = formulation.treat(formulation.formulate(flat, "tmt"), flat, asked)
+        f = lowering.evaluator(lowering.lower(equations), "rhs")
+        rate = [10.0] if len(equations.p) > len(p) else []
+        x = np.array([item.start for item in (*flat.definition.coordinates, *flat.definition.speeds)])
+        rhs = lambda t, x, f=f, rate=rate: f(t, x, [0.0], np.array([*p, *rate]))  # noqa: E731
+        assert rhs(0.0, x)[3:] == pytest.approx([-9.81, 9.81, -9.81], rel=1e-9)
+        end = solve_ivp(rhs, (0.0, 0.4), x, method="DOP853", rtol=1e-9, atol=1e-9).y[:, -1]
+        assert end[0] < -0.2
+        assert end[0] + end[1] == pytest.approx(0.0, abs=1e-7)
+        assert energy(end[0], end[3]) == pytest.approx(energy(x[0], x[3]), abs=1e-6)
+
+
+def test_at_the_dead_centre_the_slider_says_nothing_of_the_crank(slider):
+    """It cannot be the independent coordinate; the crank can. Where it is fixed, the crank is found nevertheless."""
+    dead = mechanism.close_loops(changed(slider, crank=0.0))
+    with pytest.raises(FormulationError, match="crank, coupler do not follow from the others at the start"):
+        formulation.plan(dead, "partition", independent=["slider"])
+    with pytest.raises(FormulationError, match="it lies flat, where its two branches meet: start it elsewhere"):
+        formulation.plan(dead, "explicit", independent=["slider"])
+    for asked in ("partition", "explicit"):
+        assert formulation.plan(dead, asked, independent=["crank"]).treatment == asked
+    given = {"slider": 0.2, "slider_kind": "fixed", "crank": 0.1, "crank_kind": "guess", "coupler": -0.03}
+    still = {"v": 0.0, "v_kind": "fixed", "omega_kind": "guess"}
+    q, u = closed(slider, **given, **still)
+    assert q == pytest.approx([0.0, 0.0, 0.2], abs=1e-6)
+    assert u == pytest.approx([29.88, -9.96, 0.0], abs=1e-4)  # the nearest to (30, -9.6) with 50 ω + 150 ν = 0
+    (fault,) = refused(slider, **given, **{**still, "v": 0.5})
+    assert "the fixed start values of v contradict the velocity constraints" in fault
+    (fault,) = refused(slider, **{**given, "slider": 0.21}, **still)
+    assert "from closed, with slider kept as they are; they would close with slider = 0." in fault
