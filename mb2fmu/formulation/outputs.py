@@ -16,6 +16,7 @@ from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
 from mb2fmu.mechanism.constraints import find_row
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
+from mb2fmu.mechanism.quaternions import of_unit_length
 from mb2fmu.mechanism.records import ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.model.definition import OutputRequest
 from mb2fmu.variables import Level, Output, Quantity
@@ -195,7 +196,7 @@ def _reaction(request: OutputRequest, k: NamedKinematics, reactions: Reactions) 
 def _multiplier(row: sm.Expr, m: Mechanism) -> sm.Symbol:
     constraints = m.velocity_constraints
     rows = list(constraints.jacobian * sm.Matrix(m.u) + constraints.offset) if constraints else []
-    index = find_row(m.plain(row), [phi for _, phi in m.holonomic], rows)
+    index = find_row(of_unit_length(m.plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
     if index is None:
         raise _refuse(
             f"{str(row)[:80]} is none of the mechanics' constraints", "give the expression given to the mechanics"

@@ -14,6 +14,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.equations.motion import VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.quaternions import Group, of_unit_length, vanishes
 from mb2fmu.mechanism.records import Act
 from mb2fmu.mechanism.symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.mechanism.trees import Trees
@@ -34,6 +35,7 @@ class Motion:
     u: Sequence[sm.Symbol]
     late: frozenset[sm.Symbol]
     inputs: frozenset[sm.Symbol] = frozenset()
+    quaternions: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,14 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     """
     phis = [plain(row) for row in door.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in door.velocity_constraints(mechanics)]
+    phis, rows = _of_unit_length(phis, rows, motion)
     faults = _faults_of_rows(phis, rows, motion)
     if faults:
         raise MechanismError(HEADLINE, faults)
     rows, faults = _rates_first(phis, rows, motion)
     names = [f"holonomic[{i + 1}]" for i in range(len(phis))]
     names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
-    found, more = _assign(said, plain, phis, rows)
+    found, more = _assign(said, plain, phis, rows, motion)
     faults += more
     names = [item.name if item and item.name else name for item, name in zip(found, names, strict=True)]
     faults += [Fault(f"two constraints are called {n}", remedy="rename one") for n in _doubles(names)]
@@ -161,12 +164,34 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
     return faults
 
 
+def _of_unit_length(
+    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
+) -> tuple[list[sm.Expr], list[sm.Expr]]:
+    """Rows in quaternions of unit length.
+
+    Rows that only say that the length is 1 are left out where the kinematic equations see to that; where the rates of
+    the quaternion are speeds of their own, they stay as they are.
+    """
+    groups, q = motion.quaternions, motion.q
+    if not groups:
+        return list(phis), list(rows)
+    kept = []
+    for phi in phis:
+        unit = of_unit_length(phi, groups, q)
+        if not vanishes(unit, groups, q):
+            kept.append(unit)
+        elif not vanishes(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
+            kept.append(phi)
+    return kept, [of_unit_length(row, groups, q) for row in rows if not vanishes(row, groups, q)]
+
+
 def _rates_first(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> tuple[list[sm.Expr], list[Fault]]:
     """The velocity rows with the rate of holonomic row i in place i: a KanesMethod has them in any order and scale."""
     left, first, faults = list(rows), [], []
     for i, phi in enumerate(phis):
         rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
-        match = next((row for row in left if row == rate or proportional(row, rate)), None)
+        wanted = of_unit_length(rate, motion.quaternions, motion.q)
+        match = next((row for row in left if row == wanted or proportional(row, wanted)), None)
         if match is None:
             what = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
             faults.append(Fault(what, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
@@ -177,13 +202,13 @@ def _rates_first(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motio
 
 
 def _assign(
-    said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]
+    said: Sequence[Constraint], plain: SymbolMap, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
 ) -> tuple[list[Constraint | None], list[Fault]]:
     """For each row what is said of it."""
     found: list[Constraint | None] = [None] * len(rows)
     faults = []
     for item in said:
-        index = find_row(plain(item.row), phis, rows)
+        index = find_row(of_unit_length(plain(item.row), motion.quaternions, motion.q), phis, rows)
         if index is None:
             what = f"{str(item.row)[:80]} is none of the mechanics' constraints"
             faults.append(Fault(what, item.where, "give the expression that was given to the mechanics"))

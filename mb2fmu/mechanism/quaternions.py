@@ -7,7 +7,8 @@ are recognized by their numbers. Then
 - q' = K u is made linear in the length (K = E(e)/2 of Euler's parameters), so that the length does not change the way
   the frame turns,
 - a term is added along e: e' = E(e) ω / 2 + k (1 − e·e) e, with k = 1/s; |e| = 1 attracts every other length (except
-  0), without events, and on it nothing has changed: e·E(e) = 0.
+  0), without events, and on it nothing has changed: e·E(e) = 0,
+- constraints are written in e / |e|, so that no loop is closed by a length other than 1, of which bodies know nothing.
 
 An explicit step of size h lets |e|² grow by (h ω / 2)²; with the attractor it settles at 1 + h ω²/(8 k).
 
@@ -33,6 +34,7 @@ ATTRACTION = sm.Integer(1)
 
 _PLACE = (0.9, -0.4, 0.7, 0.3)  # any place off the unit sphere
 _LONGER = 1.3
+_NOTHING = 1e-12  # of expressions of symbols that are about 1
 
 Group = tuple[int, int, int, int]
 """Indices of the coordinates, in their order."""
@@ -49,11 +51,16 @@ def quaternion_groups(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]
 
 
 def drawn_to_unit_length(
-    kinematics: KinematicEquations, groups: Iterable[Group], q: Sequence[sm.Symbol], u: Sequence[sm.Symbol]
+    kinematics: KinematicEquations,
+    groups: Iterable[Group],
+    q: Sequence[sm.Symbol],
+    u: Sequence[sm.Symbol],
+    attraction: sm.Expr = ATTRACTION,
 ) -> KinematicEquations:
     """q' = K u + k0 with the attractor, and K linear in the length of each quaternion.
 
-    Equations that already have a part along the quaternion are left as they are.
+    Equations that already have a part along the quaternion are left as they are. ``attraction``: k in 1/s; with 0 the
+    rates of all that does not depend on the length.
     """
     K, k0 = sm.MutableDenseMatrix(kinematics.matrix), sm.MutableDenseMatrix(kinematics.offset)
     for group in groups:
@@ -68,8 +75,24 @@ def drawn_to_unit_length(
                 K[k, :] = K[k, :] * square
                 k0[k] = k0[k] * square
         for k, component in zip(group, e, strict=True):
-            k0[k] += ATTRACTION * (1 - square) * component
+            k0[k] += attraction * (1 - square) * component
     return replace(kinematics, matrix=sm.ImmutableMatrix(K), offset=sm.ImmutableMatrix(k0))
+
+
+def of_unit_length(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> sm.Expr:
+    """The expression with e / |e| for each quaternion e in it."""
+    for group in groups:
+        e = _symbols(group, q)
+        if expression.free_symbols & set(e):
+            length = sm.sqrt(sm.Add(*(c**2 for c in e)))
+            expression = expression.xreplace({c: c / length for c in e})
+    return expression
+
+
+def vanishes(expression: sm.Expr, groups: Iterable[Group], q: Sequence[sm.Symbol]) -> bool:
+    """Whether it contains a quaternion, and is zero all the same: e·e − 1 at unit length, e·e' of a rotation."""
+    symbols = [e for group in groups if expression.free_symbols & set(e := _symbols(group, q))]
+    return bool(symbols) and abs(float(_numbers([expression], symbols[0])[0])) < _NOTHING
 
 
 def normalized(frames: Iterable[Frame], groups: Iterable[Group], q: Sequence[sm.Symbol]) -> tuple[Frame, ...]:

@@ -22,7 +22,7 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
-from mb2fmu.mechanism.quaternions import drawn_to_unit_length, normalized, quaternion_groups
+from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
@@ -61,6 +61,7 @@ class _Reader:
         self.definition = definition
         self.mechanics = definition.mechanics
         self.speeds = door.speeds(self.mechanics)
+        self.quaternions: tuple[Group, ...] = ()
         self.t = dynamicsymbols._t
         self._declare_symbols()
         self.kinematics = self._read_kinematics()
@@ -148,9 +149,10 @@ class _Reader:
         """All frames; quaternions among the coordinates are drawn to unit length from here on."""
         wanted = self._wanted_frames()
         frames = trees.read_frames(wanted)
-        groups = quaternion_groups((frame.rotation for frame in frames), self.q)
+        groups = self.quaternions = quaternion_groups((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
+        self.unattracted = drawn_to_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
         self.kinematics = drawn_to_unit_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
         return normalized(trees.read_frames(wanted), groups, self.q)
@@ -213,6 +215,7 @@ class _Reader:
             "dynamic": self.to_dynamic,
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
+            "quaternions": self.quaternions,
             "plain": self.plain,
         }
 
@@ -278,10 +281,16 @@ class _Reader:
         return tuple(bodies)
 
     def _constraints(self) -> Constraints:
-        """All constraints; the rates of holonomic ones come first."""
+        """All constraints; the rates of holonomic ones come first. They know no length of a quaternion."""
+        if self.quaternions:
+            self._translate_rates(self.unattracted)
         symbols, rates, t = self._rates()
-        motion = Motion(t, symbols, rates, self.u, frozenset({*self.u_dot, *self.u_aux}), frozenset(self.r))
-        return read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+        late = frozenset({*self.u_dot, *self.u_aux})
+        motion = Motion(t, symbols, rates, self.u, late, frozenset(self.r), self.quaternions)
+        found = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+        if self.quaternions:
+            self._translate_rates(self.kinematics)
+        return found
 
     def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
         """Inputs of which another input is the rate."""

@@ -208,6 +208,7 @@ class Mechanism:
             otherwise, and where there are no bodies.
         stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
             to them, in 1/s; None where the equations have a number for it, or none.
+        quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
         plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
         scenery: What pictures need (a ``Scenery``); None where there is nothing to be drawn.
     """
@@ -243,6 +244,7 @@ class Mechanism:
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
     stabilization_rate: sm.Symbol | None = None
+    quaternions: tuple[tuple[int, int, int, int], ...] = ()
     plain: Any = None
     scenery: Any = None
 
@@ -295,6 +297,7 @@ class Mechanism:
         constraints = self.velocity_constraints
         if constraints:
             parts.append(constraints.jacobian)
-            if any(entry != 0 for entry in constraints.offset):
+            parts += [phi for _, phi in self.holonomic]
+            if any(entry != 0 for entry in constraints.offset[len(self.holonomic) :]):
                 return True
         return any(moving & part.free_symbols for part in parts)

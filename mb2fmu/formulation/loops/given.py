@@ -13,6 +13,7 @@ from mb2fmu.equations.motion import Assignment, ClosedForm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.loops.kind import Start
 from mb2fmu.mechanism.constraints import find_row
+from mb2fmu.mechanism.quaternions import of_unit_length
 from mb2fmu.mechanism.records import Mechanism
 
 HEADLINE = "a closed form that the model says cannot be used:"
@@ -117,7 +118,7 @@ def given_loops(m: Mechanism, start: Start) -> Iterator[GivenLoop]:
     phis = [phi for _, phi in m.holonomic]
     known = set(start.values)
     for loop in m.definition.loops:
-        places = [find_row(m.plain(row), phis, []) for row in loop.rows]
+        places = [find_row(of_unit_length(m.plain(row), m.quaternions, m.q), phis, []) for row in loop.rows]
         strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
         if strange:
             what = f"{str(strange[0])[:80]} is none of the mechanics' holonomic constraints"

@@ -9,6 +9,7 @@ from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random
 from sympy.physics import mechanics as me
 
 import mb2fmu
+from mb2fmu import pipeline
 from mb2fmu.errors import MechanismError
 from mb2fmu.formulation import applicable
 from mb2fmu.lowering import evaluator, lower
@@ -159,3 +160,62 @@ def test_a_wrong_angular_velocity_is_still_found():
     A.set_ang_vel(parts.frame, 2 * A.ang_vel_in(parts.frame))
     with pytest.raises(MechanismError, match="angular velocity of frame A"):
         mechanism_of(model)
+
+
+def hung(*, at: float = 0.5, door: str = "parts", length: bool = False) -> Model:
+    """A body on a ball joint, half a metre from its mass centre, which is ``at`` metres away at the start."""
+    e, w, x, v = (me.dynamicsymbols(names) for names in ("e0:4", "w1:4", "x1:4", "v1:4"))
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    equations = mb2fmu.orient_by_quaternion(A, N, e, w)
+    equations += [xi.diff(T) - vi for xi, vi in zip(x, v, strict=True)]
+    O.set_vel(N, 0)
+    centre = O.locatenew("centre", sum((xi * axis for xi, axis in zip(x, N, strict=True)), 0 * N.x))
+    centre.set_vel(N, sum((vi * axis for vi, axis in zip(v, N, strict=True)), 0 * N.x))
+    end = centre.locatenew("end", A.x / 2)
+    end.v2pt_theory(centre, N, A)
+    rows = [end.pos_from(O).dot(axis) for axis in N]
+    body, load = _body("body", centre, A), (centre, -sm.Symbol("g") * sm.Symbol("m") * N.z)
+    if length:
+        rows.append(sum(c**2 for c in e) - 1)
+    if door == "parts":
+        mechanics = Parts(
+            frame=N, origin=O, q=[*x, *e], u=[*v, *w], kinematic_equations=equations, bodies=[body], loads=[load],
+            holonomic_constraints=rows,
+        )  # fmt: skip
+    else:
+        mechanics = me.KanesMethod(
+            N, q_ind=e, q_dependent=x, u_ind=w, u_dependent=v, kd_eqs=equations, bodies=[body], forcelist=[load],
+            configuration_constraints=rows, velocity_constraints=[end.vel(N).dot(axis) for axis in N],
+        )  # fmt: skip
+    model = model_of("Hung", mechanics, [], [], m=1.2, J=0.3, g=9.81)
+    for symbol, start in zip(x, (0.0, -at, 0.0), strict=True):
+        model.coordinate(symbol, start)
+    for symbol, start in zip(e, (0.8, 0.0, 0.0, 0.6), strict=True):
+        model.coordinate(symbol, start, kind="guess")
+    for symbol in (*v, *w):
+        model.speed(symbol, 0.0, kind="guess")
+    model.output_multiplier("pull", rows[1])
+    return model
+
+
+def test_no_loop_is_closed_by_the_length_of_a_quaternion():
+    f = pipeline.right_hand_side(mb2fmu.derive(hung(), method="tmt"))
+    e = f.x0[:4]
+    half_turned = 2 * np.arctan2(e[3], e[0])
+    assert np.exp(1j * half_turned) == pytest.approx(1j, abs=1e-9)
+    with pytest.raises(MechanismError, match="cannot"):
+        mb2fmu.derive(hung(at=0.45), method="tmt")
+
+
+@pytest.mark.parametrize("other", [{"length": True}, {"door": "kane"}])
+def test_constraints_on_a_quaternion_may_be_written_in_several_ways(other):
+    """With its length as a constraint; with velocity rows that are no derivatives of expressions of it."""
+    one, two = mechanism_of(hung()), mechanism_of(hung(**other))
+    assert not one.rheonomic
+    assert not two.rheonomic
+    assert len(two.holonomic) == 3
+    state = random_states(one, 1)[0]
+    order = [one.q.index(q) for q in two.q] + [7 + one.u.index(u) for u in two.u]
+    same = type(state)(state.t, state.x[order], state.r, state.p)
+    found = [Evaluated(m, "tmt").output("pull", s) for m, s in ((one, state), (two, same))]
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
