@@ -59,7 +59,7 @@ def candidates(mechanism: Mechanism, asked: Literal["auto", "recursive"]) -> tup
         methods.append("recursive-composite")
     if articulated:
         methods.append("recursive-articulated")
-    return tuple(formulation.formulate(mechanism, method) for method in methods)
+    return tuple(formulation.formulate(mechanism, method, answers) for method in methods)
 
 
 def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:

@@ -6,7 +6,7 @@ they do not. Must not: know about programs or FMI; one method must not import an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from mb2fmu.equations.motion import EquationsOfMotion, Method
@@ -73,12 +73,15 @@ def choose(mechanism: Mechanism) -> tuple[Method, str]:
     raise FormulationError("no formulation applies to this mechanism:", faults)
 
 
-def formulate(mechanism: Mechanism, method: Literal["auto"] | Method = "auto") -> EquationsOfMotion:
+def formulate(
+    mechanism: Mechanism, method: Literal["auto"] | Method = "auto", known: Mapping[Method, Applies] | None = None
+) -> EquationsOfMotion:
     """Forms the equations of motion.
 
     Args:
         mechanism: As read.
         method: ``auto``, or one method.
+        known: What :func:`applicable` has said of this mechanism, where it has been asked.
 
     Raises:
         FormulationError: If the method does not apply, saying why, and which others do.
@@ -87,7 +90,7 @@ def formulate(mechanism: Mechanism, method: Literal["auto"] | Method = "auto") -
         method = choose(mechanism)[0]
     if method not in _FORMULATE:
         raise FormulationError(f"unknown method {method!r}:", [Fault("it is none of " + ", ".join(_FORMULATE))])
-    answer = _APPLIES[method](mechanism)
+    answer = known[method] if known else _APPLIES[method](mechanism)
     if not answer.yes:
         others = [name for name, other in applicable(mechanism).items() if other.yes]
         remedy = f"use {' or '.join(others)}" if others else ""

@@ -64,12 +64,12 @@ class Rates:
         self._K: dict[int, dict[int, sm.Expr]] = {}
         for (k, j), entry in mechanism.kinematics.matrix.todok().items():
             self._K.setdefault(k, {})[j] = entry
+        self._moving = {*mechanism.q, *dict(mechanism.driven), mechanism.t}
         self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
         """True if neither a coordinate, an input that prescribes motion, nor time stands in it."""
-        driven = dict(self._m.driven)
-        return not any(s in self._index or s in driven or s == self._m.t for c in components for s in c.free_symbols)
+        return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
 
     def linear(self, frame: int, components: Components) -> LinearVector:
         """A velocity, linear in u; auxiliary speeds are zero."""
@@ -149,13 +149,10 @@ class _Grower:
 
     def _read_frames(self) -> None:
         for i, frame in enumerate(self.m.frames):
-            fixed = i == 0 or (frame.oriented and not any(self._varies(entry) for entry in frame.rotation))
+            fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
             axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
             spin = () if fixed else tuple(self.rates.linear(k, c) for k, c in frame.angular_velocity)
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
-
-    def _varies(self, entry: sm.Expr) -> bool:
-        return not entry.is_number and bool(entry.free_symbols & {*self.m.q, *dict(self.m.driven), self.m.t})
 
     def _turned_frames(self) -> Iterable[int]:
         """Frames that torques act on."""

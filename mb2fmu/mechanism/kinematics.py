@@ -41,7 +41,8 @@ def add(a: Components, b: Components) -> Components:
 
 def scale(factor: sm.Expr, a: Components) -> Components:
     """factor a."""
-    return (factor * a[0], factor * a[1], factor * a[2])
+    x, y, z = (sm.S.Zero if component is sm.S.Zero else factor * component for component in a)
+    return (x, y, z)
 
 
 def dot(a: Sequence[sm.Expr], b: Components) -> sm.Expr:

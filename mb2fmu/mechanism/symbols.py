@@ -78,6 +78,8 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbo
 
 def slope(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
     """d(expression)/d(symbol); of sums of symbols times numbers, as most rows and components are, read off."""
+    if expression is symbol:
+        return sm.S.One
     if symbol not in expression.free_symbols:
         return sm.S.Zero
     terms = sm.Add.make_args(expression)
