@@ -106,6 +106,7 @@ def _opaque_solver(kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], s
     """Returns symbols for A⁻¹ B and notes what they stand for."""
 
     def solve(matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+        """Symbols for ``matrix``⁻¹ ``right``; nothing is to be solved for zeros."""
         if right.is_zero_matrix:
             return right
         symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]

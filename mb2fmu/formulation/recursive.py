@@ -151,6 +151,7 @@ def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
 
 def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
     def link(frame: int) -> int:
+        """Number of the link that turns as a frame does; -1 where there is no frame."""
         return tree.of_axes[tree.frames[frame].axes] if frame >= 0 else -1
 
     match load:

@@ -292,6 +292,7 @@ class _Substitution:
         x: dict[int, int] = {}
 
         def remainder(i: int) -> int:
+            """Row i's right-hand side less what is known of its left one."""
             return b.sum([right[i]], [b.mul(self._matrix[i][j], x[j]) for j in sorted(x)])
 
         for row, column in self._first:

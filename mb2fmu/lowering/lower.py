@@ -122,6 +122,7 @@ class Lowering:
         n, columns = item.right_hand_side.shape
 
         def make(nodes: Sequence[int]) -> list[int]:
+            """The solutions, row by row, of the matrix and the right-hand side."""
             matrix, right = nodes[: n * n], nodes[n * n :]
             solutions = solve_dense(
                 self.builder,
@@ -141,6 +142,7 @@ class Lowering:
             clause = f"the loop cannot be closed ({form.name})"
 
             def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
+                """The first node, where the others, its conditions, are positive."""
                 for condition in nodes[1:]:
                     b.require_domain(condition, clause)
                 return [nodes[0]]
