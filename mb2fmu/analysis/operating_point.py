@@ -120,12 +120,31 @@ def find(
             *slopes.constraint_names,
             *("length of a quaternion",) * len(names),
         ]
-        raise AnalysisError("no equilibrium or steady motion was found:", [_unmet(labels, value)])
+        faults = [_unmet(labels, value), *_turning_faults(slopes, start, names, kept, coordinates)]
+        raise AnalysisError("no equilibrium or steady motion was found:", faults)
     x, r = y[: slopes.n_x], y[slopes.n_x :]
     rates = slopes.rates(x, r)
     ignored = _ignored(slopes, start, ignorable, rates, scale)
     motion: Motion = "steady" if ignored else "equilibrium"
     return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
+
+
+def _turning_faults(
+    slopes: Slopes, start: OperatingPoint, names: Sequence[str], kept: Sequence[int], coordinates: Collection[int]
+) -> list[Fault]:
+    """Of the coordinate that moves most at the start: what hinders it from growing steadily, as a top's angle does."""
+    rates = np.abs(slopes.rates(start.x, start.r))
+    moving = [(rates[i], i) for i in kept if i in coordinates and rates[i] > 0]
+    if not moving:
+        return []
+    most = max(moving)[1]
+    influence, held = _influence(slopes, start)
+    dependent = ", ".join(f"der({names[i]})" for i in kept if i != most and influence[i, most])
+    if not dependent or held[most]:
+        return []
+    what = f"{names[most]} would have to stand still, since {dependent} depend on it"
+    remedy = f"if it should grow, take speeds along axes that do not turn with {names[most]}, or rates of angles"
+    return [Fault(what, remedy=remedy)]
 
 
 def _units(slopes: Floats, n_free: int, scale: float) -> Floats:

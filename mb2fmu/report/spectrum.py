@@ -48,7 +48,8 @@ def _meaning(value: complex) -> str:
     if abs(value.imag) < _ZERO:
         return f"    {'falls' if value.real < 0 else 'GROWS'} by e in {1 / size:.4g} s"
     grows = " GROWS," if value.real > _ZERO else ""
-    return f"   {grows} {size / (2 * np.pi):.4g} Hz, damping ratio {-value.real / size:.4g}"
+    damping = f"damping ratio {-value.real / size:.4g}" if value.real else "undamped"
+    return f"   {grows} {size / (2 * np.pi):.4g} Hz, {damping}"
 
 
 def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:

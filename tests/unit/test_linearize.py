@@ -105,6 +105,47 @@ def test_loops_are_closed_far_from_where_they_start_or_it_is_said_that_they_cann
         linearize(derivation.equations, derivation.program, start)
 
 
+def _top(*, spinning_axes: bool) -> Model:
+    """A symmetric top on its point, upright; its speeds along its own axes, or along those that do not spin with it."""
+    q1, q2, q3, u1, u2, u3 = me.dynamicsymbols("q1:4 u1:4")
+    m, l, A, C, g = sm.symbols("m l A C g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    L, B = me.ReferenceFrame("L"), me.ReferenceFrame("B")
+    L.orient_body_fixed(N, (q1, q2, 0), "123")
+    B.orient_axis(L, L.z, q3)
+    along = B if spinning_axes else L
+    turning = B.ang_vel_in(N)
+    B.set_ang_vel(N, u1 * along.x + u2 * along.y + u3 * along.z)
+    centre = O.locatenew("centre", l * L.z)
+    body = me.RigidBody("top", centre, B, m, (me.inertia(B, A, A, C), centre))
+    kinematics = [turning.dot(axis) - u for axis, u in zip(along, (u1, u2, u3), strict=True)]
+    parts = Parts(frame=N, origin=O, q=[q1, q2, q3], u=[u1, u2, u3], kinematic_equations=kinematics, bodies=[body],
+                  loads=[(centre, -m * g * N.z)])  # fmt: skip
+    model = Model("Top", parts)
+    for symbol, value in ((m, 1.0), (l, 0.1), (A, 0.01), (C, 0.004), (g, 9.81)):
+        model.parameter(symbol, value)
+    for q in (q1, q2, q3):
+        model.coordinate(q, 0.0, "rad")
+    for u, start in ((u1, 0.0), (u2, 0.0), (u3, 75.0)):
+        model.speed(u, start, "rad/s")
+    return model
+
+
+def test_a_sleeping_top_is_stable_from_its_critical_spin_on():
+    """C² ω² > 4 A' m g l with A' about its point: Goldstein, Classical Mechanics, sect. 5.7."""
+    critical = 2 * np.sqrt(0.02 * 9.81 * 0.1) / 0.004
+    top = _top(spinning_axes=False)
+    assert mb2fmu.linearize(top, at={"u3": 1.001 * critical}).eigenvalues.real.max() < 1e-9
+    assert mb2fmu.linearize(top, at={"u3": 0.999 * critical}).eigenvalues.real.max() > 0.1
+
+
+def test_what_keeps_an_angle_from_growing_is_told():
+    with pytest.raises(
+        AnalysisError, match=r"q3 would have to stand still, since der\(q1\), der\(q2\), .* depend on it"
+    ):
+        mb2fmu.linearize(_top(spinning_axes=True), at={"u3": 75.0})
+
+
 def test_parameters_inputs_and_instants():
     found = mb2fmu.linearize(_oscillator(), at={"k": 200.0, "c": 4.0, "force": 30.0})
     assert found.point.x[:2] == pytest.approx([0.05, 0.1])
@@ -182,6 +223,7 @@ def test_what_is_shown():
     text = spectrum_text(found)
     assert "Equilibrium" in text
     assert "damping ratio" in text
+    assert "undamped" in spectrum_text(mb2fmu.linearize(_oscillator(c=0.0)))
     assert etree.fromstring(spectrum(found)).tag.endswith("svg")
     assert spectrum(found) == spectrum(found)
     assert spectrum(found, form="png").startswith(b"\x89PNG")
