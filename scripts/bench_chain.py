@@ -47,8 +47,9 @@ PAGE = ROOT / "docs" / "performance_chains.md"
 JOINTS = (2, 6, 7, 12, 30, 100, 300)
 CASADI_MOST = 30
 """Joints; its compiler takes minutes for more."""
-KANE_MOST = 7
-"""Joints; SymPy takes minutes for more."""
+KANE_JOINTS = (2, 4, 6, 7)
+"""SymPy takes minutes for more."""
+DERIVATION = "\n## Derivation\n"
 BATCH = 1_000
 """Instances."""
 OPTIONS = ("-O3", "-march=native")
@@ -86,10 +87,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One chain: s, ns and instructions by the name of a side, and what the derivatives cost in operations."""
+    """One chain: s of derivation, ns and instructions by the name of a side, operations, those of derivatives too."""
 
     joints: int
-    derive: dict[str, float]
+    derive: float
     operations: dict[str, int]
     nanoseconds: dict[str, float]
     instructions: dict[str, float | None]
@@ -103,11 +104,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--joints", type=int, nargs="+", default=JOINTS, help="lengths of chains")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of which the fastest counts")
     parser.add_argument("--without", nargs="+", default=(), choices=OTHERS, help="what others not to measure")
+    parser.add_argument("--derivation", action="store_true", help="only what the derivation takes, beside KanesMethod")
     parser.add_argument("--output", type=Path, default=PAGE, help="page to write")
     chosen = parser.parse_args(arguments)
     others = set(OTHERS) - set(chosen.without)
-    rows = []
     derived(2)  # imports what is imported on first use
+    if chosen.derivation:
+        before = chosen.output.read_text(encoding="utf-8").partition(DERIVATION)[0]
+        chosen.output.write_text(before + derivation_section(KANE_JOINTS), encoding="utf-8")
+        return 0
+    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         library = compiled_pinocchio(folder) if "pinocchio" in others else None
@@ -115,6 +121,8 @@ def main(arguments: Sequence[str]) -> int:
             rows.append(row(n, folder / f"n{n}", chosen.rounds, others, library))
             print(line(rows[-1]), flush=True)
             chosen.output.write_text(page(rows), encoding="utf-8")
+    if "kane" in others:
+        chosen.output.write_text(page(rows) + derivation_section(KANE_JOINTS), encoding="utf-8")
     return 0
 
 
@@ -122,9 +130,6 @@ def row(n: int, folder: Path, rounds: int, others: set[str], library: Path | Non
     """Derives, prints, compiles, compares, and measures a chain."""
     folder.mkdir()
     derivation, derive = derived(n)
-    taken = {"ours": derive}
-    if "kane" in others and n <= KANE_MOST:
-        taken["kane"] = kanes_method(n)
     sides = ours(derivation, n, folder)
     if "casadi" in others and n <= CASADI_MOST:
         sides["casadi"] = theirs(n, folder)
@@ -137,7 +142,7 @@ def row(n: int, folder: Path, rounds: int, others: set[str], library: Path | Non
     adjoint = lowering.differentiate_reverse(derivation.program, "rhs")
     return Row(
         joints=n,
-        derive=taken,
+        derive=derive,
         operations={name: side.operations for name, side in sides.items()},
         nanoseconds=fastest(sides, n, rounds) | many(derivation, n, rounds),
         instructions={name: counted(sides[name].command(0)[:-1], COUNTED) for name in BUILDS},
@@ -175,9 +180,29 @@ def kanes_method(n: int) -> float:
         system.add_actuators(me.TorqueActuator(torque, axis, body, parent))
         parent = body
     system.apply_uniform_gravity(-g * ground.frame.z)
-    begin = time.perf_counter()
+    begin = time.process_time()
     system.form_eoms()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
+
+
+def derivation_section(joints: Sequence[int]) -> str:
+    """A table of what derivations take in s of CPU, which others that use the machine change least."""
+    lines = []
+    for n in joints:
+        begin = time.process_time()
+        derived(n)
+        ours, theirs = time.process_time() - begin, kanes_method(n)
+        lines.append(f"| {n} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.0f} |")
+        print(lines[-1], flush=True)
+    return f"""{DERIVATION}
+Seconds of CPU, after imports, of one run of `scripts/bench_chain --derivation`: here from the model's file to the
+program of x', outputs and energies; by the own `KanesMethod` of SymPy {sm.__version__} to M and f, which are not yet
+code, of the same chain with its joints built already.
+
+| joints | here | KanesMethod | times |
+|---:|---:|---:|---:|
+{chr(10).join(lines)}
+"""
 
 
 def total(program: Program, entry: str) -> int:
@@ -373,8 +398,7 @@ def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
 
 def line(row: Row) -> str:
     """A row of the table."""
-    kane = f" ({row.derive['kane']:.1f})" if "kane" in row.derive else ""
-    cells = [f"{row.joints}", f"{row.derive['ours']:.2f}{kane}"]
+    cells = [f"{row.joints}", f"{row.derive:.2f}"]
     casadi = row.operations.get("casadi")
     cells.append(f"{row.operations['any']:,}" + (f" ({casadi:,})" if casadi else ""))
     reference = row.nanoseconds.get("casadi")
@@ -406,7 +430,7 @@ general, all of them tunable, by `--method recursive-articulated`. One x' in the
 articulated-body algorithm of Pinocchio {version("pin")} (C++, `-O3 -march=native`) and the same in C code that
 CasADi {version("casadi")} generates (`cse`, `-O3 -march=native`); accelerations of all agree.
 
-- *derive*: from the model to the program, after imports, in s (SymPy's `KanesMethod`, to M and f).
+- *derive*: from the model to the program, after imports, in s ([beside SymPy's](#derivation)).
 - *operations*: of x' (CasADi's instructions).
 - *Pinocchio*, *CasADi*: ns of the accelerations; callgrind does not know all that `-march=native` may give.
 - *any*, *avx2*: ns of one x' (instructions by callgrind) **ratio to CasADi's** of the build that has the same bits

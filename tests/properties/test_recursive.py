@@ -72,6 +72,36 @@ def test_random_trees(kinds, tilted):
         assert np.min(np.linalg.eigvalsh(M)) > 0
 
 
+def test_an_arm_of_seven_joints_agrees_with_kanes_method() -> None:
+    """SymPy's own KanesMethod, as far as it goes: axes z, y, x, …, full inertias, 7 bodies in space."""
+    n = 7
+    q, u = me.dynamicsymbols(f"q1:{n + 1}"), me.dynamicsymbols(f"u1:{n + 1}")
+    m, g, a, J = sm.symbols("m g a J")
+    before, joint = me.ReferenceFrame("N"), me.Point("O")
+    N, O = before, joint
+    bodies, loads = [], []
+    for i in range(n):
+        B = me.ReferenceFrame(f"B{i}")
+        axis, along = (before.z, before.y, before.x)[i % 3], (B.x, B.z, B.y)[i % 3]
+        B.orient_axis(before, axis, q[i])
+        B.set_ang_vel(before, u[i] * axis)
+        middle = joint.locatenew(f"C{i}", a * along)
+        inertia = me.inertia(B, J, 2 * J, 2.5 * J, 0.1 * J, 0.2 * J, 0.3 * J)
+        bodies.append(me.RigidBody(f"body{i}", middle, B, m, (inertia, middle)))
+        loads.append(me.Force(middle, -m * g * N.z))
+        before, joint = B, joint.locatenew(f"J{i}", 2 * a * along)
+    equations = [speed - angle.diff() for angle, speed in zip(q, u, strict=True)]
+    parts = Parts(frame=N, origin=O, q=q, u=u, kinematic_equations=equations, bodies=bodies, loads=loads)
+    mechanism = mechanism_of(model_of("Arm", parts, q, u, m=1.2, g=9.81, a=0.4, J=0.1))
+    numeric, kane = Numeric(mechanism), Evaluated(mechanism, "kane")
+    evaluated = [Evaluated(mechanism, method) for method in VARIANTS]
+    for state in random_states(mechanism, 3):
+        expected = kane("accelerations", state)
+        assert close(numeric.accelerations(state), expected, numeric.condition())
+        for one in evaluated:
+            assert close(one("accelerations", state), expected, numeric.condition()), one.equations.method
+
+
 @pytest.mark.parametrize("method", VARIANTS)
 @pytest.mark.parametrize("kinds", [[("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)], [("pin", "z", 0)] * 4])
 def test_inverse_of_forward_is_zero_and_added_forces_add(method, kinds):
