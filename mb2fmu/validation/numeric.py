@@ -315,6 +315,11 @@ class NumericEquations:
         """T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
+    def determinacy(self, t: float, x: Floats, prepared: Sequence[float]) -> float:
+        """Sign of the determinant of A's columns of dependent speeds: where it changes they are undetermined."""
+        A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
+        return float(np.linalg.slogdet(A[:, self._dependent])[0]) if self._dependent else 1.0
+
     @property
     def constrained(self) -> bool:
         """Whether the constraints hold states, which an integrator takes off them."""

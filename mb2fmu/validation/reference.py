@@ -100,6 +100,19 @@ class Reference:
         energies = [balance.scale for balance in self.balances if balance.name == "energy"]
         return largest_or_one(np.array([*self.work, *energies]))
 
+    def undetermined(self) -> float | None:
+        """When the motion first passes a position where the dependent speeds follow from no others, s; None: never.
+
+        Found where the determinant that they are solved with changes its sign between communication points.
+        """
+        run, numeric = self.conditions, self.numeric
+        if not numeric.m or not numeric.equations.u_dependent:
+            return None
+        prepared = numeric.prepare(run.parameters)
+        signs = [numeric.determinacy(float(t), x, prepared) for t, x in zip(run.time, self.states, strict=True)]
+        changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
+        return float(run.time[changes[0]]) if len(changes) else None
+
 
 def largest_or_one(values: Floats) -> float:
     """The largest one; 1 where all are zero but for round-off."""

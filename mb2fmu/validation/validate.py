@@ -157,6 +157,14 @@ def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...
     energy = reference.numeric.equations.energy
     if not any(balance.name == "energy" for balance in reference.balances):
         notes.append(f"no energy balance: {energy.reason or 'the kinetic energy is not known'}")
+    when = reference.undetermined()
+    if when is not None:
+        equations = reference.numeric.equations
+        names = ", ".join(equations.u[i].name for i in equations.u_dependent)
+        notes.append(
+            f"near t = {when:.4g} s the constraints do not determine the dependent speeds {names}: results are poor "
+            "from there on; choose others, such as do not become undetermined on the way"
+        )
     return tuple(notes)
 
 

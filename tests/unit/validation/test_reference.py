@@ -11,10 +11,14 @@ import scipy.linalg
 import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanisms import mechanism_of
+from sympy.physics import mechanics as me
 from sympy.physics.mechanics import dynamicsymbols
 
+from mb2fmu import Model
 from mb2fmu.equations.motion import MassMatrixDynamics
 from mb2fmu.errors import ValidationError
+from mb2fmu.formulation import formulate
 from mb2fmu.validation import conditions, make_reference
 from mb2fmu.validation.integration import explicit_euler
 
@@ -132,3 +136,36 @@ def test_the_last_step_is_not_lost_to_round_off(cases, steps, step):
     case = cases["pendulum"]()
     experiment = replace(case.definition.experiment, stop=step * steps, step=step)
     assert len(conditions(replace(case.definition, experiment=experiment)).time) == steps + 1
+
+
+@pytest.mark.parametrize(("dependent", "when"), [("y", 0.8), ("along", None)])
+def test_dependent_speeds_that_become_undetermined_are_noticed(dependent, when):
+    """A skate that turns steadily: where it stands across x after a quarter turn, its speed along x says nothing."""
+    x, y, turn, ux, uy, omega = me.dynamicsymbols("x y turn ux uy omega")
+    m, J = sm.symbols("m J")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    B = N.orientnew("B", "Axis", [turn, N.z])
+    B.set_ang_vel(N, omega * N.z)
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    if dependent == "y":
+        P.set_vel(N, ux * N.x + uy * N.y)
+    else:
+        P.set_vel(N, ux * B.x + uy * B.y)
+    kinematics = [P.pos_from(O).dt(N).dot(axis) - P.vel(N).dot(axis) for axis in (N.x, N.y)]
+    body = me.RigidBody("skate", P, B, m, (me.inertia(B, 0, 0, J), P))
+    kane = me.KanesMethod(
+        N, [x, y, turn], [ux, omega], [*kinematics, turn.diff() - omega],
+        u_dependent=[uy], velocity_constraints=[P.vel(N).dot(B.y)], bodies=[body], forcelist=[(P, m * N.x)],
+    )  # fmt: skip
+    model = Model("Skate", kane)
+    for symbol in (m, J):
+        model.parameter(symbol, 1.0)
+    for symbol in (x, y, turn):
+        model.coordinate(symbol, 0.0)
+    for symbol, start in ((ux, 0.0), (uy, 0.0), (omega, 2.0)):
+        model.speed(symbol, start, kind="guess" if symbol == uy else "fixed")
+    model.experiment(stop=1.0, step=0.05, tolerance=1e-6)
+    mechanism = mechanism_of(model)
+    reference = make_reference(mechanism.definition, formulate(mechanism, "tmt"))
+    assert reference.undetermined() == (when if when is None else pytest.approx(when))
