@@ -10,7 +10,9 @@ same answer.
 Of the functions the following is known: sin and cos of one angle lie on the circle and are each other's derivatives;
 e^x is its own derivative; √x, |x| and the quotients of tan have theirs by formula. Everything else, branches and jumps
 included, is an unknown with unknown slopes: what cancels for all of them cancels. Solutions of linear systems and of
-Newton's method have their derivatives by the implicit function theorem. Numbers are exactly what their bits say.
+Newton's method have their derivatives by the implicit function theorem; but those of least norm are unknowns too, since
+random points are off the constraints, where rows that are redundant on them hold the mechanism still. Numbers are
+exactly what their bits say.
 """
 
 from __future__ import annotations
@@ -147,6 +149,9 @@ class _Evaluation:
         """A y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
         entries = [[self._found[node] for node in row] for row in _matrix(factor)]
+        if factor.kind == "least_norm_factor":
+            every = [*(entry for row in entries for entry in row), *(self._found[node] for node in block.operands)]
+            return [self._opaque(f"least norm {i}", every) for i in range(block.size)]
         if block.factor not in self._inverses:
             self._inverses[block.factor] = _inverted(np.array([[e.value for e in row] for row in entries]))
         inverse = self._inverses[block.factor]

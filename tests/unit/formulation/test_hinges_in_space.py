@@ -9,6 +9,8 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.errors import MechanismError
 from mb2fmu.lowering import evaluator
+from mb2fmu.lowering.program import Op
+from mb2fmu.lowering.vanishing import depends
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.validation.numeric import NumericEquations
 
@@ -33,6 +35,15 @@ def test_three_of_five_conditions_are_named(derivations):
     for derivation in derivations:
         named = derivation.treated.partition("redundant: ")[2].partition(". How")[0]
         assert len(named.split(", ")) == 3
+
+
+def test_speeds_are_not_said_to_be_held_by_redundant_conditions(derivations):
+    """Off the constraints, where dependencies are tried, such conditions leave no motion."""
+    for derivation in derivations:
+        entry, n = derivation.program.entries["outputs"], len(derivation.definition.speeds)
+        energy = entry.results[next(i for i, name in enumerate(entry.labels) if "energy" in name)]
+        speeds = [(Op.STATE, n + i) for i in range(n)]
+        assert depends(derivation.program, [energy], speeds).all()
 
 
 def test_motion_forces_of_redundant_rows_and_reactions_are_the_references(derivations):
