@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu import package, pipeline
-from mb2fmu.emit.c import is_compiled_once, translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import FmuInterface
 from mb2fmu.outcomes import Derivation
-from mb2fmu.toolchain.compilers import compiling, find, variants
+from mb2fmu.toolchain import Order
+from mb2fmu.toolchain.compilers import compiling, find
 from mb2fmu.toolchain.platforms import PLATFORMS, host
+from mb2fmu.toolchain.workshop import UNIT, units
 from mb2fmu.validation import conditions, simulate
 
 ROOT = Path(__file__).parents[1]
@@ -121,17 +122,13 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
     states, inputs = interface.of("state"), interface.of("input")
     settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
     zig = find("zig").command
-    each = [
-        (name, v, compiling("zig", host(), fast=False, variant=v)) for v in variants(host()) for name in equations(core)
-    ]
-    seldom = compiling("zig", host(), fast=False, seldom=True)
-    kinds = [entry for entry in each if not is_compiled_once(entry[0])]
     objects = []
-    for name, variant, flags in [*kinds, *((n, "once", seldom) for n in equations(core) if is_compiled_once(n))]:
-        source, target = folder / "sources" / name, folder / f"{name}_{variant}.o"
-        subprocess.run(
-            [*zig, *flags, "-c", str(source), "-o", str(target)], check=True, capture_output=True, timeout=600
-        )
+    for unit in units(core, Order(interface.model_identifier), host()):
+        if unit.source == UNIT:
+            continue
+        target = folder / unit.name
+        command = [*zig, *unit.arguments, "-c", str(folder / unit.source), "-o", str(target)]
+        subprocess.run(command, check=True, capture_output=True, timeout=600)
         objects.append(target)
     command = [
         *zig,
@@ -148,11 +145,6 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=600)
     return folder / "bench"
-
-
-def equations(core: FileTree) -> tuple[str, ...]:
-    """Translation units besides ``unit.c``."""
-    return translation_units(core)[1:]
 
 
 def fastest(program: Path, names: Sequence[str], rounds: int = ROUNDS) -> dict[str, float]:

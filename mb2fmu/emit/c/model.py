@@ -37,8 +37,11 @@ _LEAVES = {
     Op.PARAMETER: "p",
     Op.MEMORY: "(w + MB2FMU_N_CALCULATED)",
 }
-UNIT = 12_000
-"""Largest number of values that the functions of one translation unit compute."""
+UNIT = 6_000
+"""Largest number of values that the functions of one translation unit compute: two seconds of a compiler's time.
+
+So all processors have something to do until the end.
+"""
 
 ONCE = 10_000
 """Nodes of a program above which what is seldom evaluated is compiled once, and not for each kind of processor.
