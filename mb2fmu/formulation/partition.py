@@ -14,7 +14,7 @@ import scipy.linalg
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import row_lengths
 from mb2fmu.model import mechanics as door
@@ -52,11 +52,9 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
             the others there.
     """
     m, d = mechanism, mechanism.definition
-    numeric = NumericMechanism(m)
     q = np.array([c.start for c in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, numeric.parameters(parameter_values(m)))
-    A, K = numeric.constraints()[0], numeric.kinematics()[0]
+    A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))
     if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
         what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
         raise FormulationError(_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])

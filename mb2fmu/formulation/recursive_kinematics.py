@@ -25,7 +25,7 @@ class RecursiveKinematics(NamedKinematics):
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._start(mechanism)
-        self.K = mechanism.kinematics.matrix  # for partials, which momenta ask for
+        self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
         """q' as symbols, or as speeds where they are equal."""

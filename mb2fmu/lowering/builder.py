@@ -242,15 +242,15 @@ class ProgramBuilder(Nodes):
         return result
 
     def _signed(self, positive: Iterable[int], negative: Iterable[int]) -> tuple[list[int], list[int]]:
-        """The same terms, none of them a negation."""
-        op, inner = self._op, self._a
+        """The same terms, none of them a negation or zero."""
+        op, inner, value = self._op, self._a, self._value
         plus: list[int] = []
         minus: list[int] = []
         for side, other, terms in ((plus, minus, positive), (minus, plus, negative)):
             for term in terms:
                 if op[term] == _NEG:
                     other.append(inner[term])
-                else:
+                elif value[term] != 0.0:
                     side.append(term)
         return plus, minus
 

@@ -156,8 +156,20 @@ def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
 
 
 def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
-    """left rightᵀ."""
-    return [[b.dot(x, y) for y in right] for x in left]
+    """left rightᵀ; rows that share no columns with each other cost nothing."""
+    zero = b.constant(0.0)
+    columns = [{j for j, node in enumerate(row) if not b.is_zero(node)} for row in right]
+    product = []
+    for row in left:
+        own = [j for j, node in enumerate(row) if not b.is_zero(node)]
+        shared = [[j for j in own if j in others] for others in columns]
+        product.append(
+            [
+                b.dot([row[j] for j in both], [y[j] for j in both]) if both else zero
+                for both, y in zip(shared, right, strict=True)
+            ]
+        )
+    return product
 
 
 # --- projection ------------------------------------------------------------------------------------------------------

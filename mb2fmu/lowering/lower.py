@@ -18,7 +18,7 @@ from mb2fmu.lowering.initialization import start_on_constraints
 from mb2fmu.lowering.linear_solve import solve_dense
 from mb2fmu.lowering.partition import DependentCoordinates
 from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Layout, Program
+from mb2fmu.lowering.program import Layout, Op, Program
 from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
 
@@ -139,13 +139,16 @@ class Lowering:
         """By the treatment ``explicit`` dependent coordinates follow from the independent ones."""
         b = self.builder
         for form in self.equations.closed_forms:
-            clause = f"the loop cannot be closed ({form.name})"
+            clause = f"the loop cannot be closed, or comes to where two of its branches meet ({form.name})"
 
             def make(nodes: Sequence[int], clause: str = clause) -> list[int]:
                 """The first node, where the others, its conditions, are positive."""
-                for condition in nodes[1:]:
+                value, *conditions = nodes
+                for condition in conditions:
                     b.require_domain(condition, clause)
-                return [nodes[0]]
+                    inside = b.binary(Op.LT, b.constant(0.0), condition)
+                    value = b.select(inside, value, b.constant(float("nan")))
+                return [value]
 
             for item in form.assignments:
                 conditions = form.conditions if item.symbol in form.unknowns else ()

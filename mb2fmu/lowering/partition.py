@@ -58,7 +58,8 @@ class DependentCoordinates:
         symbols |= {symbol: b.parameter(i) for i, symbol in enumerate(self.needs)}
         walker = SympyWalker(b, symbols)
         phi = walker.lower(self._phi)
-        entries = walker.lower([row.diff(symbol) for row in self._phi for symbol in q])
+        slopes = [[row.diff(s) if s in row.free_symbols else sm.S.Zero for s in q] for row in self._phi]
+        entries = walker.lower([slope for row in slopes for slope in row])
         whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
         scales = row_scales(b, whole)
         columns = [q.index(symbol) for symbol in self._dependent]
@@ -82,6 +83,8 @@ class DependentCoordinates:
             inside = b.select(b.binary(Op.LT, pivot, edge), b.constant(float("nan")), inside)
             safe = b.binary(Op.MAX, pivot, edge)
             for i in range(k + 1, len(left)):
+                if b.is_zero(left[i][k]):
+                    continue
                 factor = b.div(left[i][k], safe)
                 for j in range(k + 1, i + 1):
                     left[i][j] = left[j][i] = b.sub(left[i][j], b.mul(factor, left[j][k]))

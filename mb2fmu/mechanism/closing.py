@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.assembling import OPEN, Closing, PathEnd, contradictory, follow_newton_path, other_branches
+from mb2fmu.mechanism.calculating import calculated_parameters
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_constraints import NumericConstraints
+from mb2fmu.mechanism.quaternions import quaternion_groups
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.starting import start_speeds
 
@@ -32,9 +34,11 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
     """
     if not mechanism.holonomic:
         return mechanism
-    numeric = NumericMechanism(mechanism)
-    q = _coordinates(mechanism, numeric.parameters(parameter_values(mechanism)))
-    u = start_speeds(mechanism, numeric, q)
+    q = _coordinates(mechanism, calculated_parameters(mechanism)(parameter_values(mechanism)))
+    for group in quaternion_groups((frame.rotation for frame in mechanism.frames), mechanism.q):
+        if all(mechanism.definition.coordinates[k].kind == "guess" for k in group):
+            q[list(group)] /= np.linalg.norm(q[list(group)])
+    u = start_speeds(mechanism, NumericConstraints(mechanism), q)
     definition = mechanism.definition
     coordinates = tuple(
         replace(c, start=_rounded(x) if c.kind == "guess" else c.start)

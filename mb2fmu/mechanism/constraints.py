@@ -85,7 +85,9 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     if not rows:
         return Constraints(holonomic, None, ())
     vector = sm.Matrix(rows)
-    jacobian = sm.Matrix([[directional_derivative(row, {u: sm.S.One}) for u in motion.u] for row in rows])
+    jacobian = sm.SparseMatrix(
+        len(rows), len(motion.u), {(i, j): slope for i, row in enumerate(rows) for j, slope in _slopes(row, motion.u)}
+    )
     offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
     bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
@@ -158,7 +160,7 @@ def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Mo
         if late:
             what = f"velocity constraint {i + 1} contains {_names(late)}: it depends on accelerations"
             faults.append(Fault(what, remedy="a constraint relates coordinates, speeds and time only"))
-        elif any(directional_derivative(row, {u: sm.S.One}).free_symbols & set(speeds) for u in speeds):
+        elif any(slope.free_symbols & set(speeds) for _, slope in _slopes(row, speeds)):
             what = f"velocity constraint {i + 1} is not linear in the speeds"
             faults.append(Fault(what, str(row)[:80], "write it linear in the speeds"))
     return faults
@@ -183,6 +185,12 @@ def _of_unit_length(
         elif not vanishes(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
             kept.append(phi)
     return kept, [of_unit_length(row, groups, q) for row in rows if not vanishes(row, groups, q)]
+
+
+def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
+    """Number and derivative for each of the symbols that stand in the row."""
+    free = row.free_symbols
+    return [(j, directional_derivative(row, {s: sm.S.One})) for j, s in enumerate(symbols) if s in free]
 
 
 def _rates_first(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> tuple[list[sm.Expr], list[Fault]]:

@@ -17,7 +17,7 @@ of n bodies cost n steps; they have names of their own, in ``late``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 import sympy as sm
@@ -25,7 +25,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment
 from mb2fmu.equations.recursion import Quantity
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
-from mb2fmu.mechanism.symbols import rate_of
+from mb2fmu.mechanism.symbols import rate_of, rates_of
 
 T = TypeVar("T")
 Partials = dict[int, Components]
@@ -75,8 +75,8 @@ class NamedKinematics:
         self._start(mechanism)
         self._taken |= set(taken)
         m = mechanism
-        rates = list(m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset) if m.u else []
-        self.K = m.kinematics.matrix.applyfunc(lambda e: self.name(e, "K"))
+        rates = rates_of(m.kinematics, m.u)
+        self._use_rates({place: self.name(e, "K") for place, e in sorted(m.kinematics.matrix.todok().items())})
         self.q_dot = tuple(self.name(e, f"{q.name}_rate") for q, e in zip(m.q, rates, strict=True))
         # q'' at u' = 0; the rates differentiate the original expressions, in which no name hides a coordinate
         self._second = tuple(rate_of(sm.sympify(e), m.rates(self.q_dot)) for e in rates)
@@ -98,6 +98,15 @@ class NamedKinematics:
                 self._taken |= {load.length.name, load.rate.name}
         self._cache: dict[tuple[str, int], object] = {}
         self._auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
+
+    def _use_rates(self, K: Mapping[tuple[int, int], sm.Expr]) -> None:
+        """The entries of K that are not zero: by speeds, and which speeds move each coordinate."""
+        self.K = sm.SparseMatrix(len(self.mechanism.q), len(self.mechanism.u), dict(K))
+        self._columns: dict[int, list[tuple[sm.Symbol, sm.Expr]]] = {}
+        self._moves: dict[sm.Symbol, list[int]] = {}
+        for (k, j), entry in sorted(K.items()):
+            self._columns.setdefault(j, []).append((self.mechanism.q[k], entry))
+            self._moves.setdefault(self.mechanism.q[k], []).append(j)
 
     # ------------------------------------------------------------------ names
 
@@ -292,7 +301,7 @@ class NamedKinematics:
             for j, column in self.omega_partials(k).items():
                 partials[j] = add(partials.get(j, ZERO), cross(column, arm))
             R = self.rotation(k)
-            for j in range(len(self.mechanism.u)):
+            for j in self._movers(components):
                 slope = self._slope(components, j)
                 if any(slope):
                     partials[j] = add(partials.get(j, ZERO), times(R, slope))
@@ -349,8 +358,8 @@ class NamedKinematics:
         for k, components in place.position or ():
             arm, R, w = self._arm(i, k, components), self.rotation(k), self.omega(k)
             rate, second = self._rate(components), self._rate_of_rate(components)
-            for j, u_dot in enumerate(self.mechanism.u_dot):
-                second = add(second, scale(u_dot, self._slope(components, j)))
+            for j in self._movers(components):
+                second = add(second, scale(self.mechanism.u_dot[j], self._slope(components, j)))
             if k != 0:
                 swing = self.named(cross(w, arm), f"wxr_{place.name}")
                 total = add(total, add(cross(self.alpha(k), arm), cross(w, swing)))
@@ -422,11 +431,17 @@ class NamedKinematics:
 
     def _slope(self, components: Components, j: int) -> Components:
         """d(rate)/du_j of position components: sum over q of their derivative times K."""
+        column = self._columns.get(j, ())
         x, y, z = (
-            sm.Add(*(c.diff(qi) * self.K[k, j] for k, qi in enumerate(self.mechanism.q) if self.K[k, j] != 0))
-            for c in components
+            sm.Add(*(c.diff(q) * entry for q, entry in column if q in c.free_symbols))
+            for c in map(sm.sympify, components)
         )
         return (x, y, z)
+
+    def _movers(self, components: Components) -> list[int]:
+        """Numbers of the speeds that move position components."""
+        free: set[sm.Symbol] = set().union(*(sm.sympify(c).free_symbols for c in components))
+        return sorted({j for q in free & self._moves.keys() for j in self._moves[q]})
 
     def _add_partials(self, partials: Partials, terms: VectorTerms) -> None:
         for k, components in terms:

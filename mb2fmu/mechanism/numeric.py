@@ -24,6 +24,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanism.acting import Actions, LoadTables
+from mb2fmu.mechanism.calculating import calculated_parameters
 from mb2fmu.mechanism.evaluation import Evaluation
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import directional_derivative, rates_of, slope
@@ -95,11 +96,8 @@ class NumericMechanism:
         known = [*self._arguments, *self._pathway_symbols]
         self._evaluate_forces = Evaluation([*known, *m.constraint_forces], self._loads.scalars)
         self._evaluate_z = Evaluation(known, list(map(sm.sympify, m.z_dot)))
-        self._prepare = sm.lambdify(m.p, _substituted(m), modules=["scipy", "numpy"])
-
-    def parameters(self, p: Sequence[float] | Array) -> Array:
-        """Free and calculated parameters, in this order."""
-        return np.array([*p, *self._prepare(*p)], dtype=float)
+        self.parameters = calculated_parameters(m)
+        """Free and calculated parameters, in this order, from the free ones."""
 
     def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
         """Moves the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
@@ -354,11 +352,3 @@ def _numbered(parts: Sequence[Sequence[Term]]) -> list[list[int]]:
     """The numbers of the terms of each part, counted through all."""
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     return [list(range(start, end)) for start, end in itertools.pairwise(ends)]
-
-
-def _substituted(mechanism: Mechanism) -> list[sm.Expr]:
-    """Calculated parameters as expressions of free ones."""
-    known: dict[sm.Symbol, sm.Expr] = {}
-    for assignment in mechanism.calculated_parameters:
-        known[assignment.symbol] = assignment.expression.xreplace(known)
-    return list(known.values())

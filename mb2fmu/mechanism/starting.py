@@ -17,7 +17,7 @@ import scipy.linalg
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.assembling import OPEN, RANK
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import row_lengths
 
@@ -32,7 +32,7 @@ _Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
 _REMEDY = 'mend start values, or say kind="guess" for speeds that may change'
 
 
-def start_speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
+def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
     """All speeds at the start.
 
     Args:
@@ -66,15 +66,14 @@ def start_speeds(m: Mechanism, numeric: NumericMechanism, q: Floats) -> Floats:
     return _on_a_branch(m, constraints, u, free)
 
 
-def _constraints(m: Mechanism, numeric: NumericMechanism, q: Floats) -> _Constraints:
+def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
     d = m.definition
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    parameters = numeric.parameters(parameter_values(m))
+    parameters = parameter_values(m)
+    A, b, _ = numeric.at(0.0, q, z, r, parameters)
 
     def at(u: Floats) -> tuple[Floats, Floats, Floats]:
-        numeric.set(0.0, q, np.concatenate([u, np.zeros(len(m.u_all) - len(u))]), z, r, parameters)
-        A, b, gamma = numeric.constraints()
-        return A.copy(), b.copy(), gamma.copy()
+        return A, b, numeric.bias(0.0, q, u, z, r, parameters)
 
     return at
 

@@ -10,6 +10,13 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, ClosedForm
 
+EDGE = 1e-4
+"""Of sin² of the angle between two links of a loop: where they are nearer to one line, its solution ends.
+
+Dependent coordinates move 100 times as fast as independent ones there, and in the line without bound. An integrator
+that came nearer could step over it, and go on where the speeds of the true motion have the other sign.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopRows:
@@ -42,7 +49,9 @@ class Start:
 
     def value(self, expression: sm.Expr) -> float:
         """At the start."""
-        return float(sm.sympify(expression).xreplace({s: sm.Float(v, 17) for s, v in self.values.items()}).evalf(17))
+        given = sm.sympify(expression)
+        numbers = {s: sm.Float(self.values[s], 17) for s in given.free_symbols if s in self.values}
+        return float(given.xreplace(numbers).evalf(17))
 
     def define(self, name: str, expression: sm.Expr) -> Assignment:
         """A new symbol for an expression."""

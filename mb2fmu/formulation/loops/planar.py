@@ -7,7 +7,8 @@ With everything known on the right, v, and arms w whose directions ψ are wanted
     FourBarTrans    (x + a + i b) l exp(i ψ) = v         a tangent of a circle, or a line through its centre if b = 0
 
 Each has two solutions, told apart by the sign s of a square root, which is that of the start, and none where its
-argument D is negative: the loop cannot close there. Where D = 0 the two meet, and speeds are undetermined.
+argument D is negative: the loop cannot close there. Where D = 0 the two meet, and speeds are undetermined; so the
+solution ends before, at D = EDGE · size.
 
 Source: M. Hiller, Mechanische Systeme, Springer 1983, ch. 4 (characteristic pair of joints); J. J. McPhee and others:
 the formulas are the elementary ones of triangles.
@@ -22,11 +23,8 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, ClosedForm
-from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start, closed_form
+from mb2fmu.formulation.loops.kind import EDGE, LoopRows, Misfit, Start, closed_form
 from mb2fmu.formulation.loops.phasors import Phasors, Polar, Polygon, harmonics, polar, polygon
-
-_FLAT = 1e-12
-"""D at the start, as a part of the largest of its terms, below which the branch is not seen."""
 
 
 def seen_as_polygon(rows: LoopRows, start: Start) -> Polygon:
@@ -42,21 +40,23 @@ class _Branch:
     Attributes:
         helpers: D and its root.
         root: √D.
-        condition: D.
+        condition: D − EDGE · size.
         is_flat: Whether D vanishes at the start.
     """
 
     helpers: tuple[Assignment, Assignment]
     root: sm.Symbol
-    condition: sm.Symbol
+    condition: sm.Expr
     is_flat: bool
 
 
 def _branch(discriminant: sm.Expr, size: sm.Expr, start: Start, name: str) -> _Branch:
+    """D, and its size where the two links are at right angles."""
     inside = start.define(f"{name}_inside", discriminant)
-    is_flat = not start.value(inside.symbol) > _FLAT * abs(start.value(size))
+    condition = inside.symbol - EDGE * size
+    is_flat = not start.value(condition) > 0.0
     root = start.define(f"{name}_root", sm.sqrt(inside.symbol)) if not is_flat else inside
-    return _Branch((inside, root), root.symbol, inside.symbol, is_flat)
+    return _Branch((inside, root), root.symbol, condition, is_flat)
 
 
 _NO_BRANCH = "at the start it lies flat, where its two branches meet: start it elsewhere"
@@ -126,7 +126,7 @@ class FourBar:
             discriminant = ((w1.single + w2.single) ** 2 - P) * (P - (w1.single - w2.single) ** 2)
         else:
             discriminant = 4 * P * R1 - (P + R1 - R2) ** 2
-        branch = _branch(discriminant, (P + R1 + R2) ** 2, start, name)
+        branch = _branch(discriminant, 4 * R1 * R2, start, name)
         if branch.is_flat:
             raise Misfit(_NO_BRANCH)
         start_psi1 = start.value(shape.senses[angle1] * angle1 + arm1.angle)

@@ -18,8 +18,9 @@ from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.formulation.loops.relations import reduction_of
 from mb2fmu.formulation.loops.rod import Rod
 from mb2fmu.formulation.loops.transmission import Transmission
+from mb2fmu.mechanism.calculating import calculated_parameters
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.model import mechanics as door
 
@@ -108,7 +109,7 @@ _MOST = 200
 
 def start_of(m: Mechanism) -> Start:
     """The numbers that rows are judged by."""
-    numeric = NumericMechanism(m).parameters(parameter_values(m))
+    numeric = calculated_parameters(m)(parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
     values |= {q: float(c.start) for q, c in zip(m.q, m.definition.coordinates, strict=True)}
@@ -210,16 +211,8 @@ def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = 
     """
     c, d = m.velocity_constraints, m.definition
     assert c is not None
-    numeric = NumericMechanism(m)
-    numeric.set(
-        0.0,
-        np.array([x.start for x in d.coordinates]),
-        np.zeros(len(m.u_all)),
-        np.array([s.start for s in d.auxiliary_states]),
-        np.array([i.start for i in d.inputs]),
-        numeric.parameters(parameter_values(m)),
-    )
-    A, K = numeric.constraints()[0], numeric.kinematics()[0]
+    q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
+    A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))
     chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
     if len(chosen) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)

@@ -7,10 +7,8 @@ import math
 import sympy as sm
 
 from mb2fmu.equations.motion import ClosedForm
-from mb2fmu.formulation.loops.kind import LoopRows, Misfit, Start, closed_form
+from mb2fmu.formulation.loops.kind import EDGE, LoopRows, Misfit, Start, closed_form
 from mb2fmu.formulation.loops.phasors import Phasors, harmonics, polar, split
-
-_FLAT = 1e-12
 
 
 class Rod:
@@ -31,14 +29,15 @@ class Rod:
         arm = polar(w, start, f"{name}_arm")
         c = start.define(f"{name}_rest", rest)
         inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
-        if not start.value(inside.symbol) > _FLAT * start.value(arm.square):
+        condition = inside.symbol - EDGE * arm.square
+        if not start.value(condition) > 0.0:
             raise Misfit("at the start the link points at where its end must be, or away: start it elsewhere")
         root = start.define(f"{name}_root", sm.sqrt(inside.symbol))
         psi = start.value(angle + arm.angle)
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
         turns = round((start.value(angle) - start.value(value)) / (2 * math.pi))
         solution = {unknown: sm.expand((value + 2 * sm.pi * turns) / angle.diff(unknown))}
-        return closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (inside.symbol,))
+        return closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
 
 
 def _parts(phi: sm.Expr, unknown: sm.Symbol, row: str, start: Start) -> tuple[sm.Expr, Phasors, sm.Expr]:
