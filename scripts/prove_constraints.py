@@ -71,6 +71,11 @@ def _bennett() -> Model:
     return made
 
 
+def _ball_joint() -> Model:
+    made: Model = importlib.import_module("ball_joints").linkage()
+    return made
+
+
 CASES: Mapping[str, Case] = {
     "four_bar": Case(_file("four_bar"), ("q3",)),
     "msl_planar_four_bar": Case(_file("msl_planar_four_bar"), ("phi3",)),
@@ -84,6 +89,7 @@ CASES: Mapping[str, Case] = {
     "bowl": Case(_file("bowl"), ("x", "z")),
     "bicycle": Case(_file("bicycle")),
     "Bennett's linkage": Case(_bennett),
+    "ball joint of a quaternion": Case(_ball_joint),
     "rolling_disc": Case(_file("rolling_disc"), loops=False),
     "rolling_sphere": Case(_file("rolling_sphere"), loops=False),
     "snakeboard": Case(_file("snakeboard"), loops=False),
