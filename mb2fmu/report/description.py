@@ -121,7 +121,8 @@ def _door(definition: ModelDefinition) -> str:
 def _constraints(equations: EquationsOfMotion) -> str:
     holonomic = len(equations.holonomic)
     velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
-    parts = [f"{holonomic} holonomic" if holonomic else "", f"{velocity} on velocities" if velocity else ""]
+    by = f" (treated by {equations.treatment})" if equations.treatment else ""
+    parts = [f"{holonomic} holonomic{by}" if holonomic else "", f"{velocity} on velocities" if velocity else ""]
     return ", ".join(part for part in parts if part)
 
 
