@@ -1,11 +1,14 @@
 """docs/models.md says what is true."""
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sympy.physics.mechanics as me
 
-from mb2fmu import units
+from mb2fmu import mechanism, units
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model import Model, check
 
@@ -59,3 +62,23 @@ def test_every_declaration_is_documented(text):
     calls += ["potential_energy", "experiment"]
     assert all(hasattr(Model, name) for name in calls)
     assert [name for name in calls if f"`model.{name}(" not in text] == []
+
+
+def test_the_loop_in_space_closes_as_the_page_says():
+    text = PAGE.with_name("constraints.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = {}
+    exec(compile(next(block for block in blocks if "def cardan" in block), "constraints.md", "exec"), names)
+    angle, start = 0.6, 0.9
+    model = names["cardan"]()
+    theta, phi, omega, psi = (me.dynamicsymbols(name) for name in ("theta", "phi", "omega", "psi"))
+    declared = check(model)
+    turned = replace(
+        declared,
+        coordinates=tuple(replace(q, start=start) if q.symbol == theta else q for q in declared.coordinates),
+    )
+    closed = mechanism.close_loops(mechanism.read(turned)).definition
+    values = {item.symbol: item.start for item in (*closed.coordinates, *closed.speeds)}
+    assert math.isclose(math.tan(values[phi]), math.cos(angle) * math.tan(start), rel_tol=1e-9)
+    ratio = math.cos(angle) / (1 - (math.sin(angle) * math.sin(start)) ** 2)
+    assert math.isclose(values[psi] / values[omega], ratio, rel_tol=1e-9)
