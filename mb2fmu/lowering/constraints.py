@@ -22,8 +22,8 @@ remembered.
 
 **Projection** P. Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's
 method that starts at λ = 0 and whose matrix is that of x all along, G(x) G(x)ᵀ: x is as near to the constraints as an
-integrator errs, and each step leaves that part of the last one. Then speeds, see ``multipliers``. P(x) depends on x
-alone.
+integrator errs, and each step leaves that part of the last one. So λ is in the space of the eigenvalues of G(x) G(x)ᵀ
+that count, wherever x is. Then speeds, see ``multipliers``. P(x) depends on x alone.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from collections.abc import Collection, Sequence
 import sympy as sm
 
 from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.lowering.eigenspaces import turned
 from mb2fmu.lowering.linear_solve import OrderedSystem
 from mb2fmu.lowering.program import Block, Layout, Op, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
@@ -65,6 +66,7 @@ class RegularizedSystem:
         name: str,
         redundant: Collection[int] = (),
     ) -> None:
+        self._builder = builder
         self._parts: list[tuple[list[int], _Filtered | _LeastNorm]] = []
         groups = connected(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
@@ -82,6 +84,30 @@ class RegularizedSystem:
         for group, system in self._parts:
             found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
         return [found[i] for i in range(len(right))]
+
+    def missing(self) -> Rows:
+        """What has to be added to a matrix near S, whose rank is the one that counts, to make it regular.
+
+        Where rows are redundant this is the projection I - S⁺ S: the solution for anything that the matrix spans is
+        then the one without a part along the eigenvectors that are left out. ε elsewhere.
+        """
+        zero = self._builder.constant(0.0)
+        n = sum(len(group) for group, _ in self._parts)
+        found = [[zero] * n for _ in range(n)]
+        for group, system in self._parts:
+            for i, row in zip(group, system.missing(), strict=True):
+                for j, entry in zip(group, row, strict=True):
+                    found[i][j] = entry
+        return found
+
+    def turned(self, y: Sequence[int]) -> list[int]:
+        """A solution as a number, with the derivatives that it has for staying among solutions (``eigenspaces``)."""
+        b = self._builder
+        found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
+        for group, system in self._parts:
+            if isinstance(system, _LeastNorm):
+                found.update(zip(group, system.turned([y[i] for i in group]), strict=True))
+        return [found[i] for i in range(len(y))]
 
 
 class _Filtered:
@@ -104,6 +130,11 @@ class _Filtered:
         twice = self._weak(once)
         return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
 
+    def missing(self) -> Rows:
+        """ε over each weight."""
+        zero = self._builder.constant(0.0)
+        return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
+
     def _weak(self, right: Sequence[int]) -> list[int]:
         """E r."""
         return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
@@ -118,11 +149,26 @@ class _LeastNorm:
         self._builder, self._scales = builder, scales
         lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
         self._factor = b.block(Block("least_norm_factor", n, tuple(lower), name=name, rank=rank))
+        self._matrix = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
+        self._left_out, self._name = n - rank, name
 
     def solve(self, right: Sequence[int]) -> list[int]:
         b = self._builder
         found = b.solution(self._factor, [b.mul(s, value) for s, value in zip(self._scales, right, strict=True)])
         return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
+
+    def missing(self) -> Rows:
+        """I - S⁺ S, of the matrix as it is scaled."""
+        b, one, zero = self._builder, self._builder.constant(1.0), self._builder.constant(0.0)
+        columns = [b.solution(self._factor, row) for row in self._matrix]
+        return [
+            [b.sub(one if i == j else zero, entry) for j, entry in enumerate(row)]
+            for i, row in enumerate(zip(*columns, strict=True))
+        ]
+
+    def turned(self, y: Sequence[int]) -> list[int]:
+        """Of the matrix as it is scaled, too."""
+        return turned(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
 
 
 def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
@@ -184,7 +230,8 @@ class PositionProjection:
         phi: One expression per row.
         name: What is solved for.
         free: Those of ``q`` that may move, from far away too; None: all, from near by.
-        redundant: Numbers of rows that follow from the others; only without ``free``.
+        redundant: Numbers of rows that follow from the others. From far away they are rows like all others on the way,
+            and known where it ends.
     """
 
     def __init__(
@@ -260,22 +307,29 @@ class PositionProjection:
         entries = walker.lower([e for row in self._jacobian for e in row])
         G = scaled(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
         residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
-        one, epsilon = b.constant(1.0), b.constant(EPSILON)
+        one = b.constant(1.0)
         slopes = gram(b, G, D)
         if self._far:
             # The slopes themselves, which change on the way; by least squares, since they are not symmetric.
             columns = [list(column) for column in zip(*slopes, strict=True)]
             right = [b.dot(column, residual) for column in columns]
             step = RegularizedSystem(b, gram(b, columns, columns), [one] * m, self._name).solve(right)
+            system = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name, self._redundant)
         else:
             S = [[zero] * m for _ in range(m)]
             for (i, j), node in zip(held, rest[len(filled) :], strict=True):
                 S[i][j] = S[j][i] = node
-            step = RegularizedSystem(b, S, [one] * m, self._name, self._redundant).solve(residual)
-        slopes = [[b.add(e, epsilon) if i == j else e for j, e in enumerate(row)] for i, row in enumerate(slopes)]
+            system = RegularizedSystem(b, S, [one] * m, self._name, self._redundant)
+            step = system.solve(residual)
+        slopes = [
+            [b.add(e, added) for e, added in zip(*rows, strict=True)]
+            for rows in zip(slopes, system.missing(), strict=True)
+        ]
         labels = [f"y{i}" for i in range(m)]
         b.entry("residual", labels, residual)
         b.entry("step", labels, step)
+        if self._redundant and not self._far:
+            b.entry("turned", labels, system.turned(y))
         b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
         return b.build()
 

@@ -3,7 +3,8 @@
 Rank and condition come from S = A Aᵀ, the longest row of unit length: in S = L D Lᵀ a pivot d_i is the squared distance
 of row i from the span of the rows before it, 0 where it follows from them or vanishes. Rows are not scaled one by one:
 where a linkage lies flat it is a single row that vanishes. No pivot is larger than the largest eigenvalue of S, none
-smaller than the smallest, so √(largest / smallest) is an estimate, from below, of the condition of A. Source: Golub and
+smaller than the smallest, so √(largest / smallest) is an estimate, from below, of the condition of A. Where rows are
+known to follow from others as many of the smallest pivots, which are round-off, are left out of it. Source: Golub and
 Van Loan, Matrix Computations, 4th ed. 2013, sec. 4.2.
 """
 
@@ -48,17 +49,21 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
 
     walker.define([DIAGNOSTICS.velocity_residual], [*c.jacobian, *c.offset, *speeds], velocity_residual)
     walker.define(
-        [DIAGNOSTICS.rank, DIAGNOSTICS.condition], c.jacobian, lambda nodes: _rank_and_condition(b, _rows(nodes, m, n))
+        [DIAGNOSTICS.rank, DIAGNOSTICS.condition],
+        c.jacobian,
+        lambda nodes: _rank_and_condition(b, _rows(nodes, m, n), len(equations.redundant_rows)),
     )
 
 
-def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]]) -> list[int]:
+def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: int) -> list[int]:
     S = gram(b, list(A), list(A))
     longest = b.binary(
         Op.MAX, reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]), b.constant(_NONE)
     )
     pivots = _pivots(b, [[b.div(entry, longest) for entry in row] for row in S])
     rank = b.sum([b.binary(Op.LT, b.constant(_DEPENDENT), pivot) for pivot in pivots])
+    for _ in range(redundant):
+        pivots = _without_smallest(b, pivots)
     ratio = b.div(
         reduce(lambda x, y: b.binary(Op.MAX, x, y), pivots), reduce(lambda x, y: b.binary(Op.MIN, x, y), pivots)
     )
@@ -78,6 +83,14 @@ def _pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
             for j in range(k + 1, i + 1):
                 left[i][j] = b.sub(left[i][j], b.mul(factor, left[j][k]))
     return pivots
+
+
+def _without_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
+    smallest, others = pivots[0], []
+    for pivot in pivots[1:]:
+        others.append(b.binary(Op.MAX, smallest, pivot))
+        smallest = b.binary(Op.MIN, smallest, pivot)
+    return others
 
 
 def _largest(b: ProgramBuilder, nodes: Sequence[int]) -> int:

@@ -34,7 +34,8 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         phi = [row for _, row in e.holonomic]
         free = [symbol for symbol in e.q if symbol in e.guessed]
         name = f"the start values of {_some(free)} on the holonomic constraints"
-        closing = PositionProjection(b, e.q, phi, name, set(free))
+        redundant = e.redundant_rows & set(range(len(phi)))
+        closing = PositionProjection(b, e.q, phi, name, set(free), redundant)
         q = closing.project(walker.lower(closing.needs(declared)))
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
     walker.define(closed, [], _known(q))
@@ -47,7 +48,8 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         is_free = [symbol in e.guessed for symbol in e.u]
         free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
         kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
-        u = project_speeds(b, free, [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)], u)
+        given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
+        u = project_speeds(b, free, given_by, u, e.redundant_rows)
     return [*q, *u, *given[n_q + n_u :]]
 
 

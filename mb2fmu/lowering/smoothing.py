@@ -8,6 +8,10 @@ changes nothing but the last digits, and its derivative with y and F_y held as n
 the implicit function theorem says dy is. So this one step is written out as nodes, y and F_y wrapped in ``Op.FROZEN``,
 and every rule of differentiation, forward and in reverse, applies as it is. First derivatives only: a derivative of
 these derivatives would miss that F_y changes.
+
+Where F_y has no full rank y is the solution in a space that depends on theta (``constraints``, redundant rows). Then
+the body's entry point ``jacobian`` is F_y with the space's complement added, which gives steps within the space, and
+``turned`` gives y with the derivatives that it has for the space turning: the step is taken from there.
 """
 
 from __future__ import annotations
@@ -53,6 +57,9 @@ class _SmoothCopy(ProgramCopy):
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
         body = self.program.bodies[block.body]
         theta = [self.node[node] for node in block.operands[:-n]]
+        if "turned" in body.entries:
+            frozen = _Inlined(body, b, y, theta)
+            y = [frozen.node[node] for node in body.entries["turned"].results]
         inside = _Inlined(body, b, y, theta)
         residual = [inside.node[node] for node in body.entries["residual"].results]
         slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
