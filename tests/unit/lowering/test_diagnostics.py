@@ -79,10 +79,9 @@ def closed_by(crank):
 
 def test_a_redundant_row_is_not_counted():
     f, values = diagnosed(more=[lambda parts: 3 * parts.holonomic_constraints[0]])
-    upright, G = values(f.x0), jacobian(f.x0[:3])
+    upright, true = values(f.x0), np.linalg.cond(jacobian(f.x0[:3]))
     assert upright["rank"] == 2
-    true = np.linalg.svd(np.vstack([G, 3 * G[0]]), compute_uv=False)
-    assert 0.5 * true[0] / true[1] < upright["condition"] <= true[0] / true[1] * (1 + 1e-6)  # of the other two
+    assert 0.5 * true < upright["condition"] <= true * (1 + 1e-6)  # that of the others
     flat = values(np.array([0.0, 0.0, np.pi, 0, 0, 0]), ln=1.8)
     assert flat["rank"] == 1
     assert flat["condition"] > 1e6
