@@ -4,8 +4,8 @@ Rank and condition come from S = A Aᵀ, the longest row of unit length: in S = 
 of row i from the span of the rows before it, 0 where it follows from them or vanishes. Rows are not scaled one by one:
 where a linkage lies flat it is a single row that vanishes. No pivot is larger than the largest eigenvalue of S, none
 smaller than the smallest, so √(largest / smallest) is an estimate, from below, of the condition of A. Where rows are
-known to be redundant as many of the smallest pivots, which are round-off, are left out: what remains is of the rows that
-do not follow from those before them. Source: Golub and Van Loan, Matrix Computations, 4th ed. 2013, sec. 4.2.
+known to be redundant as many of the smallest pivots, which are round-off, are left out: what remains is of the rows
+that do not follow from those before them. Source: Golub and Van Loan, Matrix Computations, 4th ed. 2013, sec. 4.2.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Outputs:
         themselves, before they are projected, in the rows' own units. ``name.velocity_residual``: the same of
         |A u + b| at the coordinates that all outputs see. ``name.rank``: how many rows of A are independent.
         ``name.condition``: how nearly they are not, in the rows' own units: 1 where they are perpendicular and of one
-        length, 1e7 where one follows from others or vanishes. ``name.energy``: the total energy in J.
+        length, 1e7 where one comes to follow from others or vanishes. ``name.energy``: the total energy in J.
 
         Args:
             name: What they are called in front of the point.
