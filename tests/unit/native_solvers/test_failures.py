@@ -137,6 +137,13 @@ def test_too_many_are_foreseen(impatient_library):
     Unit(impatient_library, Solver.ROSENBROCK, Kind.PROTHERO, a=1e6).step(0.0, 1.0, START)
 
 
+def test_far_too_many_are_foreseen_in_a_moment(library):
+    """A thousand times the limit of ten million, as before a singular position: given up after thousands."""
+    hopeless = Unit(library, Solver.DOPRI5, Kind.PROTHERO, a=1e11)
+    assert "would take more than 10000000 internal steps" in str(hopeless.refused(0.0, 1.0, START))
+    assert hopeless.problem.calls < 7 * 10_000
+
+
 @pytest.mark.parametrize("size", [1, 2, 20, 60])
 def test_messages_fit_into_what_they_are_given(library, size):
     unit = Unit(library, Solver.DOPRI5, Kind.UNDEFINED, a=-1.0)

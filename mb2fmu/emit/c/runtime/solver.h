@@ -30,9 +30,12 @@
 
 /* Adaptive methods look after every so many tried steps whether the rest can be done at the pace of these. They give up
  * at once if it would take the limit this many times over: with an enormous input the steps that can be made are so
- * small that the limit itself is minutes away. Less than that may still turn out well, where the motion calms down. */
+ * small that the limit itself is minutes away. Less than that may still turn out well, where the motion calms down.
+ * They look more often for what is more hopeless still, as where a mechanism is driven into a singular position. */
 #define MB2FMU_PACE_STEPS (MB2FMU_MAX_INTERNAL_STEPS / 64)
 #define MB2FMU_HOPELESS 10.0
+#define MB2FMU_EARLY_PACE_STEPS (MB2FMU_PACE_STEPS / 64 + 16)
+#define MB2FMU_EARLY_HOPELESS 100.0
 
 /* Relative tolerances outside of this range are moved to its ends; what is no positive number becomes the default. */
 #define MB2FMU_MIN_TOLERANCE 1e-12
@@ -216,6 +219,12 @@ MB2FMU_UNUSED static void mb2fmu_rk4_dense(const mb2fmu_work *work, double s, do
 MB2FMU_UNUSED static void mb2fmu_euler_dense(const mb2fmu_work *work, double s, double x[]);
 MB2FMU_UNUSED static void mb2fmu_rosenbrock_dense(const mb2fmu_work *work, double s, double x[]);
 
+/* How fast a walk goes on, looked at every so many tried steps. */
+typedef struct {
+    double paced; /* what had been passed at the last look, s */
+    double pace;  /* what had been passed between the last two looks, s */
+} mb2fmu_look;
+
 /* Where a walk from one communication point to the next is. Time inside is counted from the point on, so that a late
  * start costs no accuracy. */
 typedef struct {
@@ -225,8 +234,7 @@ typedef struct {
     double passed; /* what has been passed, s */
     double step;   /* the internal step, s */
     double least;  /* adaptive methods: internal steps are no smaller unless the way itself is, s */
-    double paced;  /* adaptive methods: what had been passed when the pace was looked at last, s */
-    double pace;   /* adaptive methods: what had been passed between the last two looks, s */
+    mb2fmu_look looks[2]; /* adaptive methods: every MB2FMU_EARLY_PACE_STEPS, and every MB2FMU_PACE_STEPS */
     int stopped;   /* the hook said so */
     int hopeless;  /* adaptive methods: given up for the pace, before the limit */
 } mb2fmu_walk;

@@ -266,19 +266,26 @@ static void mb2fmu_walk_advance(mb2fmu_integrator *integrator, mb2fmu_problem *p
     mb2fmu_walk_accept(integrator, problem, walk, walk->step < left ? walk->passed + walk->step : walk->span);
 }
 
-/* Whether the rest would take the limit many times over at the pace of the last MB2FMU_PACE_STEPS tried steps, which
- * is no more than twice that of those before: what begins fast and calms down gathers pace. */
-static int mb2fmu_walk_is_hopeless(mb2fmu_walk *walk, int64_t tried)
+/* Whether the rest would take the limit so many times over at the pace of the last tried steps, which is no more than
+ * twice that of those before: what begins fast and calms down gathers pace. */
+static int mb2fmu_walk_lags(const mb2fmu_walk *walk, mb2fmu_look *look, int64_t tried, int64_t every, double times)
 {
-    if (tried == 0 || tried % MB2FMU_PACE_STEPS != 0) {
+    if (tried == 0 || tried % every != 0) {
         return 0;
     }
-    const double progress = walk->passed - walk->paced;
-    const int gathers = progress > 2.0 * walk->pace;
-    const double rounds = MB2FMU_HOPELESS * (double)MB2FMU_MAX_INTERNAL_STEPS / (double)MB2FMU_PACE_STEPS;
-    walk->paced = walk->passed;
-    walk->pace = progress;
-    walk->hopeless = !gathers && progress * rounds < walk->span - walk->passed;
+    const double progress = walk->passed - look->paced;
+    const int gathers = progress > 2.0 * look->pace;
+    const double rounds = times * (double)MB2FMU_MAX_INTERNAL_STEPS / (double)every;
+    look->paced = walk->passed;
+    look->pace = progress;
+    return !gathers && progress * rounds < walk->span - walk->passed;
+}
+
+static int mb2fmu_walk_is_hopeless(mb2fmu_walk *walk, int64_t tried)
+{
+    walk->hopeless =
+        mb2fmu_walk_lags(walk, &walk->looks[0], tried, MB2FMU_EARLY_PACE_STEPS, MB2FMU_EARLY_HOPELESS) ||
+        mb2fmu_walk_lags(walk, &walk->looks[1], tried, MB2FMU_PACE_STEPS, MB2FMU_HOPELESS);
     return walk->hopeless;
 }
 
