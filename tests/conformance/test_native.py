@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
 
-from mb2fmu import formulation, package, pipeline, validation
+from mb2fmu import formulation, lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
+from mb2fmu.lowering.multipliers import MultiplierSystem
+from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.integration import explicit_euler
@@ -79,8 +82,14 @@ class Case:
 class Attracted(NumericEquations):
     """The reference's equations as units with closed loops have them: x' = f(P(x)) - rate (x - P(x)), outputs at P(x).
 
-    P(x): coordinates move along the rows of G at x until the loops are closed, then speeds to the nearest.
+    P(x): coordinates move along the rows of G at x until the loops are closed; then ``kept`` speeds to the nearest in
+    kinetic energy, and the others, which rows give with constant factors, follow.
     """
+
+    def __init__(self, equations, mechanism, kept, left):
+        super().__init__(equations)
+        self.numeric = NumericMechanism(mechanism)
+        self.kept, self.left = kept, left  # speeds, rows
 
     def _advance(self, t, x, r, prepared):
         onto = self.projected(t, x, prepared)
@@ -101,9 +110,45 @@ class Attracted(NumericEquations):
                 break
         q[:n] = x[:n] - D.T @ weights
         A, b = self._rows(self._constraints(self._values(t, q, prepared)))
-        u = slice(n, n + self.n_u)
-        q[u] -= np.linalg.lstsq(A, A @ q[u] + b, rcond=1e-10)[0]
+        q[n : n + self.n_u] = self.nearest(self.mass_matrix(t, q, prepared), A, b, q[n : n + self.n_u])
         return q
+
+    def mass_matrix(self, t, x, prepared):
+        q, z, r = x[: self.n_q], x[self.n_q + self.n_u :], np.zeros(len(self.equations.r))
+        self.numeric.set(t, q, np.zeros(len(self.numeric.mechanism.u_all)), z, r, np.array(prepared))
+        return self.numeric.dynamics()[0][: self.n_u, : self.n_u]
+
+    def nearest(self, M, A, b, v):
+        """Of all u with A u + b = 0: u = S w + s with w near the kept speeds of v."""
+        K, T = self.kept, [j for j in range(len(v)) if j not in self.kept]
+        L, R = self.left, [i for i in range(len(A)) if i not in self.left]
+        S, s = np.zeros((len(v), len(K))), np.zeros(len(v))
+        S[K, range(len(K))] = 1.0
+        if T:
+            S[T] = -np.linalg.solve(A[np.ix_(R, T)], A[np.ix_(R, K)])
+            s[T] = -np.linalg.solve(A[np.ix_(R, T)], b[R])
+        # In units in which kinetic energy is the square of length; what rows hold may have no mass.
+        heavy = M + A.T @ A * (np.trace(M) / np.trace(A.T @ A))
+        root = np.linalg.cholesky(S.T @ heavy @ S)
+        rows = np.linalg.solve(root, (A[L] @ S).T).T
+        off = A[L] @ (S @ v[K] + s) + b[L]
+        return S @ (v[K] - np.linalg.solve(root.T, np.linalg.lstsq(rows, off, rcond=1e-10)[0])) + s
+
+
+def kept_speeds(equations):
+    """The speeds and rows that are left when those that have constant pivots are taken out: all by ``explicit``."""
+    if equations.treatment == "explicit":
+        return list(range(len(equations.u))), list(range(len(equations.velocity_constraints.names)))
+    systems = []
+
+    def noted(self, *arguments):
+        original(self, *arguments)
+        systems.append(self._taken)
+
+    original = MultiplierSystem.__init__
+    with mock.patch.object(MultiplierSystem, "__init__", noted):
+        lowering.lower(equations)
+    return systems[0].columns, systems[0].rows
 
 
 def unsteered(definition, steps):
@@ -133,11 +178,11 @@ def parts(reference):
     return 10 ** max(1 if numeric.equations.holonomic else 0, powers)
 
 
-def by_euler(reference, run):
+def by_euler(reference, run, derivation):
     """The variables at each point by the unit's steps."""
     numeric = reference.numeric
     if numeric.equations.holonomic:
-        numeric = Attracted(numeric.equations)
+        numeric = Attracted(numeric.equations, derivation.mechanism, *kept_speeds(derivation.equations))
     start = np.append(reference.states[0], 0.0)
     states = explicit_euler(held_slope(numeric, run), run.time, start, run.step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
@@ -184,7 +229,7 @@ def made(model, folder):
         wanted=reference.trajectory.values[-1],
         allowed=limits.values[-1],
         steps=steps,
-        euler=by_euler(reference, steps),
+        euler=by_euler(reference, steps, derivation),
         about=about(reference, folder / "about.json"),
     )
 

@@ -329,8 +329,8 @@ static int mb2fmu_newton_stays(const mb2fmu_newton_run *run, double part)
     return bend <= (is_far ? MB2FMU_NEWTON_LITTLE : MB2FMU_NEWTON_BEND) * size;
 }
 
-/* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. Off the
- * path steps are taken in full, to find any solution. */
+/* A part of the step after which less is left over, as what is stored in `tried` and `found`; 0 if there is none. Off
+ * the path steps are taken in full, to find any solution. */
 static int mb2fmu_newton_step(mb2fmu_newton_run *run)
 {
     double part = 1.0;

@@ -2,9 +2,10 @@
  *
  * Start values that are guesses are solved for, from what was set; where something is remembered, what the dependent
  * coordinates are at first. Newton's method stays on the branch of the assembly that it begins on. Where that has no
- * solution, and guesses are still the unit's own, the way is made in pieces: the unit's own start, which is assembled, is
- * moved to what was set, time, start values and parameters together, as a hand would move the crank. So the branch is
- * kept as long as no singular position lies between. Nothing of this depends on what was set before and then set again.
+ * solution, and guesses are still the unit's own, the way is made in pieces: the unit's own start, which is assembled,
+ * is moved to what was set, time, start values and parameters together, as a hand would move the crank. So the branch
+ * is kept as long as no singular position lies between. Nothing of this depends on what was set before and then set
+ * again.
  */
 #include "instance.h"
 
@@ -37,7 +38,7 @@ static const double *mb2fmu_states_as_set(const mb2fmu_instance *instance)
 #endif
 }
 
-/* Guesses for a piece of the way are what was found for the last one. 0 where the importer has set guesses of its own. */
+/* Guesses for a piece of the way are what was found for the last one. 0 where the importer has set its own. */
 static int mb2fmu_guess_from(mb2fmu_instance *instance, const double from[])
 {
     const double *const set = mb2fmu_states_as_set(instance);
