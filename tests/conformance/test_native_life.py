@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -102,13 +103,14 @@ def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
     """With its command and all it said."""
     from mb2fmu.emit import c
 
-    emit = c.emit
+    emit = c.emit_motion
 
-    def broken(program, interface):
-        tree = emit(program, interface)
-        return FileTree({**tree.files, "sources/unit.c": b"this is no C\n"})
+    def broken(program, interface, **options):
+        motion = emit(program, interface, **options)
+        sources = FileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
+        return dataclasses.replace(motion, sources=sources)
 
-    monkeypatch.setattr(c, "emit", broken)
+    monkeypatch.setattr(c, "emit_motion", broken)
     derivation = pipeline.derive(ROOT / "models" / "simple_pendulum.py")
     with pytest.raises(ToolError) as caught:
         pipeline.build(derivation)
