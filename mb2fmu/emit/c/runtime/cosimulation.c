@@ -222,7 +222,9 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
         (void)snprintf(message, size,
                        "step from %s s by %s s: %smore than %ld internal steps; reached %s s with steps of %s s%s",
                        start, span, walk->hopeless ? "would take " : "", (long)MB2FMU_MAX_INTERNAL_STEPS, here, step,
-                       integrator->memory.solver == MB2FMU_SOLVER_DOPRI5 ? "; a stiff model needs solver 4" : "");
+                       integrator->memory.solver == MB2FMU_SOLVER_DOPRI5
+                           ? "; a stiff model needs solver 4, unless this is a singular position"
+                           : "");
     }
 }
 
