@@ -27,7 +27,8 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 230" font-
 <path d="M90 190A30 30 0 0 0 76 164" fill="none" stroke="#d62728" stroke-width="2"/>
 <path d="M71 160l10 2l-6 7z" fill="#d62728"/>
 <g font-style="italic"><text x="94" y="176" fill="#d62728">q₁</text><text x="58" y="150">lₐ</text>
-<text x="168" y="94">l_b</text><text x="250" y="146">l_c</text><text x="140" y="208">lₙ</text>
+<text x="168" y="94">l<tspan dy="3" font-size="9">b</tspan></text>
+<text x="250" y="146">l<tspan dy="3" font-size="9">c</tspan></text><text x="140" y="208">lₙ</text>
 <text x="84" y="108">m</text><text x="262" y="70">m</text><text x="286" y="40">g</text></g>
 <text x="52" y="212">P₁</text><text x="222" y="212">P₄</text>
 <path d="M304 28V64" stroke="#333" stroke-width="2"/><path d="M304 70l-5 -10h10z" fill="#333"/>

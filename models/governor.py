@@ -42,7 +42,8 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 250" font-
 <path d="M188 206l-9 -1l5 9z" fill="#9467bd"/>
 <g font-style="italic"><text x="192" y="92" fill="#2ca02c">tilt₁</text><text x="98" y="184">s</text>
 <text x="194" y="214" fill="#9467bd">spin</text><text x="210" y="110" fill="#d62728">K, C</text>
-<text x="252" y="58">l</text><text x="274" y="124">m_b</text><text x="288" y="176">g</text></g>
+<text x="252" y="58">l</text><text x="274" y="124">m<tspan dy="3" font-size="9">b</tspan></text>
+<text x="288" y="176">g</text></g>
 <path d="M280 160V196" stroke="#333" stroke-width="2"/><path d="M280 202l-5 -10h10z" fill="#333"/>
 </svg>
 """
