@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -48,10 +49,11 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
     from mb2fmu.emit import c
     from mb2fmu.filetree import FileTree
 
-    emit = c.emit
+    emit = c.emit_motion
 
-    def biased(program, interface):
-        files = dict(emit(program, interface).files)
+    def biased(program, interface, **options):
+        motion = emit(program, interface, **options)
+        files = dict(motion.sources.files)
         name = "sources/fmi2_model_exchange.c"
         before = b"mb2fmu_get_derivatives(instance, derivatives, nx)"
         assert before in files[name]
@@ -63,9 +65,9 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
         )
         include = b'#include "protocol.h"\n'
         files[name] = files[name].replace(include, include + bias, 1)
-        return FileTree(files)
+        return dataclasses.replace(motion, sources=FileTree(files))
 
-    monkeypatch.setattr(c, "emit", biased)
+    monkeypatch.setattr(c, "emit_motion", biased)
     exported = pipeline.export(MODEL, tmp_path)
     monkeypatch.undo()
     assert package.unpack(exported.path)
