@@ -109,8 +109,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     others = set(OTHERS) - set(chosen.without)
     derived(2)  # imports what is imported on first use
+    written = chosen.output.read_text(encoding="utf-8") if chosen.output.exists() else ""
+    before, mark, measured = written.partition(DERIVATION)
     if chosen.derivation:
-        before = chosen.output.read_text(encoding="utf-8").partition(DERIVATION)[0]
         chosen.output.write_text(before + derivation_section(KANE_JOINTS), encoding="utf-8")
         return 0
     rows = []
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         for n in sorted(chosen.joints):
             rows.append(row(n, folder / f"n{n}", chosen.rounds, others, library))
             print(line(rows[-1]), flush=True)
-            chosen.output.write_text(page(rows), encoding="utf-8")
+            chosen.output.write_text(page(rows) + mark + measured, encoding="utf-8")
     if "kane" in others:
         chosen.output.write_text(page(rows) + derivation_section(KANE_JOINTS), encoding="utf-8")
     return 0
