@@ -127,6 +127,7 @@ class _Grower:
     wanted: set[int] = field(default_factory=set)
 
     def tree(self) -> LinkTree:
+        """The links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
         self._read_frames()
         self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
         self.links = [Link("ground", -1, 0, ())]

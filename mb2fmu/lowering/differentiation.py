@@ -403,6 +403,7 @@ class _LeastNorm:
 
     @classmethod
     def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNorm:
+        """The copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}

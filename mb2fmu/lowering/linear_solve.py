@@ -288,6 +288,7 @@ class _Substitution:
             self._blocks.append((part, unknowns, builder.block(Block("lu_factor", len(part), operands, name=name))))
 
     def solve(self, right: list[int]) -> list[int]:
+        """The unknowns, block after block of the triangular form."""
         b = self._builder
         x: dict[int, int] = {}
 

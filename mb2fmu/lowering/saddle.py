@@ -69,6 +69,7 @@ class _Halves:
         self._system = RegularizedSystem(b, S, weights, _ROWS, redundant)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(x, μ)."""
         b = self._builder
         _, load = self._mass.halves(forces)
         mu = self._system.solve([b.add(b.dot(row, load), g) for row, g in zip(self._left, right, strict=True)])

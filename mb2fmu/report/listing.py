@@ -190,6 +190,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
     printer = LatexPrinter({"symbol_names": dots, "order": "none"})
 
     def side(value: Any) -> str:
+        """An equation's side in LaTeX: an expression, an entry of a matrix, or a name."""
         if isinstance(value, _Dot):
             return rf"\dot{{{printer.doprint(value.symbol)}}}"
         if isinstance(value, sm.Basic):
