@@ -17,17 +17,30 @@ from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
-from mb2fmu.validation.result import InvariantResult, KindResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import (
+    CallResult,
+    InfluenceResult,
+    InvariantResult,
+    KindResult,
+    Move,
+    MovedResult,
+    ValidationResult,
+    VariableResult,
+)
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation, simulate
 from mb2fmu.validation.trajectory import Trajectory
 from mb2fmu.validation.validate import Yardstick, make_yardstick, reference_method, validate
 
 __all__ = [
+    "CallResult",
     "Conditions",
     "Finding",
+    "InfluenceResult",
     "InvariantResult",
     "KindResult",
+    "Move",
+    "MovedResult",
     "Reference",
     "Simulation",
     "Trajectory",

@@ -34,7 +34,8 @@ class Conditions:
         z: Start values of the auxiliary states.
         tolerance: Relative tolerance that the FMU promises.
         stiff: True: an implicit method integrates the reference.
-        overridden: FMU name → value, of parameters that differ from their default.
+        overridden: FMU name → value, of parameters and start values that differ from the unit's own.
+        signals: FMU name of an input → what its signal is, in words or as a formula.
     """
 
     time: Floats
@@ -47,6 +48,7 @@ class Conditions:
     tolerance: float
     stiff: bool = False
     overridden: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.time.ndim != 1 or len(self.time) < 2 or self.time[0] != 0.0:
@@ -115,6 +117,9 @@ def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | No
         tolerance=experiment.tolerance,
         stiff=experiment.stiff,
         overridden=MappingProxyType({name: float(value) for name, value in overridden.items()}),
+        signals=MappingProxyType(
+            {record.name: str(experiment.signals.get(record.symbol, record.start)) for record in definition.inputs}
+        ),
     )
 
 

@@ -126,6 +126,7 @@ def make_reference(
     *,
     experiment: Conditions | None = None,
     mechanism: Mechanism | None = None,
+    numeric: NumericEquations | None = None,
 ) -> Reference:
     """Integrates the equations over the experiment, twice: the difference is the reference's uncertainty.
 
@@ -141,12 +142,13 @@ def make_reference(
         equations: Of another formulation than the FMU's.
         experiment: Other numbers than the model's default experiment.
         mechanism: Given: the accelerations come from it by Newton-Euler, numerically; ``equations`` give outputs only.
+        numeric: Of another reference of the same equations and mechanism, so that they are compiled once.
 
     Raises:
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
     run, equations = experiment or conditions(definition), comparable(equations)
-    numeric = NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations)
+    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations))
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
     scout = solve(numeric, run.thinned(SCOUTED)[0], start, SCOUT, np.ones_like(start))
@@ -333,10 +335,7 @@ def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Cond
         "parameters": dict(
             zip((p.name for p in definition.parameters if not p.calculated), run.parameters, strict=True)
         ),
-        "signals": {
-            record.name: str(definition.experiment.signals.get(record.symbol, record.start))
-            for record in definition.inputs
-        },
+        "signals": dict(run.signals),
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,

@@ -18,6 +18,7 @@ from mb2fmu.validation.simulate import Simulation
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
+Role = Literal["parameter", "start value", "input"]
 KIND_NAMES: Mapping[UnitKind, str] = {
     "CoSimulation": "Co-Simulation",
     "ModelExchange": "Model Exchange, integrated by CVODE",
@@ -117,6 +118,105 @@ class KindResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What the moved experiment does with one quantity.
+
+    Attributes:
+        name: FMU name of a parameter, start value or input.
+        role: What it is.
+        unit: Of ``default`` and ``moved``.
+        default: Value in the default experiment; of an input its start value.
+        moved: Value in the moved experiment; of an input the largest value of its signal.
+        reason: Why it keeps its default; empty where it was moved.
+    """
+
+    name: str
+    role: Role
+    unit: str
+    default: float
+    moved: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedResult:
+    """The second experiment: every free parameter, start value and input moved, judged as the first one is.
+
+    Attributes:
+        kinds: The unit in each way that it can be run; () where nothing could be run.
+        reference: What they were compared with; None where the mechanism allows no moved experiment.
+        moves: One per free parameter, start value and input.
+        part: Part of the intended moves that the mechanism allows, in (0, 1].
+        text: How the experiment was made, in one sentence.
+    """
+
+    kinds: tuple[KindResult, ...]
+    reference: Reference | None
+    moves: tuple[Move, ...]
+    part: float
+    text: str
+
+    @property
+    def passed(self) -> bool:
+        """Every kind within its bounds; true where nothing could be run (all is then not proven)."""
+        return all(kind.passed for kind in self.kinds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """One family of the interface's functions, called in mid-run and held against the reference.
+
+    Attributes:
+        name: What was called.
+        kind: How the unit was run.
+        formula: What was compared with what.
+        value: Where value/bound is largest.
+        bound: There.
+        ratio: There; above 1 it failed.
+        where: Which of the compared numbers that is.
+        count: Numbers compared.
+        verdict: ``unjudged``: not offered by the unit, or nothing to compare with: neither a pass nor a failure.
+        reason: Why it failed or is not judged.
+    """
+
+    name: str
+    kind: UnitKind
+    formula: str
+    value: float
+    bound: float
+    ratio: float
+    where: str
+    count: int
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfluenceResult:
+    """Whether a parameter, input or start value moved anything that was judged.
+
+    Attributes:
+        name: FMU name.
+        role: What it is.
+        ratio: Largest change of a judged variable over that variable's bound, by the reference, if this quantity alone
+            had kept its default in the moved experiment: so far out of bounds a unit that ignores it would be.
+        most: The variable that it moves most, in relation to its bound; empty if none.
+        reason: Why it is not proven; empty where it is.
+    """
+
+    name: str
+    role: Role
+    ratio: float
+    most: str
+    reason: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """A unit that ignores the quantity would have failed."""
+        return self.ratio > 1.0 and not self.reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
     """The proof.
 
@@ -132,6 +232,9 @@ class ValidationResult:
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
         others: The other kinds of a unit that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
+        moved: The second experiment; None where only the first was asked for.
+        calls: What else the unit offers, called in mid-run.
+        influences: One per free parameter, start value and input: proven, or not.
     """
 
     model: str
@@ -144,6 +247,9 @@ class ValidationResult:
     provenance: Mapping[str, object]
     others: tuple[KindResult, ...] = ()
     notes: tuple[str, ...] = ()
+    moved: MovedResult | None = None
+    calls: tuple[CallResult, ...] = ()
+    influences: tuple[InfluenceResult, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -156,8 +262,15 @@ class ValidationResult:
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
             and all(other.passed for other in self.others)
+            and (self.moved is None or self.moved.passed)
+            and not any(call.verdict == "failed" for call in self.calls)
             and not any(f.severity == "error" for f in self.conformance)
         )
+
+    @property
+    def unproven(self) -> tuple[InfluenceResult, ...]:
+        """Parameters, start values and inputs of which nothing is proven: that they act as they should was not seen."""
+        return tuple(item for item in self.influences if not item.proven)
 
     def to_json(self, *, timings: bool = False) -> str:
         """The result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
@@ -180,24 +293,44 @@ class ValidationResult:
                 ],
             },
             "kind": self.simulation.kind,
-            "others": [
-                {
-                    "kind": other.simulation.kind,
-                    "passed": other.passed,
-                    "variables": [_scalars(v) for v in other.variables],
-                    "invariants": [_scalars(i) for i in other.invariants],
-                }
-                for other in self.others
-            ],
+            "others": [_kind(other) for other in self.others],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
+            "moved": _moved(self.moved),
+            "calls": [_scalars(call) for call in self.calls],
+            "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
         }
         if timings:
             summary["timings"] = dict(self.timings)
         return json.dumps(summary, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _scalars(record: VariableResult | InvariantResult) -> dict[str, object]:
+def _moved(result: MovedResult | None) -> dict[str, object] | None:
+    """The second experiment without its arrays."""
+    if result is None:
+        return None
+    return {
+        "passed": result.passed,
+        "part": result.part,
+        "text": result.text,
+        "moves": [_scalars(move) for move in result.moves],
+        "kinds": [_kind(kind) for kind in result.kinds],
+    }
+
+
+def _kind(result: KindResult) -> dict[str, object]:
+    """One way in which the unit was run, without arrays."""
+    return {
+        "kind": result.simulation.kind,
+        "passed": result.passed,
+        "variables": [_scalars(v) for v in result.variables],
+        "invariants": [_scalars(i) for i in result.invariants],
+    }
+
+
+def _scalars(
+    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult,
+) -> dict[str, object]:
     """The record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]
     return {name: _number(getattr(record, name)) for name in names}
