@@ -1,7 +1,8 @@
 """The Python-hosted unit: built by pythonfmu, then made reproducible and described properly.
 
 pythonfmu contributes the binaries that call Python (linux64, win64) and its Python package. Its description has neither
-units nor dependencies, a random token and the time of day: it is replaced by ours.
+units nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary frees a block twice
+when a process ends: it is mended (see ``exporter``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import FmuInterface
 from mb2fmu.package.archive import DESCRIPTION, unarchived
+from mb2fmu.package.exporter import without_second_free
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 
 _DEPENDENCIES = """\
@@ -26,6 +28,8 @@ Platforms: {platforms}. The Linux binary needs glibc 2.32 or later.
 
 _LICENCES = """\
 binaries/ and resources/pythonfmu/ are parts of PythonFMU {version} (MIT, see pythonfmu-LICENSE.txt).
+The Linux binary differs from PythonFMU's in one byte: its function finalizePythonInterpreter returns at once, because it
+would free once more, when the process ends, what a destructor has freed already.
 The generated files belong to whoever made the model; the fixed files beside them are parts of mb2fmu (BSD-3-Clause).
 documentation/index.html, where it shows a motion, contains three.js (MIT, see the end of that page).
 """
@@ -60,6 +64,7 @@ def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInte
             "pythonfmu's result is not complete:",
             [*(Fault("is missing", path) for path in missing), *(Fault("has another name", path) for path in wrong)],
         )
+    kept |= {path: without_second_free(kept[path]) for path in binaries if path.startswith("binaries/linux64/")}
     platforms = ", ".join(sorted({path.split("/")[1] for path in binaries}))
     facts = {"version": version(), "platforms": platforms}
     documents = FileTree(

@@ -1,0 +1,73 @@
+"""Python-hosted units at the end of the importer's process: nothing is freed twice."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conformance.test_pythonfmu import lowered
+from conformance.tools import DRIVERS, driver
+from golden.handwritten import double_pendulum, pendulum_interface, pendulum_program
+
+from mb2fmu.emit import python, xml
+from mb2fmu.package import build_pythonfmu, pack
+
+EXITS = 5
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exits")
+    parts = {"Pendulum": (pendulum_program(), pendulum_interface()), "DoublePendulum": lowered(double_pendulum)}
+    found = []
+    for name, (program, interface) in parts.items():
+        unit = build_pythonfmu(python.emit(program, interface), xml.emit(interface), interface)
+        pack(unit, folder / f"{name}.fmu")
+        found.append(folder / f"{name}.fmu")
+    return found
+
+
+def test_exits_are_clean(paths):
+    """Freed memory is overwritten and goes to no cache of the thread, so that the allocator sees what is freed twice."""
+    strict = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0", "MALLOC_PERTURB_": "165", "MALLOC_CHECK_": "3"}
+    for _ in range(EXITS):
+        assert driver("ending", *paths, **strict).endswith("ok\n")
+
+
+def faults(*paths):
+    """Blocks of valgrind's report that name a unit's binary: what it reads, writes or frees wrongly."""
+    command = ["valgrind", sys.executable, DRIVERS / "ending.py", *paths]
+    done = subprocess.run(
+        list(map(str, command)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=os.environ | {"PYTHONMALLOC": "malloc"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ok\n"
+    blocks = re.split(r"^==\d+== \n", done.stderr, flags=re.MULTILINE)
+    kinds = re.compile(r"== (Invalid (read|write|free)|Mismatched)")
+    return [block for block in blocks if "/binaries/linux64/" in block and kinds.search(block)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_finds_nothing_at_the_end(paths):
+    assert faults(*paths) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
+    """The same of a unit with pythonfmu's binary as it is."""
+    monkeypatch.setattr("mb2fmu.package.pythonfmu.without_second_free", lambda library: library)
+    interface = pendulum_interface()
+    unit = build_pythonfmu(python.emit(pendulum_program(), interface), xml.emit(interface), interface)
+    pack(unit, tmp_path / "unit.fmu")
+    found = faults(tmp_path / "unit.fmu")
+    assert found
+    assert all("finalizePythonInterpreter" in block for block in found)
