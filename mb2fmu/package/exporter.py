@@ -1,11 +1,11 @@
 """pythonfmu's binary for Linux, without the second free of one block when the process of the importer ends.
 
-The binary of pythonfmu 0.7.0 owns the state of the interpreter by a global ``std::shared_ptr`` and lets go of it twice:
-in the destructor of that global, which ``exit`` calls, and then, when the loader closes the library, in its own function
-``finalizePythonInterpreter``, which reads and writes the block that was freed before. Where memory is used in an unlucky
-order, the process dies with "corrupted double-linked list" after its work is done. The library is never closed earlier
-(it has unique symbols), so the destructor of the global always does what the function is for; the function returns at
-once here.
+The binary of pythonfmu 0.7.0 owns the state of the interpreter by a global ``std::shared_ptr`` and lets go of it
+twice: in the destructor of that global, which ``exit`` calls, and then, when the loader closes the library, in its own
+function ``finalizePythonInterpreter``, which reads and writes the block that was freed before. Where memory is used in
+an unlucky order, the process dies with "corrupted double-linked list" after its work is done. The library is never
+closed earlier (it has unique symbols), so the destructor of the global always does what the function is for; the
+function returns at once here.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ Platforms: {platforms}. The Linux binary needs glibc 2.32 or later.
 
 _LICENCES = """\
 binaries/ and resources/pythonfmu/ are parts of PythonFMU {version} (MIT, see pythonfmu-LICENSE.txt).
-The Linux binary differs from PythonFMU's in one byte: its function finalizePythonInterpreter returns at once, because it
-would free once more, when the process ends, what a destructor has freed already.
+The Linux binary differs from PythonFMU's in one byte: its function finalizePythonInterpreter returns at once, because
+it would free once more, when the process ends, what a destructor has freed already.
 The generated files belong to whoever made the model; the fixed files beside them are parts of mb2fmu (BSD-3-Clause).
 documentation/index.html, where it shows a motion, contains three.js (MIT, see the end of that page).
 """

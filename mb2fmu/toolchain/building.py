@@ -23,8 +23,8 @@ from mb2fmu.toolchain.running import Processes
 from mb2fmu.toolchain.storage import Storage, folder
 from mb2fmu.toolchain.workshop import UNIT, Order, Workshop, compiled_files, units
 
-_LAYOUT = b"mb2fmu binaries 2"
-_BEGUN = b"mb2fmu begun 1"
+_LAYOUT = b"mb2fmu binaries 3"
+_BEGUN = b"mb2fmu begun 2"
 
 
 class CompileObserver(Protocol):

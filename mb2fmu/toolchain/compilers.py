@@ -46,18 +46,28 @@ _QUICKLY: dict[Compiler, tuple[str, ...]] = {
 _NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
-_INFLUENCES = (
-    "CPATH",
-    "C_INCLUDE_PATH",
-    "LIBRARY_PATH",
-    "COMPILER_PATH",
-    "GCC_EXEC_PREFIX",
-    "CCC_OVERRIDE_OPTIONS",
-    "SDKROOT",
-    "MACOSX_DEPLOYMENT_TARGET",
-    "SOURCE_DATE_EPOCH",
+_KEPT = (
+    "PATH",
+    "HOME",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "DEVELOPER_DIR",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
 )
-"""Variables by which a compiler's result would depend on who calls it."""
+"""Variables without which a compiler cannot be found or started. All others are kept from it: compilers and linkers
+read dozens (``LD_RUN_PATH`` gets into the library, ``LIBRARY_PATH`` and ``CPATH`` say what it is made of,
+``DEPENDENCIES_OUTPUT`` names a file that is overwritten), wrappers of theirs read further ones, and the next version
+may read more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,13 @@ def _cc(named: str) -> Tool:
         raise _missing("neither cc nor gcc nor clang is on the PATH", "install one, or use the compiler zig")
     command = (found, *words[1:])
     done = subprocess.run(  # noqa: S603 (the system's compiler, no input)
-        [*command, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+        [*command, "--version"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        check=False,
+        env=started_with() | {"LC_ALL": "C"},
     )
     return Tool("cc", command, f"{shlex.join([Path(found).resolve().name, *words[1:]])}: {done.stdout.strip()}")
 
@@ -195,20 +211,20 @@ def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[s
 
 
 def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
-    """Environment of the compiler: the caller's without what would change the result.
+    """Environment of the compiler: of the caller's only what it needs to run at all.
 
     Args:
         zig_cache: Where zig keeps the C libraries that it builds once for each platform.
         scratch: For everything else that it writes.
     """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _INFLUENCES and not name.startswith(("ZIG_", "PYTHON"))
-    }
-    return kept | {
+    return started_with() | {
         "LC_ALL": "C",
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch)),
         "ZIG_GLOBAL_CACHE_DIR": str(zig_cache),
         "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"),
     }
+
+
+def started_with() -> dict[str, str]:
+    """What a compiler needs of the caller's environment; Windows does not distinguish ``Path`` from ``PATH``."""
+    return {name: value for name, value in os.environ.items() if name.upper() in _KEPT}

@@ -30,7 +30,7 @@ def paths(tmp_path_factory):
 
 
 def test_exits_are_clean(paths):
-    """Freed memory is overwritten and goes to no cache of the thread, so that the allocator sees what is freed twice."""
+    """Freed memory is overwritten and stays in no cache of a thread: the allocator sees what is freed twice."""
     strict = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0", "MALLOC_PERTURB_": "165", "MALLOC_CHECK_": "3"}
     for _ in range(EXITS):
         assert driver("ending", *paths, **strict).endswith("ok\n")

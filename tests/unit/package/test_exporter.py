@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import lief
-import pythonfmu
 import pytest
+import pythonfmu
 
 from mb2fmu.errors import PackageError
 from mb2fmu.package.exporter import FUNCTION, without_second_free

@@ -23,9 +23,9 @@ for word; do
   before=$word
 done
 inputs=${inputs%" $result"}
-echo $inputs >> "$CALLS"
+echo $inputs >> "@CALLS@"
 grep -q wrong $inputs && { echo "wrong, says $inputs"; exit 1; }
-if grep -q slow $inputs; then sleep 60 & echo $! >> "$CALLS.sleeping"; wait; fi
+if grep -q slow $inputs; then sleep 60 & echo $! >> "@CALLS@.sleeping"; wait; fi
 cat $inputs > $result
 """
 EARLY = FileTree({"sources/unit.c": b"unit ", "sources/equations.c": b"motion "})
@@ -37,11 +37,10 @@ ORDER = Order("it", "cc")
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The list of what was compiled; caches and folders are in ``tmp_path``."""
     compiler, listed, scratch = tmp_path / "cc", tmp_path / "calls", tmp_path / "scratch"
-    compiler.write_text(COMPILER)
+    compiler.write_text(COMPILER.replace("@CALLS@", str(listed)))
     compiler.chmod(0o755)
     scratch.mkdir()
     monkeypatch.setenv("CC", str(compiler))
-    monkeypatch.setenv("CALLS", str(listed))
     monkeypatch.setenv(storage.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     return listed

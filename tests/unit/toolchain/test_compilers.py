@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import shutil
 
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.toolchain import PLATFORMS, compilers, host
+from mb2fmu.filetree import FileTree
+from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, storage
 
 
 @pytest.mark.parametrize(("platform", "fast"), list(itertools.product(PLATFORMS, (False, True))), ids=str)
@@ -87,11 +89,87 @@ def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyP
 
 
 def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CPATH", "C_INCLUDE_PATH", "ZIG_LIB_DIR", "PYTHONPATH", "PYTHONHOME"):
+    for name in ("CPATH", "LD_RUN_PATH", "ZIG_LIB_DIR", "PYTHONPATH", "PYTHONHOME", "NAME_OF_A_LATER_COMPILER"):
         monkeypatch.setenv(name, "elsewhere")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("PATH", "/found/here")
     told = compilers.environment(tmp_path / "zig", tmp_path / "scratch")
     assert "elsewhere" not in told.values()
     assert told["LC_ALL"] == "C"
+    assert told["PATH"] == "/found/here"
     assert told["ZIG_GLOBAL_CACHE_DIR"] == str(tmp_path / "zig")
     assert told["ZIG_LOCAL_CACHE_DIR"].startswith(str(tmp_path / "scratch"))
+
+
+CODE = b"""#include <math.h>
+__attribute__((visibility("default"))) double f(double x) { return sqrt(x) + HUGE_VAL; }
+"""
+SOURCES = FileTree({"sources/unit.c": CODE})
+
+
+def hostile(folder):
+    """Variables that gcc, clang, ld and zig read, each with what would change or break the result."""
+    (folder / "include").mkdir(parents=True)
+    (folder / "include" / "math.h").write_text("#define sqrt(x) 4711.0\n#define HUGE_VAL 4712.0\n")
+    (folder / "bin").mkdir()
+    for name in ("as", "ld", "cc1", "collect2", "ld.lld"):
+        (folder / "bin" / name).write_text("#!/bin/sh\nexit 7\n")
+        (folder / "bin" / name).chmod(0o755)
+    (folder / "lib").mkdir()
+    (folder / "lib" / "libm.so").write_text("this is no library")
+    include, tools, libraries = (str(folder / name) for name in ("include", "bin", "lib"))
+    return {
+        **dict.fromkeys(("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "INCLUDE"), include),
+        **dict.fromkeys(("COMPILER_PATH", "GCC_EXEC_PREFIX"), f"{tools}/"),
+        **dict.fromkeys(("LIBRARY_PATH", "LPATH", "LIB"), libraries),
+        **dict.fromkeys(("LD_RUN_PATH", "LD_RUN_PATH_64"), libraries),
+        **dict.fromkeys(("CFLAGS", "CPPFLAGS"), f"-I{include} -ffast-math"),
+        "LDFLAGS": f"-Wl,-rpath,{libraries}",
+        "NIX_LDFLAGS": f"-rpath {libraries}",
+        "CCC_OVERRIDE_OPTIONS": "+-ffast-math",
+        "CCC_ADD_ARGS": "-ffast-math",
+        "CL": "/Od",
+        "LDEMULATION": "elf_i386",
+        "GNUTARGET": "elf32-i386",
+        "COLLECT_GCC_OPTIONS": "-O0",
+        "COLLECT_LTO_WRAPPER": "nonesuch",
+        "DEPENDENCIES_OUTPUT": str(folder / "written"),
+        "SUNPRO_DEPENDENCIES": str(folder / "written"),
+        "GCC_COMPARE_DEBUG": "1",
+        "SOURCE_DATE_EPOCH": "4711",
+        "ZIG_LIB_DIR": libraries,
+        "ZIG_LOCAL_CACHE_DIR": libraries,
+        "ZIG_LIBC": str(folder / "include" / "math.h"),
+        "SDKROOT": libraries,
+        "MACOSX_DEPLOYMENT_TARGET": "9.9",
+    }
+
+
+@pytest.mark.parametrize("compiler", ["zig", "cc"])
+def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if compiler == "cc" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("there is no compiler")
+    monkeypatch.setattr(storage.Storage, "get", lambda _self, _key: None)
+    clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler=compiler)
+    forget()
+    for name, value in hostile(tmp_path / "hostile").items():
+        monkeypatch.setenv(name, value)
+    assert compile_unit(SOURCES, "it", [host()], fmi=3, compiler=compiler) == clean
+    assert str(tmp_path).encode() not in b"".join(clean.files.values())
+    assert not (tmp_path / "hostile" / "written").exists()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_the_hostile_environment_is_hostile(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handed on as it is, the caller's run path gets into the library."""
+    monkeypatch.setattr(storage.Storage, "get", lambda _self, _key: None)
+    monkeypatch.setattr(storage.Storage, "put", lambda _self, _key, _content: None)
+    monkeypatch.setenv("CC", "gcc")
+    clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler="cc")
+    forget()
+    monkeypatch.setenv("LD_RUN_PATH", str(tmp_path))
+    monkeypatch.setattr(compilers, "started_with", lambda: dict(os.environ))
+    found = compile_unit(SOURCES, "it", [host()], fmi=3, compiler="cc")
+    forget()
+    assert found != clean
+    assert str(tmp_path).encode() in b"".join(found.files.values())
