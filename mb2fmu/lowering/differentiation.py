@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.lowering.activity import Sources
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
@@ -201,11 +202,16 @@ class _Differentiation:
         else:
             way = "shortest" if small else "collected"
         self._sums = TangentSums(copy.builder, min(seeds, default=0), way)
+        single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
+        moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
+        self._sources = Sources(copy, single, self._operands) if moves else None
         for node in order:
             if node in within:
                 self._terms[node] = self._terms_of(node)
                 continue
             tangent = self._tangent_of(node)
+            if self._sources is not None:
+                tangent = {i: self._sources.tangent(node, d) for i, d in tangent.items()}
             if self._zero in tangent.values():
                 tangent = {i: d for i, d in tangent.items() if d != self._zero}
             self._tangent[node] = tangent

@@ -32,7 +32,9 @@ def partial(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int)
         return nodes[1 - k]
     if op is Op.POW:
         if k == 1:
-            return b.mul(value, b.unary(Op.LOG, x))
+            slope = b.mul(value, b.unary(Op.LOG, x))
+            zero = b.constant(0.0)
+            return b.select(b.binary(Op.EQ, value, zero), zero, slope)  # a**b ln a goes to 0 with a**b
         return b.mul(nodes[1], b.power(x, b.sub(nodes[1], b.constant(1.0))))
     if op is Op.ATAN2:
         squares = b.add(b.mul(nodes[0], nodes[0]), b.mul(nodes[1], nodes[1]))

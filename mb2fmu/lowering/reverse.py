@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mb2fmu.lowering.activity import CHOICES, Readers
 from mb2fmu.lowering.builder import ProgramBuilder
 from mb2fmu.lowering.copying import LEAF_GROUP, ProgramCopy, place
 from mb2fmu.lowering.dependencies import Group
@@ -82,12 +83,13 @@ class _Adjoints:
         self._op: list[int] = program.op.tolist()
         self._shares: dict[int, list[int]] = {}
         self._solution_adjoints: dict[int, dict[int, int]] = {}
-        self._first_result: dict[int, int] = {}
+        self._results: dict[int, list[int]] = {}
         for node in np.flatnonzero(program.op == Op.BLOCK).tolist():
-            self._first_result.setdefault(int(program.a[node]), node)
+            self._results.setdefault(int(program.a[node]), []).append(node)
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[Group, int], int]:
         """Adjoints of the leaves that anything reaches."""
+        self._readers = Readers(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
         gradient: dict[tuple[Group, int], int] = {}
@@ -115,11 +117,12 @@ class _Adjoints:
 
     def _spread(self, op: int, node: int, adjoint: int) -> None:
         """Gives each operand its share."""
-        operands, nodes = self._operands[node], self._copy.node
+        operands, nodes, readers = self._operands[node], self._copy.node, self._readers
+        readers.spread(node)
         if op == _MUL:
             x, y = operands
-            self._add(x, self._builder.mul(nodes[y], adjoint))
-            self._add(y, self._builder.mul(nodes[x], adjoint))
+            self._add(x, readers.share(node, self._builder.mul(nodes[y], adjoint), y))
+            self._add(y, readers.share(node, self._builder.mul(nodes[x], adjoint), x))
         elif op in _SUMS:
             x, y = operands
             self._add(x, adjoint)
@@ -127,7 +130,7 @@ class _Adjoints:
         else:
             shares = self._shares_of(Op(op), node, [nodes[operand] for operand in operands], adjoint)
             for operand, share in zip(operands, shares, strict=True):
-                self._add(operand, share)
+                self._add(operand, share if op in CHOICES else readers.share(node, share))
 
     def _shares_of(self, op: Op, node: int, nodes: list[int], adjoint: int) -> list[int]:
         """Of each operand of what is neither a product nor a sum."""
@@ -151,7 +154,8 @@ class _Adjoints:
         index, result = int(self._program.a[node]), int(self._program.b[node])
         if shares is not None:
             self._solution_adjoints.setdefault(index, {})[result] = self._builder.sum(shares)
-        if self._first_result[index] == node and index in self._solution_adjoints:
+        if self._results[index][0] == node and index in self._solution_adjoints:
+            self._readers.spread_block(self._results[index])
             self._of_solve(index, self._solution_adjoints.pop(index))
 
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
@@ -159,11 +163,12 @@ class _Adjoints:
         block = self._program.blocks[index]
         if block.kind == "newton":
             return  # smoothing has left it a number
+        first, share_of = self._results[index][0], self._readers.share
         old = self._program.blocks[block.factor]
         x = self._copy.solution[index]
         right = b.solution(self._transposed(block.factor), [adjoints.get(i, zero) for i in range(old.size)])
         for operand, share in zip(block.operands, right, strict=True):
-            self._add(operand, share)
+            self._add(operand, share_of(first, share))
         more: list[tuple[list[int], list[int]]] = []
         if old.kind == "least_norm_factor":
             more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
@@ -173,7 +178,7 @@ class _Adjoints:
             if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))
                 terms += [b.mul(left[j], other[i]) for left, other in more]
-            self._add(operand, b.sum([b.neg(share), *terms]))
+            self._add(operand, share_of(first, b.sum([b.neg(share), *terms])))
 
     def _of_least_norm(
         self, block: Block, adjoints: Sequence[int], right: Sequence[int]
