@@ -16,6 +16,7 @@ PACKAGE = ROOT / "mb2fmu"
 # The stages that exist for disk, clock, subprocesses and environment. Templates are package data, read by resources.
 WORLDLY = (
     "audit",
+    "driving",
     "toolchain",
     "package",
     "validation",

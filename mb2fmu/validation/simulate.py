@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu import driving
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import unpack
@@ -21,6 +24,8 @@ from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
 
 Floats = npt.NDArray[np.float64]
+Operations = Sequence[Sequence[Any]]
+"""Of a session: verbs and their arguments, see ``driving.sessions``."""
 
 TIME_LIMIT = 300.0
 EXCHANGE_TOLERANCE = 1e-3
@@ -57,6 +62,20 @@ class Simulation:
         return np.asarray(self.values[:, self.names.index(name)])
 
 
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What an FMU did in one process.
+
+    Attributes:
+        simulations: One per experiment.
+        answers: Of each session by its name, one per operation; the last of a session that failed is
+            ``{"failed": why}``.
+    """
+
+    simulations: tuple[Simulation, ...]
+    answers: Mapping[str, list[Any]]
+
+
 def simulate(
     fmu: Path,
     experiment: Conditions,
@@ -84,17 +103,32 @@ def simulate(
         ValidationError: If the FMU lacks variables, is of another FMI version, kind or for another platform.
         ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal.
     """
+    return drive(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
+
+
+def drive(
+    fmu: Path,
+    experiments: Sequence[Conditions],
+    variables: Sequence[str],
+    *,
+    kind: UnitKind | None = None,
+    sessions: Mapping[str, Operations] = MappingProxyType({}),
+    time_limit: float = TIME_LIMIT,
+) -> Driven:
+    """Runs an FMU through experiments, each with an instance of its own, then through sessions, in one process.
+
+    Arguments and errors as for :func:`simulate`; the time limit is for each experiment, and for all sessions together.
+    """
     tree = unpack(fmu)
     description = read_description(tree)
     chosen = next(iter(description.identifiers)) if kind is None else kind
     if chosen not in description.identifiers:
         raise ValidationError("the FMU cannot be run here:", [Fault(f"offers no {chosen}", "modelDescription.xml")])
-    _check_variables(description, experiment, variables)
+    for experiment in experiments:
+        check_variables(description, experiment, variables)
     with tempfile.TemporaryDirectory(prefix="mb2fmu-") as name:
         folder = Path(name)
         _write(tree, folder / "unit")
-        np.save(folder / "held.npy", experiment.inputs)
-        references = [description.variables[v].reference for v in variables]
         request = {
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
@@ -102,24 +136,36 @@ def simulate(
             "kind": chosen,
             "identifier": description.identifiers[chosen],
             "token": description.token,
-            "step": experiment.step,
-            "stop": float(experiment.time[-1]),
-            "tolerance": experiment.tolerance,
-            "integration_tolerance": max(EXCHANGE_TOLERANCE * experiment.tolerance, TIGHTEST_TOLERANCE),
+            "integration_tolerance": max(EXCHANGE_TOLERANCE * experiments[0].tolerance, TIGHTEST_TOLERANCE),
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.completes_steps,
             "troubles": description.troubles,
-            "held": str(folder / "held.npy"),
-            "inputs": [description.variables[v].reference for v in experiment.input_names],
-            "starts": {
-                "references": [description.variables[v].reference for v in experiment.overridden],
-                "values": list(experiment.overridden.values()),
-            },
-            "variables": references,
+            "variables": [description.variables[v].reference for v in variables],
+            "experiments": [_requested(folder, description, k, each) for k, each in enumerate(experiments)],
+            "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        return _drive(fmu, folder, experiment, tuple(variables), chosen, time_limit)
+        limit = time_limit * (len(experiments) + bool(sessions))
+        return _drive(fmu, folder, experiments, tuple(variables), chosen, limit)
+
+
+def _requested(folder: Path, description: UnitDescription, number: int, experiment: Conditions) -> dict[str, object]:
+    """One experiment as the driver reads it."""
+    held = folder / f"held-{number}.npy"
+    np.save(held, experiment.inputs)
+    return {
+        "held": str(held),
+        "values": str(folder / f"values-{number}.npy"),
+        "step": experiment.step,
+        "stop": float(experiment.time[-1]),
+        "tolerance": experiment.tolerance,
+        "inputs": [description.variables[v].reference for v in experiment.input_names],
+        "starts": {
+            "references": [description.variables[v].reference for v in experiment.overridden],
+            "values": list(experiment.overridden.values()),
+        },
+    }
 
 
 def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
@@ -132,8 +178,12 @@ def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
     return tuple(read_description(unpack(fmu)).identifiers)
 
 
-def _check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
-    """Refuses an FMU that lacks what the experiment sets or records."""
+def check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
+    """Whether an FMU has what the experiment sets or records.
+
+    Raises:
+        ValidationError: If it lacks some of that.
+    """
     known = description.variables
     faults = []
     for role, names in (
@@ -161,10 +211,15 @@ def _write(tree: FileTree, folder: Path) -> None:
 
 
 def _drive(
-    fmu: Path, folder: Path, experiment: Conditions, variables: tuple[str, ...], kind: UnitKind, time_limit: float
-) -> Simulation:
+    fmu: Path,
+    folder: Path,
+    experiments: Sequence[Conditions],
+    variables: tuple[str, ...],
+    kind: UnitKind,
+    time_limit: float,
+) -> Driven:
     """Runs the driver and reads what it left; every way to fail becomes a ToolError with the FMU's messages."""
-    command = [sys.executable, "-P", str(Path(__file__).with_name("driver.py")), str(folder / "request.json")]
+    command = [sys.executable, "-P", str(Path(driving.__file__).with_name("driver.py")), str(folder / "request.json")]
     headline = f"running {fmu.name} in fmpy failed:"
     try:
         done = subprocess.run(  # noqa: S603  our own interpreter and driver
@@ -177,16 +232,22 @@ def _drive(
     if done.returncode != 0:
         raise ToolError(headline, [Fault(_ending(done.returncode), fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
-    if outcome["failure"]:
-        raise ToolError(headline, [Fault(outcome["failure"], fmu.name), *messages])
-    return Simulation(
-        names=variables,
-        time=experiment.time,
-        values=np.load(folder / "values.npy"),
-        log=tuple(str(message) for message in messages),
-        seconds_per_step=outcome["seconds"] / len(experiment.inputs),
-        kind=kind,
+    failed = next((run["failure"] for run in outcome["experiments"] if run["failure"]), "")
+    if failed:
+        which = " of the moved experiment" if len(outcome["experiments"]) > 1 else ""
+        raise ToolError(headline, [Fault(failed + which, fmu.name), *messages])
+    simulations = tuple(
+        Simulation(
+            names=variables,
+            time=experiment.time,
+            values=np.load(folder / f"values-{k}.npy"),
+            log=tuple(str(message) for message in messages),
+            seconds_per_step=run["seconds"] / len(experiment.inputs),
+            kind=kind,
+        )
+        for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
     )
+    return Driven(simulations, outcome["sessions"])
 
 
 def _ending(code: int) -> str:

@@ -1,0 +1,98 @@
+"""CVODE and the events of one Model Exchange instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fmpy.sundials import CVodeSolver
+
+MOST_EVENTS = 1000
+MOST_STEPS = 1_000_000
+
+
+class Integration:
+    """CVODE and the events of a Model Exchange instance of either version."""
+
+    def __init__(
+        self, fmu: Any, get_derivatives: Any, update: Any, request: dict[str, Any], inputs: list[float]
+    ) -> None:
+        self._fmu, self._update, self._get_derivatives = fmu, update, get_derivatives
+        self._request = request
+        self._inputs: list[float] | None = inputs
+        self._completes = request["completes_steps"]
+        self._next_event = float("inf")
+        self._time = 0.0
+        self._terminated = False
+        self._settle()
+        fmu.enterContinuousTimeMode()
+        self._solver = self._made()
+
+    def _made(self) -> CVodeSolver:
+        """CVODE at the unit's states and time."""
+        fmu = self._fmu
+        return CVodeSolver(
+            nx=self._request["states"],
+            nz=self._request["indicators"],
+            get_x=fmu.getContinuousStates,
+            set_x=fmu.setContinuousStates,
+            get_dx=self._get_derivatives,
+            get_z=fmu.getEventIndicators,
+            get_nominals=fmu.getNominalsOfContinuousStates,
+            set_time=fmu.setTime,
+            input=_Held(),
+            startTime=self._time,
+            relativeTolerance=self._request["integration_tolerance"],
+            maxNumSteps=MOST_STEPS,
+        )
+
+    def afresh(self, time: float) -> None:
+        """A new integrator at the unit's states and ``time`` in s; the next inputs are an event."""
+        self._time = time
+        self._inputs = None
+        self._solver = self._made()
+
+    def jump(self, inputs: list[float], change: Callable[[], None]) -> None:
+        """An event if the inputs are others than before."""
+        if inputs != self._inputs:
+            self._inputs = inputs
+            self.event(change)
+
+    def event(self, change: Callable[[], None]) -> None:
+        """Event mode, with what is changed there, and back."""
+        self._fmu.enterEventMode()
+        change()
+        self._settle()
+        self._fmu.enterContinuousTimeMode()
+        self._solver.reset(self._time)
+
+    def advance(self, begin: float, end: float) -> str:
+        """From a communication point to the next; what is wrong, or nothing."""
+        for _ in range(MOST_EVENTS):
+            until = min(end, self._next_event)
+            state_event, _, self._time = self._solver.step(self._time, until)
+            self._fmu.setTime(self._time)
+            step_event = False
+            if self._completes:
+                step_event, self._terminated = self._fmu.completedIntegratorStep()
+            if not self._terminated and (state_event or step_event or self._time >= self._next_event):
+                self.event(lambda: None)
+            if self._terminated:
+                return f"the FMU asked to end the simulation at t = {self._time!r} s"
+            if self._time >= end:
+                return ""
+        return f"more than {MOST_EVENTS} events in the step from t = {begin!r} s"
+
+    def _settle(self) -> None:
+        """Iterates over the discrete states."""
+        needed = True
+        while needed and not self._terminated:
+            needed, self._terminated, _, _, defined, time_event = self._update()
+            self._next_event = time_event if defined else float("inf")
+
+
+class _Held:
+    """fmpy's solvers set continuous inputs through this; ours are held."""
+
+    def apply(self, time: float) -> None:
+        """Nothing to do."""

@@ -1,0 +1,307 @@
+"""Instances of units by fmpy, of both versions and kinds, each with the same few verbs.
+
+Inputs are set at the beginning of each communication step and held over it; values are read after it, before inputs
+change again. Co-Simulation units make the steps themselves. Model Exchange units are integrated by fmpy's CVODE
+(``continuous``), which begins anew where an input jumps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from typing import IO, Any
+
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    calloc,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+    free,
+)
+from fmpy.fmi3 import FMU3Model, FMU3Slave
+from fmpy.logging import addLoggerProxy
+
+from mb2fmu.driving.continuous import Integration
+
+STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
+
+
+class Log:
+    """Writes the FMU's messages as they come, so that a crash loses none."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
+        """One message."""
+        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
+        self._stream.write(json.dumps([label, *texts]) + "\n")
+        self._stream.flush()
+
+
+class Stateful:
+    """What instances of both versions have in common: their state can be kept, and go back to how it was."""
+
+    _fmu: Any
+
+    def save(self) -> Any:
+        """The whole state, kept within the unit."""
+        return self._fmu.getFMUState()
+
+    def restore(self, state: Any, time: float) -> None:  # noqa: ARG002  Model Exchange needs to know it
+        """Back to a state that was kept at that ``time`` in s."""
+        self._fmu.setFMUState(state)
+
+    def written(self, state: Any) -> bytes:
+        """A kept state as bytes."""
+        return bytes(self._fmu.serializeFMUState(state))
+
+    def read(self, content: bytes) -> Any:
+        """A state to restore, from bytes."""
+        return self._fmu.deserializeFMUState(content)
+
+    def forget(self, state: Any) -> None:
+        """Frees a kept state."""
+        self._fmu.freeFMUState(state)
+
+    def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Changes of the unknowns per change ``seed`` of the knowns."""
+        return list(self._fmu.getDirectionalDerivative(unknowns, knowns, seed))
+
+    def afresh(self, time: float) -> None:
+        """What integrates begins anew at ``time`` in s; nothing where the unit itself does."""
+
+    def reset(self) -> None:
+        """Back to as it was made."""
+        self._fmu.reset()
+
+    def close(self) -> None:
+        """Terminates and frees."""
+        self._fmu.terminate()
+        self._fmu.freeInstance()
+
+
+class Unit2(Stateful):
+    """An FMI 2.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request = request
+        self._fmu = self._made(request)
+        self._callbacks = fmi2CallbackFunctions()
+        self._callbacks.logger = fmi2CallbackLoggerTYPE(
+            lambda _environment, _instance, status, category, message: log.write(status, category, message)
+        )
+        self._callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+        self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+        addLoggerProxy(ctypes.byref(self._callbacks))
+        self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
+        _hear_of_troubles(self._fmu, request)
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU2Slave(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """To step mode, with start values and the first inputs set."""
+        fmu = self._fmu
+        fmu.setupExperiment(tolerance=experiment["tolerance"], startTime=0.0, stopTime=experiment["stop"])
+        self.set(experiment["starts"]["references"], experiment["starts"]["values"])
+        fmu.enterInitializationMode()
+        self.set(experiment["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Sets Real variables."""
+        if references:
+            self._fmu.setReal(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Sets inputs between two steps."""
+        self.set(references, values)
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Sets tunable parameters between two steps."""
+        self.set(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Reads Real variables."""
+        return list(self._fmu.getReal(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        self._fmu.doStep(begin, size)
+        return ""
+
+    def typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
+        """Sets variables of a type other than Real, and reads them."""
+        name = {"Enumeration": "Integer"}.get(kind, kind)
+        getattr(self._fmu, f"set{name}")(references, values)
+        return list(getattr(self._fmu, f"get{name}")(references))
+
+    def slopes(self, references: list[int], order: int) -> list[float]:
+        """Derivatives of outputs by time."""
+        return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
+
+
+class Unit3(Stateful):
+    """An FMI 3.0 Co-Simulation instance."""
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request = request
+        self._fmu = self._made(request)
+        self._fmu.instantiate(
+            loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
+        )
+        _hear_of_troubles(self._fmu, request)
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU3Slave(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """To step mode, with start values and the first inputs set."""
+        fmu = self._fmu
+        self.set(experiment["starts"]["references"], experiment["starts"]["values"])
+        fmu.enterInitializationMode(tolerance=experiment["tolerance"], startTime=0.0, stopTime=experiment["stop"])
+        self.set(experiment["inputs"], inputs)
+        fmu.exitInitializationMode()
+
+    def set(self, references: list[int], values: list[float]) -> None:
+        """Sets Float64 variables."""
+        if references:
+            self._fmu.setFloat64(references, values)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Sets inputs between two steps."""
+        self.set(references, values)
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Sets tunable parameters between two steps."""
+        self.set(references, values)
+
+    def get(self, references: list[int]) -> list[float]:
+        """Reads Float64 variables."""
+        return list(self._fmu.getFloat64(references))
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        _, terminate, early, last = self._fmu.doStep(begin, size)
+        if terminate:
+            return f"the FMU asked to end the simulation at t = {last!r} s"
+        return f"the FMU returned early at t = {last!r} s without being allowed to" if early else ""
+
+    def typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
+        """Sets variables of a type other than Float64, and reads them."""
+        name = {"Enumeration": "Int64"}.get(kind, kind)
+        getattr(self._fmu, f"set{name}")(references, values)
+        return list(getattr(self._fmu, f"get{name}")(references))
+
+    def slopes(self, references: list[int], order: int) -> list[float]:
+        """Derivatives of outputs by time."""
+        return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
+
+    def adjoint(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
+        """Gradient by the knowns of the sum of the unknowns, each times its ``seed``."""
+        return list(self._fmu.getAdjointDerivative(unknowns, knowns, seed, len(knowns)))
+
+
+class Exchange2(Unit2):
+    """An FMI 2.0 Model Exchange instance, and what integrates it."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU2Model(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """To continuous-time mode."""
+        super().initialize(experiment, inputs)
+        fmu = self._fmu
+        self._integration = Integration(fmu, fmu.getDerivatives, fmu.newDiscreteStates, self._request, inputs)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Inputs that jump: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Sets parameters between two steps: an event."""
+        self._integration.event(lambda: self.set(references, values))
+
+    def place(self, states: list[float]) -> None:
+        """Sets the continuous states."""
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+
+    def afresh(self, time: float) -> None:
+        """CVODE begins anew at ``time`` in s."""
+        self._integration.afresh(time)
+
+    def restore(self, state: Any, time: float) -> None:
+        """Back to a state that was kept at that ``time`` in s."""
+        super().restore(state, time)
+        self.afresh(time)
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+class Exchange3(Unit3):
+    """An FMI 3.0 Model Exchange instance, and what integrates it."""
+
+    def _made(self, request: dict[str, Any]) -> Any:
+        return FMU3Model(**_identity(request))
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """To continuous-time mode."""
+        super().initialize(experiment, inputs)
+        fmu = self._fmu
+        slopes = fmu.getContinuousStateDerivatives
+        self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, self._request, inputs)
+
+    def change(self, references: list[int], values: list[float]) -> None:
+        """Inputs that jump: an event."""
+        self._integration.jump(values, lambda: self.set(references, values))
+
+    def tune(self, references: list[int], values: list[float]) -> None:
+        """Sets parameters between two steps: an event."""
+        self._integration.event(lambda: self.set(references, values))
+
+    def place(self, states: list[float]) -> None:
+        """Sets the continuous states."""
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+
+    def afresh(self, time: float) -> None:
+        """CVODE begins anew at ``time`` in s."""
+        self._integration.afresh(time)
+
+    def restore(self, state: Any, time: float) -> None:
+        """Back to a state that was kept at that ``time`` in s."""
+        super().restore(state, time)
+        self.afresh(time)
+
+    def step(self, begin: float, size: float) -> str:
+        """One communication step; what is wrong with it, or nothing."""
+        return self._integration.advance(begin, begin + size)
+
+
+def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
+    """Messages of why a call fails, and none of what a unit does otherwise, which may be many."""
+    if request["troubles"]:
+        fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
+
+
+def _identity(request: dict[str, Any]) -> dict[str, str]:
+    return {
+        "guid": request["token"],
+        "modelIdentifier": request["identifier"],
+        "unzipDirectory": request["unzipped"],
+        "instanceName": "validated",
+    }
+
+
+UNITS: dict[tuple[str, int], type[Unit2 | Unit3]] = {
+    ("CoSimulation", 2): Unit2,
+    ("CoSimulation", 3): Unit3,
+    ("ModelExchange", 2): Exchange2,
+    ("ModelExchange", 3): Exchange3,
+}

@@ -1,0 +1,132 @@
+"""Sessions: calls in mid-run, one after another on an instance of their own; what each answered is written down.
+
+A session is a list of operations, each a list of a verb and its arguments; an answer is whatever JSON can hold. After
+an operation that fails the rest of its session is left out, and the answer is ``{"failed": why}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fmpy.fmi1 import FMICallException
+
+from mb2fmu.driving.instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
+
+
+class Session:
+    """One instance (or one after another) of a unit, with the state that it keeps.
+
+    Args:
+        request: As ``driver`` reads it.
+        log: Of the unit's messages.
+    """
+
+    def __init__(self, request: dict[str, Any], log: Log) -> None:
+        self._request, self._log = request, log
+        self._held = [np.load(experiment["held"]) for experiment in request["experiments"]]
+        self._kept: tuple[Any, float] = (None, 0.0)
+        self._bytes = b""
+        self._time = 0.0
+        self._unit = self._made()
+
+    def _made(self) -> Any:
+        return UNITS[self._request["kind"], self._request["version"]](self._request, self._log)
+
+    def run(self, operations: list[list[Any]]) -> list[Any]:
+        """Answers, one per operation; one less than that at the first that fails, and why."""
+        answers: list[Any] = []
+        for verb, *arguments in operations:
+            try:
+                answers.append(getattr(self, f"do_{verb}")(*arguments))
+            except FMICallException as error:
+                return [*answers, {"failed": f"{error.function} returned {STATUS[error.status]}"}]
+            except RuntimeError as error:  # CVODE's failures
+                return [*answers, {"failed": str(error)}]
+        self._unit.close()
+        return answers
+
+    def do_begin(self, experiment: int) -> None:
+        """To the start of an experiment."""
+        self._time = 0.0
+        self._unit.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
+
+    def do_steps(self, experiment: int, first: int, last: int) -> list[list[float]]:
+        """Communication steps ``first`` to ``last`` - 1 of an experiment; the recorded variables after each."""
+        given = self._request["experiments"][experiment]
+        rows = []
+        for k in range(first, last):
+            if k:
+                self._unit.change(given["inputs"], self._held[experiment][k].tolist())
+            failure = self._unit.step(k * given["step"], given["step"])
+            if failure:
+                raise RuntimeError(failure)
+            self._time = (k + 1) * given["step"]
+            rows.append(self._unit.get(self._request["variables"]))
+        return rows
+
+    def do_get(self, references: list[int]) -> list[float]:
+        """Reads."""
+        return list(self._unit.get(references))
+
+    def do_tune(self, references: list[int], values: list[float]) -> None:
+        """Sets tunable parameters."""
+        if references:
+            self._unit.tune(references, values)
+
+    def do_change(self, references: list[int], values: list[float]) -> None:
+        """Sets inputs."""
+        if references:
+            self._unit.change(references, values)
+
+    def do_typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
+        """Sets and reads variables of another type."""
+        return list(self._unit.typed(kind, references, values))
+
+    def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
+        """One row per seed."""
+        return [self._unit.directional(unknowns, knowns, seed) for seed in seeds]
+
+    def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
+        """One row per seed."""
+        assert isinstance(self._unit, Unit3)
+        return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
+
+    def do_slopes(self, references: list[int], order: int) -> list[float]:
+        """Derivatives of outputs by time."""
+        return list(self._unit.slopes(references, order))
+
+    def do_states(self, references: list[int], values: list[float]) -> list[float]:
+        """Sets the continuous states of Model Exchange, and reads them."""
+        assert isinstance(self._unit, Exchange2 | Exchange3)
+        self._unit.place(values)
+        return list(self._unit.get(references))
+
+    def do_save(self) -> None:
+        """Keeps the state; what integrates begins anew here, as it will when the state is restored."""
+        self._kept = (self._unit.save(), self._time)
+        self._unit.afresh(self._time)
+
+    def do_restore(self) -> None:
+        """Back to the kept state."""
+        self._unit.restore(*self._kept)
+
+    def do_write(self) -> int:
+        """The kept state as bytes: how many."""
+        self._bytes = self._unit.written(self._kept[0])
+        return len(self._bytes)
+
+    def do_elsewhere(self, experiment: int) -> None:
+        """Another instance, at the start of another experiment, gets the state that was written."""
+        time = self._kept[1]
+        self._unit.forget(self._kept[0])
+        self._unit.close()
+        self._unit = self._made()
+        self.do_begin(experiment)
+        state = self._unit.read(self._bytes)
+        self._unit.restore(state, time)
+        self._unit.forget(state)
+
+    def do_reset(self) -> None:
+        """Back to as it was made."""
+        self._unit.reset()
