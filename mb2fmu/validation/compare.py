@@ -2,27 +2,25 @@
 
 A variable v is judged against
 
-    bound_v(t) = FACTOR · tolerance · max(range_v, S_v(t)) + 2 · uncertainty_v(t) + rounding_v
+    bound_v(t) = min(FACTOR · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
 
-with the tolerance of the experiment, the range of v in the reference, the measured sensitivity S_v (``sensitivity``),
-the reference's own uncertainty and 64 units of round-off of the largest variable of the same unit. FACTOR = 50: an
-integrator keeps the error of each of its steps at about the tolerance and makes many of them; Dormand and Prince's
-method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v.
+with the tolerance of the experiment, v's own size and round-off (``scales``: its range if it moves), the measured
+sensitivity S_v (``sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps the error of
+each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5, tried on double
+pendulums over 10 s, stays below 12 tolerance · S_v.
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
-(100 · uncertainty_v ≤ bound_v), and the bound says anything (bound_v ≤ 5 % of the larger of range_v and S_v(0)).
-A variable that the reference never tells from zero (|v| ≤ max(100 · uncertainty_v, rounding_v) all the time: the
-torque about a hinge's own axis, by law), or from what it was at the start (the height of a slider above its level
-guide), has no range of its own; where that leaves nothing to judge, the largest variable of the same unit stands for
-range_v: what stands still must do so beside those.
+(100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
+(FACTOR · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
 - Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
-  against FACTOR · tolerance · max(scale_j, L_j) + 64 ulp(scale_j), L_j the largest sensitivity over one step,
-  measured at up to ten points of the run. No error can hide behind those before it.
+  against min(FACTOR · tolerance · max(scale_j, L_j), 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest sensitivity
+  over one step, measured at up to ten points of the run. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
-  FACTOR · tolerance · (max T + ∫|P| dt), P the power of all loads.
-- Constraints: |φ(q, t)| and |A u + b| of the FMU's own q and u, against FACTOR · tolerance · their largest magnitude.
+  FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
+- Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
+  FACTOR · tolerance and the round-off of the row's terms.
 """
 
 from __future__ import annotations
@@ -38,21 +36,24 @@ from mb2fmu.validation.reference import (
     BUDGET,
     STIFF_BUDGET,
     Reference,
-    Variable,
+    constraint_scales,
     held_slope,
-    largest_of_unit,
-    largest_or_one,
 )
 from mb2fmu.validation.result import InvariantResult, VariableResult
+from mb2fmu.validation.scales import (
+    INFORMATIVE,
+    KNOWN_BETTER,
+    ROUNDING,
+    largest_of_unit,
+    moving,
+    own_sizes,
+)
 from mb2fmu.validation.sensitivity import EPSILON, directions
 from mb2fmu.validation.simulate import Simulation
 
 Floats = npt.NDArray[np.float64]
 
 FACTOR = 50.0
-KNOWN_BETTER = 100.0
-INFORMATIVE = 0.05
-ROUNDING = 64 * float(np.finfo(float).eps)
 MINIMUM_POINTS = 10
 _SAMPLES = 10
 _FLOW_TOLERANCE = 1e-11
@@ -81,30 +82,11 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
         sensitivity: S, shape (n_t, n).
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
-    size = np.broadcast_to(np.ptp(values, axis=0), values.shape)
-    found = _held_to(reference, np.maximum(size, sensitivity), np.maximum(size[0], sensitivity[0]))
-    of_unit = largest_of_unit(reference.variables, values)
-    seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))  # at the start all runs have the same digits
-    smallest = np.minimum(np.abs(values), np.abs(values - values[0]).max(axis=0))
-    noise = np.maximum(KNOWN_BETTER * seen, _rounding(reference.variables, values))
-    still = np.all(smallest <= noise, axis=0) & (found.judged < _enough(values))
-    beside = _held_to(reference, np.broadcast_to(of_unit, values.shape), of_unit)
-    reasons = tuple(b if s else f for f, b, s in zip(found.reasons, beside.reasons, still, strict=True))
-    return Bounds(np.where(still, beside.values, found.values), np.where(still, beside.judged, found.judged), reasons)
-
-
-def _enough(values: Floats) -> int:
-    """Points that a verdict needs."""
-    return min(MINIMUM_POINTS, len(values))
-
-
-def _held_to(reference: Reference, sizes: Floats, at_start: Floats) -> Bounds:
-    """Bounds and horizons with ``sizes``, shape (n_t, n), for max(range_v, S_v); ``at_start``: those at t = 0."""
-    values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
-    rounding = _rounding(reference.variables, values)
-    allowed = FACTOR * reference.conditions.tolerance * sizes + 2 * uncertainty + rounding
+    sizes, rounding = variable_sizes(reference, sensitivity[0])
+    grown = FACTOR * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
     known = uncertainty * KNOWN_BETTER <= allowed
-    telling = allowed <= INFORMATIVE * at_start + rounding
+    telling = grown <= INFORMATIVE * np.maximum(sizes, sensitivity[0])
     judged, reasons = [], []
     for column in range(values.shape[1]):
         ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
@@ -114,13 +96,22 @@ def _held_to(reference: Reference, sizes: Floats, at_start: Floats) -> Bounds:
         elif ends[0] <= ends[1]:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
         else:
-            reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its range: motion too sensitive for this tolerance")
+            reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
     return Bounds(allowed, np.array(judged), tuple(reasons))
 
 
-def _rounding(variables: tuple[Variable, ...], values: Floats) -> Floats:
-    """64 units of round-off of the largest value among the variables of the same unit, shape (n,)."""
-    return ROUNDING * largest_of_unit(variables, values)
+def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
+    """Size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
+    values, variables = reference.trajectory.values, reference.variables
+    moves = moving(values, reference.trajectory.uncertainty, reference.typical)
+    beside = largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
+    sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
+    return own_sizes(values, moves, reference.typical, beside, sensitive), ROUNDING * beside
+
+
+def _enough(values: Floats) -> int:
+    """Points that a verdict needs."""
+    return min(MINIMUM_POINTS, len(values))
 
 
 def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
@@ -186,7 +177,7 @@ def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | No
     """
     slope = held_slope(reference.numeric, reference.conditions)
     time = reference.trajectory.time
-    scales = np.append(reference.state_scales, reference.work_scale)
+    scales = reference.error_scales(_FLOW_TOLERANCE)
     steps = np.arange(len(time) - 1) if only is None else only
     ends = np.empty((len(steps), states.shape[1] + 1))
     stiff = reference.conditions.stiff
@@ -208,10 +199,13 @@ def _defects(reference: Reference, states: Floats, flowed: Floats) -> list[Invar
         moved, _ = _flow(reference, states[steps] + EPSILON * direction * scales, steps)
         growth = growth + np.abs(moved - base) / EPSILON
     local = np.maximum(scales, np.max(growth, axis=0))
-    limit = FACTOR * reference.conditions.tolerance * local + ROUNDING * scales
+    columns = list(reference.state_columns)
+    sizes, _ = variable_sizes(reference, reference.scales)
+    limit = np.minimum(FACTOR * reference.conditions.tolerance * local, INFORMATIVE * sizes[columns])
+    limit = limit + ROUNDING * np.max(np.abs(reference.states), axis=0)
     defects = np.abs(states[1:] - flowed)
-    names = [reference.trajectory.names[c] for c in reference.state_columns]
-    units = [reference.variables[c].unit for c in reference.state_columns]
+    names = [reference.trajectory.names[c] for c in columns]
+    units = [reference.variables[c].unit for c in columns]
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
@@ -231,7 +225,7 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
         power.append(abs(motion.power))
     T, P = np.array(kinetic), np.array(power)
     exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
-    scale = largest_or_one(T)
+    scale = reference.work_scale
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
     return _invariant("energy balance", "|T − T(0) − W|", "J", run.time, drift, limit)
@@ -248,16 +242,18 @@ def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
     for t, row in zip(run.time.tolist(), values, strict=True):
         q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
         rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
-    residual = np.array(rows)
-    q_scale, u_scale = largest_or_one(values[:, :n_q]), largest_or_one(values[:, n_q : n_q + n_u])
+    scales, terms = constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
+    relative = np.array(rows) / scales
+    limits = np.broadcast_to(FACTOR * run.tolerance + ROUNDING * (1 + terms / scales), relative.shape)
     results = []
-    for name, formula, part, scale in (
-        ("position constraints", "|φ(q, t)|", residual[:, :n_phi], q_scale),
-        ("velocity constraints", "|A u + b|", residual[:, n_phi:], u_scale),
+    for name, formula, part in (
+        ("position constraints", "|φ(q, t)| over the row's scale", slice(None, n_phi)),
+        ("velocity constraints", "|A u + b| over the row's scale", slice(n_phi, None)),
     ):
-        if part.shape[1]:
-            limit = np.full(len(part), (FACTOR * run.tolerance + ROUNDING) * scale)
-            results.append(_invariant(name, formula, "1", run.time, np.max(part, axis=1), limit))
+        if relative[:, part].shape[1]:
+            worst = np.argmax(relative[:, part] / limits[:, part], axis=1)[:, None]
+            values, bound = (np.take_along_axis(each[:, part], worst, axis=1)[:, 0] for each in (relative, limits))
+            results.append(_invariant(name, formula, "1", run.time, values, bound))
     return results
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +15,21 @@ import sympy as sm
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.natural_units import natural_units
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, explicit_euler, integrate
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.scales import (
+    ROUNDING,
+    energy_scale,
+    error_scales,
+    first_scales,
+    moving,
+    own_scales,
+    row_scales,
+)
 from mb2fmu.validation.trajectory import Trajectory
 
 Floats = npt.NDArray[np.float64]
@@ -30,18 +39,19 @@ COARSE = 1e-12
 STRIDE = 4
 SCOUT = 1e-6
 SCOUTED = 200
+ENERGIES = 40
 BUDGET = 5_000_000
 STIFF_BUDGET = 100_000
-_NOTHING = 1e-15  # in SI units, of a state that is zero but for round-off
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A compared variable: FMU name, what it is, its unit."""
+    """A compared variable: FMU name, what it is, its unit, its ``nominal`` if it has one."""
 
     name: str
     kind: Kind
     unit: str
+    nominal: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,9 @@ class Reference:
         variables: One per column of the trajectory.
         states: x = (q, independent u, z) at each communication point, shape (n_t, n_x).
         state_columns: Columns of the trajectory that hold x.
-        state_scales: Magnitude of each state, > 0, shape (n_x,).
+        scales: Scale of each variable by its own motion, > 0, shape (n,); see ``scales``.
+        typical: Typical magnitude of each variable, > 0, shape (n,).
+        natural_energy: Natural magnitude of energies, J.
         work: Integrated power delivered to the mechanism since t = 0, J, shape (n_t,).
         balances: The reference's own: energy, constraints.
         numeric: The equations as functions of numbers.
@@ -88,17 +100,29 @@ class Reference:
     variables: tuple[Variable, ...]
     states: Floats
     state_columns: tuple[int, ...]
-    state_scales: Floats
+    scales: Floats
+    typical: Floats
+    natural_energy: float
     work: Floats
     balances: tuple[Balance, ...]
     numeric: NumericEquations
     conditions: Conditions
 
     @property
+    def state_scales(self) -> Floats:
+        """Scale of each state, shape (n_x,)."""
+        return self.scales[list(self.state_columns)]
+
+    @property
     def work_scale(self) -> float:
-        """Magnitude of the work in J: of the energies that it is held against, > 0 where nothing moves too."""
+        """Scale of the work in J."""
         energies = [balance.scale for balance in self.balances if balance.name == "energy"]
-        return largest_or_one(np.array([*self.work, *energies]))
+        return energy_scale(np.array(energies), self.work, self.natural_energy)
+
+    def error_scales(self, tolerance: float) -> Floats:
+        """Of (x, W), for an integration with a relative ``tolerance``; shape (n_x + 1,)."""
+        largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
+        return error_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
 
     def undetermined(self) -> float | None:
         """When the motion first passes a position where the dependent speeds follow from no others, s; None: never.
@@ -112,12 +136,6 @@ class Reference:
         signs = [numeric.determinacy(float(t), x, prepared) for t, x in zip(run.time, self.states, strict=True)]
         changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
-
-
-def largest_or_one(values: Floats) -> float:
-    """The largest one; 1 where all are zero but for round-off."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    return largest if largest > _NOTHING else 1.0
 
 
 def make_reference(
@@ -151,29 +169,57 @@ def make_reference(
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations))
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
-    scout = solve(numeric, run.thinned(SCOUTED)[0], start, SCOUT, np.ones_like(start))
-    scales = magnitudes(scout, numeric)
-    fine = solve(numeric, run, start, TIGHTEST, scales, parts=1 if run.steady else 2)
-    variables = describe(definition, equations)
+    variables, columns = describe(definition, equations), state_columns(numeric)
+    natural = natural_units(definition, _largest_inputs(definition, run))
+    typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
+    energy, sizes = natural.magnitude("J"), np.append(typical[list(columns)], 0.0)
+    largest = _scouted(numeric, run, start, sizes[:-1], energy)
+    fine = solve(numeric, run, start, TIGHTEST, error_scales(largest, sizes, TIGHTEST), parts=1 if run.steady else 2)
     values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared)
-    trajectory = Trajectory(
-        names=tuple(v.name for v in variables),
-        time=run.time,
-        values=values,
-        uncertainty=_uncertainty(numeric, run, start, scales, values),
-        provenance=provenance(definition, numeric, run),
-    )
+    uncertainty = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values)
+    scales = own_scales(values, moving(values, uncertainty, typical), typical)
     return Reference(
-        trajectory=trajectory,
+        trajectory=Trajectory(
+            names=tuple(v.name for v in variables),
+            time=run.time,
+            values=values,
+            uncertainty=uncertainty,
+            provenance=provenance(definition, numeric, run),
+        ),
         variables=variables,
         states=fine[:, :-1],
-        state_columns=state_columns(numeric),
-        state_scales=scales[:-1],
+        state_columns=columns,
+        scales=scales,
+        typical=typical,
+        natural_energy=energy,
         work=fine[:, -1],
-        balances=balances(equations, kinetic, fine[:, -1], residual, values),
+        balances=(
+            *energy_balance(equations, kinetic, fine[:, -1], energy),
+            *constraint_balances(numeric, run, residual, values, scales),
+        ),
         numeric=numeric,
         conditions=run,
     )
+
+
+def _largest_inputs(definition: ModelDefinition, run: Conditions) -> list[tuple[float, str]]:
+    """Largest magnitude of each input in the experiment, and its unit."""
+    largest = np.max(np.abs(run.inputs), axis=0).tolist()
+    return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
+
+
+def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical: Floats, energy: float) -> Floats:
+    """Largest magnitudes of (x, W) by a rough run, shape (n_x + 1,); ``typical``: of x, ``energy``: natural, J."""
+    rough, _ = run.thinned(SCOUTED)
+    first = np.append(first_scales(start[:-1], typical), energy)
+    found = solve(numeric, rough, start, SCOUT, first)
+    seen = np.unique(np.linspace(0, len(found) - 1, ENERGIES).astype(np.int64)).tolist()
+    prepared = numeric.prepare(run.parameters)
+    kinetic = [
+        numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
+    ]
+    work = energy_scale(np.array(kinetic), found[:, -1], energy)
+    return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
 
 
 def _uncertainty(numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats) -> Floats:
@@ -184,7 +230,7 @@ def _uncertainty(numeric: NumericEquations, run: Conditions, start: Floats, scal
     difference = np.maximum.accumulate(np.abs(values[rows] - seen), axis=0)
     # Between the points of the coarser run: what it is at the next one.
     everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
-    return np.asarray(everywhere + 64 * np.finfo(float).eps * np.max(np.abs(values), axis=0))
+    return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0))
 
 
 def solve(
@@ -239,23 +285,6 @@ def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
     return (*range(n_q), *speeds, *range(n_q + n_u, n_q + n_u + n_z))
 
 
-def magnitudes(y: Floats, numeric: NumericEquations) -> Floats:
-    """Largest magnitude of each state and of the work; one that hardly moves gets that of its kind (q, u, z), or 1.
-
-    A kind that is nothing but round-off does not move: the angles of a bicycle that goes straight on.
-    """
-    largest = np.max(np.abs(y), axis=0)
-    nothing = max(_NOTHING, 64 * float(np.finfo(float).eps) * float(np.max(largest, initial=0.0)))
-    n_q, n_x = numeric.n_q, numeric.n_x
-    ends = [0, n_q, n_x - numeric.n_z, n_x, n_x + 1]
-    for begin, end in itertools.pairwise(ends):
-        group = largest[begin:end]
-        if len(group):
-            group[group <= 1e-6 * max(group)] = max(group)
-    largest[largest <= nothing] = 1.0
-    return np.asarray(largest)
-
-
 def observe(
     numeric: NumericEquations, run: Conditions, states: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats, Floats]:
@@ -273,10 +302,10 @@ def observe(
 def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Variable, ...]:
     """The compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
-        *(Variable(c.name, "coordinate", c.unit) for c in definition.coordinates),
-        *(Variable(s.name, "speed", s.unit) for s in definition.speeds),
-        *(Variable(z.name, "state", z.unit) for z in definition.auxiliary_states),
-        *(Variable(o.name, "output", o.unit) for o in comparable(equations).outputs),
+        *(Variable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
+        *(Variable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
+        *(Variable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
+        *(Variable(o.name, "output", o.unit, o.nominal) for o in comparable(equations).outputs),
     )
 
 
@@ -286,40 +315,41 @@ def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
     return replace(equations, outputs=outputs)
 
 
-def largest_of_unit(variables: tuple[Variable, ...], values: Floats) -> Floats:
-    """For each variable the largest magnitude among all of the same unit, shape (n,).
-
-    1 where all are 0. Where they are nothing but what round-off leaves of larger values that cancel (torques about a
-    point through which every force goes), that is below 1e-13 of the largest value of any unit, that value.
-    """
-    largest = np.max(np.abs(values), axis=0)
-    overall = float(np.max(largest, initial=0.0))
-    units = [v.unit for v in variables]
-    of_unit = [max(m for m, u in zip(largest, units, strict=True) if u == unit) or 1.0 for unit in units]
-    return np.array([magnitude if magnitude > 1e-13 * overall else overall for magnitude in of_unit])
+def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float) -> tuple[Balance, ...]:
+    """T - T(0) - W over the scale of energies; () where they need not balance. ``natural``: natural energy, J."""
+    if equations.energy.kinetic is None or not equations.energy.balanced:
+        return ()
+    scale = energy_scale(kinetic, work, natural)
+    return (Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 
-def balances(
-    equations: EquationsOfMotion, kinetic: Floats, work: Floats, residual: Floats, values: Floats
+def constraint_balances(
+    numeric: NumericEquations, run: Conditions, residual: Floats, values: Floats, scales: Floats
 ) -> tuple[Balance, ...]:
-    """Energy balance (T - T(0) - W over the larger of T's maximum and W's range) and constraint residuals."""
-    found = []
-    if equations.energy.kinetic is not None and equations.energy.balanced:
-        scale = largest_or_one(np.array([np.max(np.abs(kinetic)), np.ptp(work)]))
-        found.append(Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"))
-    if residual.shape[1]:
-        n_q = len(equations.q)
-        n_phi = len(equations.holonomic)
-        speeds = values[:, n_q : n_q + len(equations.u)]
-        scales = (largest_or_one(values[:, :n_q]), largest_or_one(speeds))
-        for name, part, scale in (
-            ("position constraints", residual[:, :n_phi], scales[0]),
-            ("velocity constraints", residual[:, n_phi:], scales[1]),
-        ):
-            if part.shape[1]:
-                formula = "φ(q, t)" if name.startswith("position") else "A u + b"
-                found.append(Balance(name, formula, np.max(np.abs(part), axis=1) / scale, scale, "1"))
-    return tuple(found)
+    """Largest residual of all constraint rows, each over its own scale."""
+    if not residual.shape[1]:
+        return ()
+    sizes, _ = constraint_scales(numeric, run, values, scales)
+    n_phi = len(numeric.equations.holonomic)
+    relative = np.abs(residual) / sizes
+    return tuple(
+        Balance(name, formula, np.max(part, axis=1), 1.0, "1")
+        for name, formula, part in (
+            ("position constraints", "φ(q, t)", relative[:, :n_phi]),
+            ("velocity constraints", "A u + b", relative[:, n_phi:]),
+        )
+        if part.shape[1]
+    )
+
+
+def constraint_scales(
+    numeric: NumericEquations, run: Conditions, values: Floats, scales: Floats
+) -> tuple[Floats, Floats]:
+    """Scale and round-off of each constraint row by ``scales.row_scales``, from all variables' values and scales."""
+    n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
+    q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
+    holonomic, prepared = len(numeric.equations.holonomic), numeric.prepare(run.parameters)
+    return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
 
 
 def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Conditions) -> dict[str, object]:

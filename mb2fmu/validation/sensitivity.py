@@ -27,8 +27,8 @@ def measure_sensitivity(reference: Reference) -> Floats:
     """Error of each variable per relative error of the state, as it grows over time.
 
     S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
-    the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and the state's magnitudes as scale:
-    where every state is wrong by a part ε of its magnitude, v is wrong by at most ε S_v to first order. Where no input
+    the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):
+    where every state is wrong by a part ε of its scale, v is wrong by at most ε S_v to first order. Where no input
     changes it is measured at about 200 points and interpolated.
 
     Returns:
@@ -41,7 +41,7 @@ def measure_sensitivity(reference: Reference) -> Floats:
     run, rows = reference.conditions.thinned(POINTS)
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
-    scales = np.append(reference.state_scales, 1.0)
+    scales = reference.error_scales(TOLERANCE)
     grown = []
     axes = directions(numeric.n_x)
     for direction in axes:

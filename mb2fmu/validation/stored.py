@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference import Reference, largest_of_unit
+from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.trajectory import Trajectory
 
 Floats = npt.NDArray[np.float64]
@@ -30,12 +30,11 @@ _AGREE = 3.0
 def excerpt(reference: Reference) -> Trajectory:
     """What is stored of a reference: equally spaced rows, as long as it knows every variable well.
 
-    That is to 1e-7 of the largest variable of the same unit.
+    That is to 1e-7 of its scale.
     The uncertainty of each variable is the largest within the excerpt, at every row.
     """
     whole = reference.trajectory
-    size = largest_of_unit(reference.variables, whole.values)
-    known = np.all(whole.uncertainty <= KNOWN * size, axis=1)
+    known = np.all(whole.uncertainty <= KNOWN * reference.scales, axis=1)
     end = len(known) if known.all() else max(int(np.argmin(known)), 1)
     rows = slice(0, end, math.ceil((end - 1) / ROWS) or 1)
     uncertainty = np.broadcast_to(whole.uncertainty[:end][-1], whole.values[rows].shape).copy()

@@ -215,7 +215,7 @@ def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
 
 
 @pytest.mark.parametrize(("level", "noise", "alike"), [(0.0, 1e-13, 1), (-0.12, 1e-13, 1), (0.0, 1e-15, 5)])
-def test_what_stands_still_is_judged_beside_others_of_its_unit(prepared, level, noise, alike):
+def test_what_stands_still_is_judged_by_its_typical_magnitude(prepared, level, noise, alike):
     p = prepared["pendulum"]
     values, uncertainty = p.reference.trajectory.values.copy(), p.reference.trajectory.uncertainty.copy()
     variables = (p.reference.variables[0], replace(p.reference.variables[1], unit=p.reference.variables[0].unit))
@@ -225,9 +225,10 @@ def test_what_stands_still_is_judged_beside_others_of_its_unit(prepared, level, 
     uncertainty[:, column] = 1e-13
     uncertainty[:alike, column] = 1e-27  # the runs that it comes from start with the same digits
     trajectory = replace(p.reference.trajectory, values=values, uncertainty=uncertainty)
-    reference = replace(p.reference, trajectory=trajectory, variables=variables)
+    typical = np.where(np.arange(values.shape[1]) == column, 0.3, p.reference.typical)
+    reference = replace(p.reference, trajectory=trajectory, variables=variables, typical=typical)
     limits = bounds(reference, np.zeros_like(values))
-    size = FACTOR * reference.conditions.tolerance * np.max(np.abs(values[:, 0]))
+    size = FACTOR * reference.conditions.tolerance * reference.typical[column]
     for error, verdict in ((0.9 * size, "passed"), (1.1 * size, "failed")):
         found = values.copy()
         found[-1, column] += error

@@ -1,0 +1,94 @@
+"""Natural units of a model: typical magnitudes of length, mass, time and the other base units, from its own numbers.
+
+A parameter of 0.3 m, a start value of 2 m/s, a gravity of 9.81 m/s2 and an experiment of 10 s say how large lengths,
+times and speeds are in a model. Every such number v with the unit Π b^e_b (b: kg, m, s, A, K, mol, cd) asks for
+
+    Σ_b e_b log n_b = log |v|          (v in base units)
+
+of the natural units n_b. Together these equations are solved in the sense of least squares, and of least norm where
+they leave a base unit open. So the natural magnitude of a quantity is about the geometric mean of what the model says
+of its kind, and follows every change of units exactly: with all lengths a million times larger, n_m is, and nothing
+else changes. The radian is a pure number, and the natural magnitude of an angle is 1 rad.
+
+They are for what has no magnitude of its own: what stands still, and what is not integrated yet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.units import BASE_UNITS, parse_unit
+from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Quantity, Speed
+
+_PURE = BASE_UNITS.index("rad")
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalUnits:
+    """Natural units of a model.
+
+    Attributes:
+        logarithms: Natural logarithm of each natural unit in base units, in the order of ``units.BASE_UNITS``.
+    """
+
+    logarithms: tuple[float, ...]
+
+    def magnitude(self, unit: str) -> float:
+        """The natural magnitude of what is measured in ``unit``, in that unit, > 0.
+
+        Raises:
+            ValueError: If it is no unit.
+        """
+        parsed = parse_unit(unit)
+        exponent = sum(e * log for e, log in zip(parsed.exponents, self.logarithms, strict=True))
+        return math.exp(exponent) / parsed.factor
+
+    def typical(self, quantity: Quantity) -> float:
+        """The ``nominal`` of a quantity, or where it has none the natural magnitude of its unit."""
+        return quantity.nominal if quantity.nominal is not None else self.magnitude(quantity.unit)
+
+
+def natural_units(definition: ModelDefinition, further: Iterable[tuple[float, str]] = ()) -> NaturalUnits:
+    """The natural units of a model.
+
+    Args:
+        definition: Values of free parameters, start values, nominals, communication step and stop time are used.
+        further: More numbers of the model and their units, such as the largest values of its inputs.
+    """
+    rows, right = [], []
+    for value, unit in (*_said(definition), *further):
+        parsed = parse_unit(unit)
+        powers = [0 if i == _PURE else e for i, e in enumerate(parsed.exponents)]
+        size = abs(parsed.factor * value)
+        if any(powers) and 0.0 < size < math.inf:
+            rows.append(powers)
+            right.append(math.log(size))
+    if not rows:
+        return NaturalUnits((0.0,) * len(BASE_UNITS))
+    found = np.linalg.lstsq(np.array(rows, dtype=float), np.array(right), rcond=1e-9)[0]
+    return NaturalUnits(tuple(found.tolist()))
+
+
+def _said(definition: ModelDefinition) -> Iterable[tuple[float, str]]:
+    """Numbers of a model with their units, zeros among them."""
+    d = definition
+    yield d.experiment.stop, "s"
+    yield d.experiment.step, "s"
+    for parameter in d.parameters:
+        if not parameter.calculated:
+            yield float(parameter.value), parameter.unit
+    started: tuple[Input | Coordinate | Speed | AuxiliaryState, ...] = (
+        *d.inputs,
+        *d.coordinates,
+        *d.speeds,
+        *d.auxiliary_states,
+    )
+    for item in started:
+        yield float(item.start), item.unit
+        if item.nominal is not None:
+            yield item.nominal, item.unit

@@ -1,0 +1,202 @@
+"""Scales: how large each quantity is, so that the proof can tell a small error from a large one.
+
+Everything here follows from the mechanism's own numbers. With all lengths, masses or times a million times larger or
+smaller, every scale is, and no verdict changes. No quantity gets the scale of another unit.
+
+**Typical magnitude** of a variable: its ``nominal``, or the natural magnitude of its unit
+(:mod:`mb2fmu.model.natural_units`).
+
+**Moving or standing still.** A variable v of the reference moves if at some time
+
+    |v(t) − v(0)| > max(100 · uncertainty_v(t), 1e-12 · typical_v)
+
+Less is what round-off leaves of larger numbers that cancel, or of nothing.
+
+**Scale** of a coordinate, speed or auxiliary state x_j, by which starts are perturbed:
+
+    scale_j = min(max |x_j|, 10 · range_j)      if x_j moves
+    scale_j = typical_j                          if it stands still
+
+**Size** of a variable v, of which every bound is a part that is at most 5 %:
+
+    size_v = range_v                             if v moves
+    size_v = S_v(0), what the scales above change it by, if that is above 1e-6 · typical_v and v has no nominal
+    size_v = max(typical_v, 1e-6 · the largest value among variables of the same unit)      otherwise
+
+**Round-off** of v: 64 units in the last place of the largest value among variables of the same unit; of the typical
+magnitude where all of these stand still.
+
+**Error scales** of the reference's integrators: the local error of x_j is kept below
+
+    tolerance · |x_j| + max(tolerance · max |x_j|, ε · typical_j)
+
+with ε the machine's precision. The last term is the round-off of typical numbers; without it the noise of a state that
+stands still would have to be integrated, and every step size would be too long.
+
+**Constraint rows** φ_i(q, t) and A_i u + b_i: the sum over the coordinates (or speeds) of what row i changes by, at
+most, when that coordinate alone moves by up to its scale: Σ_j max_δ |φ_i(q + δ e_j) − φ_i(q)|, |δ| ≤ scale_j. An angle
+that has turned 1e4 rad changes a loop by no more than the lengths that it turns.
+
+**Energies**: the larger of the largest kinetic energy and the range of the work; the natural energy where both are
+below 1e-24 of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+EPSILON = float(np.finfo(float).eps)
+ROUNDING = 64 * EPSILON
+KNOWN_BETTER = 100.0
+"""How much better than what is judged by it the reference must know a value."""
+INFORMATIVE = 0.05
+"""The largest part of a variable's size that its bound may be."""
+STILL = 1e-12
+"""Part of the typical magnitude below which nothing moves."""
+SLIGHT = 1e-6
+"""Part of what is there for comparison, below which a sensitivity or a typical magnitude says nothing."""
+_RANGES = 10.0  # of a state that is far from zero and hardly moves
+_ROWS = 6  # points of a motion at which constraint rows are moved aside
+_EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fewer than two points
+_ASIDE = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that have no period of an angle in common
+
+
+class Rows(Protocol):
+    """Constraint rows as functions of numbers."""
+
+    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """φ(q, t), then A u + b; shape (n_phi + m,)."""
+
+
+def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
+    """Which variables move.
+
+    Args:
+        values: Shape (n_t, n).
+        uncertainty: Of them, same shape.
+        typical: Typical magnitudes, shape (n,).
+
+    Returns:
+        Shape (n,).
+    """
+    # At the start all runs that an uncertainty comes from have the same digits.
+    seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))
+    noise = np.maximum(KNOWN_BETTER * seen, STILL * typical)
+    return np.asarray(np.any(np.abs(values - values[0]) > noise, axis=0))
+
+
+def own_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
+    """Scale of each variable by its own motion alone, shape (n,); arguments as for :func:`moving`."""
+    largest = np.max(np.abs(values), axis=0)
+    return np.where(moves, np.minimum(largest, _RANGES * np.ptp(values, axis=0)), typical)
+
+
+def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sensitive: Floats) -> Floats:
+    """Size of each variable, of which its bounds are parts, shape (n,).
+
+    Args:
+        values: Shape (n_t, n).
+        moves: Shape (n,).
+        typical: Typical magnitudes, shape (n,).
+        beside: Largest value among those of the same unit, shape (n,).
+        sensitive: What a variable that has no ``nominal`` changes by at the start for perturbations of all states by
+            their scales; 0 where it has one.
+    """
+    still = np.where(sensitive > SLIGHT * typical, sensitive, np.maximum(typical, SLIGHT * beside))
+    return np.where(moves, np.ptp(values, axis=0), still)
+
+
+def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
+    """For each variable the largest magnitude among all of the same unit; its typical one if all of them stand still.
+
+    Returns:
+        Shape (n,), > 0.
+    """
+    largest = np.max(np.abs(values), axis=0)
+    groups = {unit: [i for i, each in enumerate(units) if each == unit] for unit in units}
+    return np.array(
+        [
+            max(largest[groups[unit]]) if moves[groups[unit]].any() else max(*largest[groups[unit]], typical[i])
+            for i, unit in enumerate(units)
+        ]
+    )
+
+
+def first_scales(start: Floats, typical: Floats) -> Floats:
+    """Scales of states that are not integrated yet: start values where they say anything, shape (n,)."""
+    size = np.abs(start)
+    return np.where(size > SLIGHT * typical, np.minimum(size, typical), typical)
+
+
+def error_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
+    """What an integrator's relative ``tolerance`` is of, besides the present values, shape (n,), > 0.
+
+    Args:
+        largest: Largest magnitude of each state, shape (n,).
+        typical: Typical magnitudes, shape (n,).
+        tolerance: Of the integration.
+    """
+    return np.maximum(largest, EPSILON / tolerance * typical)
+
+
+def energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
+    """Scale of energies in J, > 0: the law is in this module's docstring; NaN stands for energies that are not known.
+
+    Args:
+        kinetic: T in J, shape (n,).
+        work: Integrated power in J, shape (m,).
+        natural: Natural energy in J.
+    """
+    known = kinetic[np.isfinite(kinetic)]
+    largest = max(float(np.max(np.abs(known), initial=0.0)), float(np.ptp(work)) if len(work) else 0.0)
+    return largest if largest > STILL**2 * natural else natural
+
+
+def row_scales(
+    rows: Rows,
+    holonomic: int,
+    time: Floats,
+    motion: tuple[Floats, Floats, Floats],
+    scales: Floats,
+    prepared: Sequence[float],
+) -> tuple[Floats, Floats]:
+    """Scale and round-off of each constraint row.
+
+    Args:
+        rows: The constraints.
+        holonomic: Number of rows φ(q, t), which come first.
+        time: In s, shape (n_t,).
+        motion: All q, u, z over time, shapes (n_t, n_q), (n_t, n_u), (n_t, n_z).
+        scales: Of q, then of u, shape (n_q + n_u,).
+        prepared: Parameter values.
+
+    Returns:
+        Scales, > 0, and sums of the terms' magnitudes, of which round-off is a part; shapes (n_phi + m,).
+    """
+    n_q, n_u = motion[0].shape[1], motion[1].shape[1]
+    count = min(_ROWS, max(2, _EVALUATIONS // max(1, len(_ASIDE) * n_q + n_u)))
+    effects, terms = [], []
+    for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
+        t, (q, u, z) = float(time[k]), (part[k] for part in motion)
+        base = rows.residual(t, q, u, z, prepared)
+        effect, term = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
+        for j, scale in enumerate(scales.tolist()):
+            place = np.append(q, u)
+            for part in _ASIDE if j < n_q else _ASIDE[:1]:
+                moved = place.copy()
+                moved[j] += part * scale
+                changed = np.abs(rows.residual(t, moved[:n_q], moved[n_q:], z, prepared) - base)
+                effect[j] = np.fmax(effect[j], changed)
+            term[j] = changed / abs(part * scale) * abs(place[j])
+        effect[:n_q, holonomic:], term[:n_q, holonomic:] = 0.0, 0.0  # of velocity rows the speeds alone are moved
+        effects.append(effect)
+        terms.append(term.sum(axis=0))
+    scale = np.max(effects, axis=0).sum(axis=0)
+    return np.maximum(scale, np.finfo(float).tiny), np.max(terms, axis=0)
