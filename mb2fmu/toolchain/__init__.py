@@ -11,6 +11,7 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
 from mb2fmu.toolchain.building import Compilation, CompileObserver, compile_unit
 from mb2fmu.toolchain.compilers import Compiler
+from mb2fmu.toolchain.libraries import load_library
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 from mb2fmu.toolchain.workshop import Order
@@ -27,6 +28,7 @@ __all__ = [
     "compile_unit",
     "host",
     "licence",
+    "load_library",
     "parse",
     "run_builder",
     "version",

@@ -167,6 +167,15 @@ def compiling(
     return words
 
 
+def quickly(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
+    """What the compiler is told for code that this machine alone runs, a few times: compiling it is what costs.
+
+    Raises:
+        ToolError: If the system's compiler is asked for another platform than its own.
+    """
+    return (*_target(compiler, platform), *_LANGUAGE, "-ffp-contract=off", *_QUICKLY[compiler])
+
+
 def variants(platform: Platform) -> tuple[Variant, ...]:
     """Kinds of processors of a platform that the equations are compiled for."""
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)

@@ -30,14 +30,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.collocation import integrate_stiff
-from mb2fmu.validation.integration import integrate
+from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.reference import (
-    BUDGET,
-    STIFF_BUDGET,
     Reference,
     constraint_scales,
-    held_slope,
 )
 from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.scales import (
@@ -175,17 +171,15 @@ def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | No
 
     ``only``: the steps to take; all of them if None. ``states``: one per step, at its beginning.
     """
-    slope = held_slope(reference.numeric, reference.conditions)
+    run, numeric = reference.conditions, reference.numeric
+    prepared = numeric.prepare(run.parameters)
     time = reference.trajectory.time
     scales = reference.error_scales(_FLOW_TOLERANCE)
     steps = np.arange(len(time) - 1) if only is None else only
     ends = np.empty((len(steps), states.shape[1] + 1))
-    stiff = reference.conditions.stiff
-    method, budget = (integrate_stiff, STIFF_BUDGET) if stiff else (integrate, BUDGET)
     for row, k in enumerate(steps.tolist()):
-        start = np.append(states[row], 0.0)
-        span = time[k : k + 2]
-        ends[row] = method(lambda _, k=k: slope(k), span, start, _FLOW_TOLERANCE, scales, budget)[-1]  # type: ignore[misc]
+        journey = Journey(numeric, time[k : k + 2], run.inputs[k : k + 1], prepared, stiff=run.stiff)
+        ends[row] = journey.travel(np.append(states[row], 0.0), _FLOW_TOLERANCE, scales)[-1]
     return ends[:, :-1], ends[:, -1]
 
 

@@ -68,12 +68,12 @@ def integrate(
         while solver.status == "running":
             why = solver.step()
             if why:
-                raise _stuck(solver.t, why.rstrip("."))
+                raise stuck(solver.t, why.rstrip("."))
             if project:
                 solver.y = project(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
             if spent + solver.nfev > budget:
-                raise _stuck(solver.t, f"{budget} evaluations are spent")
+                raise stuck(solver.t, f"{budget} evaluations are spent")
         y[k + 1] = solver.y
         step, spent = solver.h_abs, spent + solver.nfev
     return y
@@ -115,7 +115,8 @@ def finite(slope: Slope) -> Slope:
     return guarded
 
 
-def _stuck(t: float, why: str) -> ValidationError:
+def stuck(t: float, why: str) -> ValidationError:
+    """The error of an integration that ends at t, in s."""
     return ValidationError(
         "the reference cannot be integrated:",
         [

@@ -16,7 +16,8 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
-from mb2fmu.validation.numeric import NumericEquations, Plan, _Compiler, solve
+from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.plans import Plan, Planner, solve
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,9 +53,13 @@ class NewtonEuler(NumericEquations):
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
         super().__init__(equations)
 
-    def _plan_dynamics(self, compiler: _Compiler) -> Plan:
+    def compile(self) -> bool:
+        """Not yet."""
+        return False
+
+    def _plan_dynamics(self, planner: Planner) -> Plan:
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
-        return compiler.plan([], keep=False)
+        return planner.plan([], keep=False)
 
     def _complete(self, values: list[float]) -> None:
         self._constraints(values)

@@ -7,188 +7,21 @@ in the null space of the velocity constraints (by singular values) where the ful
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
-from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.scalar import scalar_function
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
+from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.c_writer import CannotWriteError
+from mb2fmu.validation.compiled.machine import FailureError, Machine, Sizes
+from mb2fmu.validation.plans import Plan, Planner, singular, solve
 
 Floats = npt.NDArray[np.float64]
-
-
-def ordered_cse(
-    assignments: Sequence[Assignment],
-) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
-    """A ``cse`` for ``lambdify`` that keeps assignments in front of what uses them.
-
-    Args:
-        assignments: In order; their symbols are local to the function that ``lambdify`` makes.
-
-    Returns:
-        A function that takes the expressions and gives (replacements in order of evaluation, reduced expressions).
-    """
-
-    def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
-        """Common subexpressions of all, and the assignments among them where they are first read."""
-        shared, reduced = sm.cse(
-            [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
-        )
-        split = len(assignments)
-        pending = dict(shared)
-        ordered: list[tuple[sm.Symbol, sm.Expr]] = []
-
-        def emit(expression: sm.Expr) -> None:
-            """Puts the shared subexpressions that ``expression`` reads before it, innermost first."""
-            for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
-                if symbol in pending:
-                    inner = pending.pop(symbol)
-                    emit(inner)
-                    ordered.append((symbol, inner))
-
-        for assignment, expression in zip(assignments, reduced[:split], strict=True):
-            emit(expression)
-            ordered.append((assignment.symbol, expression))
-        for expression in reduced[split:]:
-            emit(expression)
-        return ordered, list(reduced[split:])
-
-    return cse
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One lambdified function: reads slots; its first results go to the slots from ``first`` on.
-
-    ``solve`` = (n, k, first slot of the unknowns, name) if the other results are a matrix and right-hand sides.
-    """
-
-    function: Callable[..., list[float]]
-    reads: tuple[int, ...]
-    first: int
-    count: int
-    solve: tuple[int, int, int, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Steps that evaluate targets from a list of values (one slot per symbol)."""
-
-    steps: tuple[_Step, ...]
-
-    def __call__(self, values: list[float]) -> list[float]:
-        """Fills the slots of intermediates and returns the targets.
-
-        Raises:
-            ValidationError: If the matrix of a linear solve is singular.
-        """
-        rest: list[float] = []
-        for step in self.steps:
-            results = step.function(*[values[i] for i in step.reads])
-            values[step.first : step.first + step.count] = results[: step.count]
-            rest = results[step.count :]
-            if step.solve:
-                n, k, first, name = step.solve
-                matrix = np.array(rest[: n * n]).reshape(n, n)
-                solution = solve(matrix, np.array(rest[n * n :]).reshape(n, k), name)
-                values[first : first + n * k] = solution.ravel().tolist()
-        return rest
-
-
-def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
-    """X of ``matrix`` X = ``right_hand_side``.
-
-    Raises:
-        ValidationError: If the matrix is singular; ``name`` says of what.
-    """
-    try:
-        return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
-    except np.linalg.LinAlgError as error:
-        raise ValidationError(
-            "the reference cannot be integrated:",
-            [
-                Fault(
-                    f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates"
-                )
-            ],
-        ) from error
-
-
-@dataclass(slots=True)
-class _Compiler:
-    """Turns targets into a Plan; remembers which symbols have a slot and are evaluated by then."""
-
-    intermediates: Sequence[Intermediate]
-    slots: dict[sm.Symbol, int]
-    evaluated: set[int] = field(default_factory=set)
-    size: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.size = len(self.slots)
-
-    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> Plan:
-        """A plan for ``targets`` that evaluates only the intermediates they need and that no kept plan before it has.
-
-        ``keep`` False: the plan need not be run for later plans to be right.
-        """
-        before = set(self.evaluated)
-        steps: list[_Step] = []
-        pending: list[Assignment] = []
-        for index in self._needed(targets):
-            item = self.intermediates[index]
-            self.evaluated.add(index)
-            if isinstance(item, Assignment):
-                pending.append(item)
-            else:
-                steps.append(self._solve(pending, item))
-                pending = []
-        steps.append(self._function(pending, targets))
-        if not keep:
-            self.evaluated = before
-        return Plan(tuple(steps))
-
-    def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
-        wanted: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
-        needed = []
-        for index in range(len(self.intermediates) - 1, -1, -1):
-            item = self.intermediates[index]
-            gives = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
-            if index in self.evaluated or not gives & wanted:
-                continue
-            needed.append(index)
-            reads = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
-            wanted |= set().union(*(e.free_symbols for e in reads))
-        return needed[::-1]
-
-    def _solve(self, pending: Sequence[Assignment], item: LinearSolve) -> _Step:
-        step = self._function(pending, [*item.matrix, *item.right_hand_side])
-        first = self.reserve(item.unknowns)
-        n, k = item.right_hand_side.shape
-        return _Step(step.function, step.reads, step.first, step.count, (n, k, first, item.name))
-
-    def _function(self, pending: Sequence[Assignment], targets: Sequence[sm.Expr]) -> _Step:
-        local = {a.symbol for a in pending}
-        expressions = [*(a.expression for a in pending), *targets]
-        read = set().union(*(e.free_symbols for e in expressions)) - local if expressions else set()
-        arguments = sorted(read, key=lambda s: self.slots[s])
-        reads = tuple(self.slots[s] for s in arguments)
-        first = self.reserve([a.symbol for a in pending])
-        # Names of our own: a model's may be keywords, functions or constants of Python's math.
-        safe = {s: sm.Symbol(f"_value{self.slots[s]}", **s.assumptions0) for s in (*arguments, *local)}
-        renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in pending)
-        results = [*(a.symbol for a in renamed), *(sm.sympify(target).xreplace(safe) for target in targets)]
-        function = scalar_function([safe[s] for s in arguments], results, ordered_cse(renamed))
-        return _Step(function, reads, first, len(pending))
-
-    def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
-        first = self.size
-        self.slots.update(zip(symbols, range(first, first + len(symbols)), strict=True))
-        self.size += len(symbols)
-        return first
 
 
 _RANK = 1e-9
@@ -202,6 +35,19 @@ _CLOSE = 1e-9  # the error that such a step leaves is its square
 def _least_norm(A: Floats, right: Floats) -> Floats:
     """The shortest x with A x = right."""
     return np.asarray(np.linalg.lstsq(A, right, rcond=_RANK)[0])
+
+
+def _astray(t: float) -> ValidationError:
+    """The error of a projection that finds nothing."""
+    return ValidationError(
+        "the reference cannot be integrated:",
+        [Fault(f"at t = {t:.6g} s no coordinates near those found obey the holonomic constraints")],
+    )
+
+
+def explained(error: FailureError) -> ValidationError:
+    """What compiled functions gave up for, as those of NumPy say it."""
+    return singular(error.name) if error.status == layout.SINGULAR else _astray(error.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,36 +89,78 @@ class NumericEquations:
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
         self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
-        self._calculated = _Compiler(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
+        self._calculated = Planner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
             [c.symbol for c in e.calculated_parameters]
         )
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
         forces = (e.constraint_forces,) if e.constraint_forces else ()
         intermediates = (*e.intermediates, *forces, *e.late_intermediates)
-        compiler = _Compiler(intermediates, {s: i for i, s in enumerate(given)})
+        planner = Planner(intermediates, {s: i for i, s in enumerate(given)})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
-        self._project = compiler.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
-        self._holonomic = compiler.plan([phi for _, phi in e.holonomic], keep=False)
+        self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
+        self._holonomic = planner.plan([phi for _, phi in e.holonomic], keep=False)
         slopes = [phi.diff(q) for _, phi in e.holonomic for q in e.q]
-        self._holonomic_slopes = compiler.plan(slopes, keep=False)
+        self._holonomic_slopes = planner.plan(slopes, keep=False)
         # Kept plans below are always run in this order: each relies on what those before it have evaluated.
-        self._constraints = compiler.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
-        self._dynamics = self._plan_dynamics(compiler)
-        self._u_dot = compiler.reserve(e.u_dot)
-        self._multipliers = compiler.reserve(e.multipliers)
-        self._late = compiler.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
-        self._kinetic = compiler.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
-        self._outputs = compiler.plan([output.expression for output in e.outputs])
-        self._blank = [0.0] * compiler.size
+        self._constraints = planner.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
+        self._dynamics = self._plan_dynamics(planner)
+        self._u_dot = planner.reserve(e.u_dot)
+        self._multipliers = planner.reserve(e.multipliers)
+        self._late = planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
+        self._kinetic = planner.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
+        self._outputs = planner.plan([output.expression for output in e.outputs])
+        self._blank = [0.0] * planner.size
+        self.machine: Machine | None = None
 
-    def _plan_dynamics(self, compiler: _Compiler) -> Plan:
+    def compile(self) -> bool:
+        """Evaluates by compiled functions from now on. False, and nothing changes, where there is no compiler."""
+        if self.machine:
+            return True
+        try:
+            self.machine = Machine(self._sizes(), self._independent, self._plans())
+        except (ToolError, PlatformError, CannotWriteError):
+            return False
+        return True
+
+    def _sizes(self) -> Sizes:
+        """Numbers of everything, for the compiled functions."""
+        e = self.equations
+        return Sizes(
+            n_q=self.n_q,
+            n_u=self.n_u,
+            n_z=self.n_z,
+            n_r=len(e.r),
+            n_p=len(e.p) + len(e.calculated_parameters),
+            n_y=len(e.outputs),
+            n_phi=len(e.holonomic),
+            m=self.m,
+            rows=self.rows,
+            size=len(self._blank),
+            u_dot=self._u_dot,
+            multipliers=self._multipliers if e.multipliers else -1,
+        )
+
+    def _plans(self) -> dict[str, Plan]:
+        """The plans by the names that the compiled functions know them by."""
+        plans = {
+            "holonomic": self._holonomic,
+            "slopes": self._holonomic_slopes,
+            "constraints": self._constraints,
+            "dynamics": self._dynamics,
+            "late": self._late,
+            "kinetic": self._kinetic,
+            "outputs": self._outputs,
+        }
+        return plans | ({"projection": self._project} if self._project else {})
+
+    def _plan_dynamics(self, planner: Planner) -> Plan:
         """q', M, f and gamma, entry by entry; knows the number of rows of M."""
         e = self.equations
         self.rows = e.mass_and_forcing.mass_matrix.rows
         q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset
         bias = list(e.velocity_constraints.bias) if e.velocity_constraints else []
-        return compiler.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
+        return planner.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
 
     def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
         """Free parameters in the order of ``equations.p``, followed by the calculated ones."""
@@ -286,10 +174,27 @@ class NumericEquations:
             ValidationError: If a matrix is singular.
             ArithmeticError, ValueError: Where an expression leaves its domain.
         """
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "")
+            return found["x_dot"], float(found["power"][0])
         return self._advance(t, x, r, prepared)[2:]
+
+    @staticmethod
+    def _asked(
+        machine: Machine, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+    ) -> dict[str, Floats]:
+        """The compiled functions' answer; errors as for :meth:`x_dot`."""
+        try:
+            return machine.motion(t, x, r, prepared, wanted)
+        except FailureError as error:
+            raise explained(error) from error
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
         """Everything at one instant; errors as for :meth:`x_dot`."""
+        if self.machine:
+            found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
+            power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
+            return Motion(power=power, kinetic=kinetic, **found)
         values, constraints, x_dot, power = self._advance(t, x, r, prepared)
         self._complete(values)
         u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
@@ -307,6 +212,8 @@ class NumericEquations:
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
         """phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
+        if self.machine:
+            return self.machine.residual(t, q, u, z, prepared)
         values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
@@ -331,6 +238,11 @@ class NumericEquations:
         Raises:
             ValidationError: If the coordinates do not find the constraints.
         """
+        if self.machine:
+            try:
+                return self.machine.project(t, x, prepared)
+            except FailureError as error:
+                raise explained(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
         return self._onto_constraints(t, x, prepared) if self.constrained else x
@@ -354,10 +266,7 @@ class NumericEquations:
                 break
         else:
             if self.equations.holonomic:
-                raise ValidationError(
-                    "the reference cannot be integrated:",
-                    [Fault(f"at t = {t:.6g} s no coordinates near those found obey the holonomic constraints")],
-                )
+                raise _astray(t)
         values = self._values(t, x, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]

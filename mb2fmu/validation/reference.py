@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,9 +16,9 @@ from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.natural_units import natural_units
-from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.integration import TIGHTEST, HeldSlope, Slope, explicit_euler, integrate
+from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
+from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.scales import (
@@ -40,8 +40,6 @@ STRIDE = 4
 SCOUT = 1e-6
 SCOUTED = 200
 ENERGIES = 40
-BUDGET = 5_000_000
-STIFF_BUDGET = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +165,7 @@ def make_reference(
     """
     run, equations = experiment or conditions(definition), comparable(equations)
     numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations))
+    numeric.compile()
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
     variables, columns = describe(definition, equations), state_columns(numeric)
@@ -239,37 +238,15 @@ def solve(
     """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
-        ValidationError: See :func:`mb2fmu.validation.integration.integrate`.
+        ValidationError: See :meth:`mb2fmu.validation.journey.Journey.travel`.
     """
-    if run.stiff:
-        return integrate_stiff(held_slope(numeric, run), run.time, start, tolerance, scales, STIFF_BUDGET)
-    slope = held_slope(numeric, run)
-    return integrate(slope, run.time, start, tolerance, scales, BUDGET, parts, onto_constraints(numeric, run))
-
-
-def onto_constraints(numeric: NumericEquations, run: Conditions) -> Callable[[float, Floats], Floats] | None:
-    """The projection of (x, W) onto the constraints; None where no states are held by them."""
-    if not numeric.constrained:
-        return None
-    prepared = numeric.prepare(run.parameters)
-    return lambda t, y: np.append(numeric.project(t, y[:-1], prepared), y[-1])
+    journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff)
+    return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained)
 
 
 def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
     """For step k the slope of (x, W) with the inputs of that step."""
-    prepared = numeric.prepare(run.parameters)
-
-    def during(k: int) -> Slope:
-        """The slope while the inputs of step k hold."""
-        r: Sequence[float] = run.inputs[k].tolist()
-
-        def slope(t: float, y: Floats) -> Floats:
-            x_dot, power = numeric.x_dot(t, y[:-1], r, prepared)
-            return np.append(x_dot, power)
-
-        return slope
-
-    return during
+    return Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
 def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
@@ -357,7 +334,7 @@ def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Cond
     return {
         "model": definition.name,
         "formulation": numeric.formulation,
-        "evaluation": "sympy.lambdify(cse=True), scalar",
+        "evaluation": "printed in C, compiled" if numeric.machine else "sympy.lambdify(cse=True), scalar",
         "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
         "tolerances": [TIGHTEST, COARSE],
         "stop": float(run.time[-1]),

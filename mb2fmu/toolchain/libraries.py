@@ -1,0 +1,71 @@
+"""``load_library``: C sources that are compiled for the running machine, kept in the cache, and loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from mb2fmu.toolchain.compilers import Compiler, environment, find, linking, quickly
+from mb2fmu.toolchain.platforms import host
+from mb2fmu.toolchain.running import Processes, failure
+from mb2fmu.toolchain.storage import Storage, folder
+
+_LAYOUT = b"mb2fmu library 1"
+
+
+def load_library(sources: Mapping[str, bytes], name: str, compiler: Compiler = "zig") -> ctypes.CDLL:
+    """Compiles all files that end in ``.c`` by one call, quickly rather than well, and loads the library.
+
+    Args:
+        sources: File name → content; translation units and what they include.
+        name: Of the library, an identifier.
+        compiler: ``zig``, or ``cc``: the system's.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+        PlatformError: If no compiler knows this machine.
+    """
+    content = _compiled(sources, name, compiler)
+    # Windows does not remove a library that is in use.
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
+        file = Path(place) / f"{name}{host().extension}"
+        file.write_bytes(content)
+        return ctypes.CDLL(str(file))
+
+
+def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler) -> bytes:
+    """The library's bytes, from the cache where it was compiled before."""
+    tool, platform = find(compiler), host()
+    units = sorted(path for path in sources if path.endswith(".c"))
+    told = [*quickly(compiler, platform), *linking(compiler, platform, name)]
+    key = _key([tool.version, *told], sources)
+    storage = Storage(folder() / "binaries")
+    content = storage.get(key)
+    if content is not None:
+        return content
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
+        work = Path(place).resolve()
+        for path, text in sources.items():
+            (work / path).write_bytes(text)
+        result = work / f"{name}{platform.extension}"
+        command = [*tool.command, *told, *units, "-o", result.name, "-lm"]
+        output = Processes().run(command, work, environment(folder() / "zig", work), str(platform))
+        if not result.is_file():
+            raise failure(str(platform), command, "made no library", output)
+        content = result.read_bytes()
+    storage.put(key, content)
+    return content
+
+
+def _key(told: list[str], sources: Mapping[str, bytes]) -> str:
+    """Hash of everything that the library depends on."""
+    digest = hashlib.sha256(_LAYOUT)
+    parts = [text.encode() for text in told]
+    for path in sorted(sources):
+        parts += [path.encode(), sources[path]]
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()

@@ -1,0 +1,255 @@
+"""``CWriter``: SymPy's expressions as C, every common subexpression once; sums, products and powers as they stand.
+
+Everything else (functions, piecewise expressions, the characteristic curves of muscles) is printed by SymPy's own
+printer of C, node by node. Numbers are printed to all digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import sympy as sm
+from sympy.logic.boolalg import Boolean, BooleanFunction
+from sympy.printing.c import C99CodePrinter
+
+from mb2fmu.functions import TableValue
+
+PRELUDE = """\
+#include <math.h>
+#include <stdint.h>
+
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+static inline double modulo(double x, double y)
+{
+    const double rest = fmod(x, y);
+    return rest != 0.0 && (rest < 0.0) != (y < 0.0) ? rest + y : rest;
+}
+
+static inline double step_at(double x, double at_zero) { return x == 0.0 ? at_zero : (double)(x > 0.0); }
+
+static double piece(double x, const double breaks[], const double rows[], int64_t pieces, int64_t width)
+{
+    int64_t i = 0;
+    while (i + 1 < pieces && breaks[i + 1] <= x) {
+        i++;
+    }
+    double total = 0.0;
+    for (int64_t k = width - 1; k >= 0; k--) {
+        total = total * (x - breaks[i]) + rows[i * width + k];
+    }
+    return total;
+}
+
+"""
+"""What the written code may call: the remainder and step function of SymPy, and tables."""
+
+_MULTIPLIED = 4
+"""Exponents up to which powers are products."""
+
+
+class CannotWriteError(Exception):
+    """SymPy's printer has no C for an expression."""
+
+
+class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
+    """SymPy's printer, for one function of numbers and names."""
+
+    def __init__(self) -> None:
+        super().__init__({"math_macros": {}, "precision": 17})
+
+    def _print_Mod(self, value: sm.Mod) -> str:  # noqa: N802  SymPy's way to find the method
+        return f"modulo({self._print(value.args[0])}, {self._print(value.args[1])})"
+
+    def _print_Heaviside(self, value: sm.Heaviside) -> str:  # noqa: N802
+        at_zero = value.args[1] if len(value.args) > 1 else sm.Rational(1, 2)
+        return f"step_at({self._print(value.args[0])}, {float(at_zero)!r})"
+
+    def _print_re(self, value: sm.re) -> str:
+        return str(self._print(value.args[0]))
+
+    _print_conjugate = _print_re
+
+    def _print_im(self, _value: sm.im) -> str:
+        return "0.0"
+
+
+class CWriter:
+    """Writes the statements of one function.
+
+    Args:
+        places: How each symbol is read.
+        tables: Names of the tables that were printed before, by content; those that are met are added.
+    """
+
+    def __init__(self, places: Mapping[sm.Symbol, str], tables: dict[Any, tuple[str, str]]) -> None:
+        self.lines: list[str] = []
+        self._names: dict[Any, str] = dict(places)
+        self._tables = tables
+        self._printer = _Printer()
+
+    def define(self, symbol: sm.Symbol, place: str) -> None:
+        """From now on ``symbol`` is read at ``place``."""
+        self._names[symbol] = place
+
+    def atom(self, expression: sm.Expr) -> str:
+        """A name or number that has the value of an expression, after statements that evaluate it.
+
+        Raises:
+            CannotWriteError: If SymPy's printer has no C for it.
+        """
+        known = self._names.get(expression)
+        if known is not None:
+            return known
+        if expression.is_number and expression.is_Atom:
+            return _number(expression)
+        if expression.is_Add:
+            text = self._sum(expression.args)
+        elif expression.is_Mul:
+            text = self._product(expression.args)
+        elif expression.is_Pow:
+            return self._power(*expression.args)
+        else:
+            text = self._function(expression)
+        return self._named(expression, text)
+
+    def _named(self, key: Any, text: str) -> str:
+        name = f"c{len(self.lines)}"
+        self.lines.append(f"const double {name} = {text};")
+        self._names[key] = name
+        return name
+
+    def _sum(self, terms: tuple[sm.Expr, ...]) -> str:
+        text = ""
+        for term in terms:
+            if term.is_Mul and term.args[0] is sm.S.NegativeOne:
+                text += f" - {self._joined(term.args[1:])}"
+            else:
+                text += f" + {self.atom(term)}"
+        return text.removeprefix(" + ").strip()
+
+    def _joined(self, factors: tuple[sm.Expr, ...]) -> str:
+        """A name for the product of some factors, which may stand in other products too."""
+        if len(factors) == 1:
+            return self.atom(factors[0])
+        known = self._names.get(factors)
+        return known if known is not None else self._named(factors, self._product(factors))
+
+    def _product(self, factors: tuple[sm.Expr, ...]) -> str:
+        if factors[0] is sm.S.NegativeOne:
+            return f"-{self._joined(factors[1:])}"
+        above, below = [], []
+        for factor in factors:
+            if factor.is_Pow and factor.args[1].is_Rational and factor.args[1].is_negative:
+                below.append(self._power(factor.args[0], -factor.args[1]))
+            else:
+                above.append(self.atom(factor))
+        top = "*".join(above) or "1.0"
+        if not below:
+            return top
+        return f"{top}/{below[0]}" if len(below) == 1 else f"{top}/({'*'.join(below)})"
+
+    def _power(self, base: sm.Expr, exponent: sm.Expr) -> str:
+        if exponent is sm.S.One:
+            return self.atom(base)
+        key = ("power", base, exponent)
+        known = self._names.get(key)
+        return known if known is not None else self._named(key, self._power_text(base, exponent))
+
+    def _power_text(self, base: sm.Expr, exponent: sm.Expr) -> str:
+        if exponent.is_Rational and exponent.is_negative:
+            return f"1.0/{self._power(base, -exponent)}"
+        if base is sm.S.Exp1:
+            return f"exp({self.atom(exponent)})"
+        below = self.atom(base)
+        if exponent.is_Integer and exponent <= _MULTIPLIED:
+            return "*".join([below] * int(exponent))
+        return f"sqrt({below})" if exponent is sm.S.Half else f"pow({below}, {self.atom(exponent)})"
+
+    def _function(self, expression: sm.Expr) -> str:
+        if isinstance(expression, TableValue):
+            return self._table(expression)
+        if isinstance(expression, sm.Piecewise):
+            return self._choice([(value, condition) for value, condition in expression.args])
+        if isinstance(expression, sm.ITE):
+            condition, yes, no = expression.args
+            return self._choice([(yes, condition), (no, sm.true)])
+        if isinstance(expression, Boolean):
+            return f"(double){self._condition(expression)}"
+        stand_ins = {}
+        arguments = []
+        for argument in expression.args:
+            if argument.is_number and argument.is_Atom:
+                arguments.append(argument)
+                continue
+            stand_in = sm.Symbol(self.atom(argument), real=True)
+            stand_ins[stand_in] = argument
+            arguments.append(stand_in)
+        text = self._printer.doprint(expression.func(*arguments))
+        if not stand_ins:
+            return _number(sm.N(expression, 17))
+        if "Not supported" in text:
+            raise CannotWriteError(f"there is no C for {expression.func.__name__}")
+        return " ".join(text.split())
+
+    def _choice(self, branches: list[tuple[sm.Expr, Any]]) -> str:
+        """Nested conditional expressions; NaN where no condition holds."""
+        text = "NAN"
+        for value, condition in reversed(branches):
+            value_text = self.atom(value)
+            text = value_text if condition is sm.true else f"({self._condition(condition)} ? {value_text} : {text})"
+        return text
+
+    def _condition(self, condition: Any) -> str:
+        """A condition in C, in parentheses."""
+        if condition in (sm.true, sm.false):
+            return "(1)" if condition is sm.true else "(0)"
+        if isinstance(condition, sm.Not):
+            return f"(!{self._condition(condition.args[0])})"
+        if isinstance(condition, sm.And | sm.Or):
+            joint = " && " if isinstance(condition, sm.And) else " || "
+            return f"({joint.join(self._condition(part) for part in condition.args)})"
+        if condition.is_Relational:
+            left, right = (self.atom(part) for part in condition.args)
+            return f"({left} {condition.rel_op} {right})"
+        if isinstance(condition, BooleanFunction):
+            return self._condition(condition.to_nnf())
+        raise CannotWriteError(f"there is no C for the condition {condition}")
+
+    def _table(self, value: TableValue) -> str:
+        table, order = value.table, value.order
+        key = (table, order)
+        if key not in self._tables:
+            breaks, rows = _pieces(table.breaks, table.coefficients, order)
+            name = f"table{len(self._tables)}"
+            text = f"static const double {name}_breaks[] = {{{', '.join(map(repr, breaks))}}};\n"
+            text += f"static const double {name}_rows[] = {{{', '.join(repr(x) for row in rows for x in row)}}};\n"
+            self._tables[key] = (f"{name}_breaks, {name}_rows, {len(rows)}, {len(rows[0])}", text)
+        return f"piece({self.atom(value.args[0])}, {self._tables[key][0]})"
+
+
+def _pieces(
+    breaks: tuple[float, ...], coefficients: tuple[tuple[float, ...], ...], order: int
+) -> tuple[tuple[float, ...], list[list[float]]]:
+    """Breaks, and of each piece the coefficients of the derivative of some order, the lowest power first."""
+    rows = [
+        [math.perm(k, order) * row[i] for k, row in enumerate(coefficients)][order:] or [0.0]
+        for i in range(len(breaks) - 1)
+    ]
+    return breaks, rows
+
+
+def _number(value: sm.Expr) -> str:
+    """A number in C, to the nearest double."""
+    if value in (sm.nan, sm.zoo):
+        return "NAN"
+    if value in (sm.oo, -sm.oo):
+        return "INFINITY" if value is sm.oo else "(-INFINITY)"
+    text = repr(float(value))
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,92 @@
+"""The structures of ``equations.h``, ``bodies.h`` and ``dop853.h``, field by field, for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Indices = npt.NDArray[np.int64]
+
+WHOLE = ctypes.c_int64
+POINTER = ctypes.c_void_p
+STAGES = 12
+
+OK, SINGULAR, ASTRAY, VANISHING, SPENT, NO_MEMORY = range(6)
+"""What functions return: ``enum status`` of equations.h."""
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first number of an array, which must be kept while C uses it."""
+    return int(array.ctypes.data)
+
+
+def whole(names: str) -> list[tuple[str, Any]]:
+    """Fields of 64-bit integers."""
+    return [(name, WHOLE) for name in names.split()]
+
+
+def pointers(names: str) -> list[tuple[str, Any]]:
+    """Fields of pointers."""
+    return [(name, POINTER) for name in names.split()]
+
+
+class Step(ctypes.Structure):
+    """``struct step``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointers("function"), *whole("n k first name")]
+
+
+class Plan(ctypes.Structure):
+    """``struct plan``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointers("steps"), *whole("count")]
+
+
+class Orthogonal(ctypes.Structure):
+    """``struct orthogonal``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("rows columns rank"), *pointers("a left right pivot spare")]
+
+
+PLANS = ("projection", "holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
+
+
+class Equations(ctypes.Structure):
+    """``struct equations``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *whole("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
+        *pointers("independent dependent"),
+        *[(name, Plan) for name in PLANS],
+        *pointers("mechanism"),
+        *whole("singular"),
+        *pointers("memory v results rates numbers a b vector"),
+        ("constraints_turned", Orthogonal),
+        ("least_norm", Orthogonal),
+    ]
+
+
+class Motion(ctypes.Structure):
+    """``struct motion``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointers("u x_dot power kinetic outputs residual")
+
+
+class Journey(ctypes.Structure):
+    """``struct journey``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *pointers("tableau time"),
+        *whole("points"),
+        *pointers("inputs parameters scales"),
+        ("tolerance", ctypes.c_double),
+        ("relative", ctypes.c_double),
+        *whole("budget parts projected"),
+        ("step", ctypes.c_double),
+        *whole("spent"),
+        ("stuck", ctypes.c_double),
+    ]

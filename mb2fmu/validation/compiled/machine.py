@@ -1,0 +1,221 @@
+"""``Machine``: equations that are compiled: x', everything else at an instant, and whole trajectories."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate._ivp import dop853_coefficients as coefficients
+
+from mb2fmu.toolchain import load_library
+from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.layout import address
+from mb2fmu.validation.compiled.plan_code import FIRST_NAME, PlanCode
+from mb2fmu.validation.plans import Plan
+
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 64  # communication points between two looks at whether the user wants to stop
+_RUNTIME = ("dense.c", "dense.h", "equations.c", "equations.h", "bodies.c", "bodies.h", "dop853.c", "dop853.h")
+
+
+@cache
+def runtime() -> ctypes.CDLL:
+    """What is the same for all equations, compiled.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+    """
+    folder = resources.files("mb2fmu.validation.compiled") / "sources"
+    library = load_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference")
+    pointer, double = ctypes.c_void_p, ctypes.c_double
+    library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
+    library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
+    library.reference_project.argtypes = [pointer, double, pointer, pointer]
+    library.reference_integrate.argtypes = [pointer, pointer, pointer]
+    library.reference_begin.argtypes = [pointer]
+    library.reference_end.argtypes = [pointer]
+    library.reference_end.restype = None
+    return library
+
+
+@cache
+def _tableau() -> Floats:
+    """Coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
+    n = layout.STAGES
+    parts = (coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5)
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of everything, named as in ``struct equations``."""
+
+    n_q: int
+    n_u: int
+    n_z: int
+    n_r: int
+    n_p: int
+    n_y: int
+    n_phi: int
+    m: int
+    rows: int
+    size: int
+    u_dot: int
+    multipliers: int
+
+
+class FailureError(Exception):
+    """A function of a machine gave up.
+
+    Attributes:
+        status: Why: one of the numbers in ``layout``.
+        name: Of the singular matrix.
+        time: When, in s.
+    """
+
+    def __init__(self, status: int, name: str, time: float) -> None:
+        super().__init__(f"status {status} ({name}) at t = {time!r} s")
+        self.status, self.name, self.time = status, name, time
+
+
+class Machine:
+    """Compiled equations; of one thread.
+
+    Args:
+        sizes: Numbers of everything.
+        independent: Speeds that are states.
+        plans: By their names in ``layout.PLANS``.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+        CannotWriteError: If there is no C for some expression.
+    """
+
+    def __init__(self, sizes: Sizes, independent: Sequence[int], plans: dict[str, Plan]) -> None:
+        code = PlanCode()
+        for name, plan in plans.items():
+            code.add(name, plan)
+        self._library = runtime()
+        own = load_library({"expressions.c": code.text().encode()}, "expressions")
+        self._independent = np.array([*independent], dtype=np.int64)
+        self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
+        e = self._equations = layout.Equations()
+        for field in sizes.__dataclass_fields__:
+            setattr(e, field, getattr(sizes, field))
+        for name in plans:
+            setattr(e, name, code.plan(name, own))
+        e.n_independent, e.largest = len(self._independent), code.largest
+        e.independent, e.dependent = address(self._independent), address(self._dependent)
+        self._code = code
+        self._sizes = sizes
+        self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
+        self._at = ctypes.addressof(e)
+        if self._library.reference_begin(self._at) != layout.OK:
+            raise MemoryError("no memory for the reference")
+        weakref.finalize(self, _end, self._library, e)
+
+    def motion(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+    ) -> dict[str, Floats]:
+        """What is wanted of everything at one instant, by the names of ``struct motion``; x_dot and power always.
+
+        Raises:
+            FailureError: If a matrix is singular.
+        """
+        s = self._sizes
+        shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
+        found = {"x_dot": np.empty(self.n_x), "power": np.empty(1)}
+        found |= {name: np.empty(shapes[name]) for name in wanted.split()}
+        motion = layout.Motion(**{name: address(array) for name, array in found.items()})
+        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, r, prepared)]
+        self._check(self._library.reference_motion(self._at, t, *map(address, given), ctypes.addressof(motion)), t)
+        return found
+
+    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+        """phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
+
+        Raises:
+            FailureError: If a matrix is singular.
+        """
+        result = np.empty(self._sizes.n_phi + self._sizes.m)
+        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, prepared)]
+        self._check(self._library.reference_residual(self._at, t, *map(address, given), address(result)), t)
+        return result
+
+    def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+        """The state where it belongs.
+
+        Raises:
+            FailureError: If the coordinates do not find the constraints.
+        """
+        result = np.array(x, dtype=np.float64)
+        given = np.array(prepared, dtype=np.float64)
+        self._check(self._library.reference_project(self._at, t, address(result), address(given)), t)
+        return result
+
+    def integrate(
+        self,
+        time: Floats,
+        inputs: Floats,
+        prepared: Sequence[float],
+        start: Floats,
+        tolerance: float,
+        relative: float,
+        scales: Floats,
+        budget: int,
+        *,
+        parts: int = 1,
+        projected: bool = False,
+    ) -> Floats:
+        """(x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
+
+        Raises:
+            FailureError: If it ends on the way.
+        """
+        y = np.empty((len(time), self.n_x + 1))
+        y[0] = start
+        arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
+        points, held, parameters, sizes = arrays
+        journey = layout.Journey(
+            tableau=address(_tableau()),
+            parameters=address(parameters),
+            scales=address(sizes),
+            tolerance=tolerance,
+            relative=relative,
+            budget=budget,
+            parts=parts,
+            projected=int(projected),
+            step=np.inf,
+        )
+        for k in range(0, len(time) - 1, _CHUNK):
+            rows = slice(k, k + _CHUNK + 1)
+            here = points[rows]
+            journey.time, journey.points = address(here), len(here)
+            journey.inputs = address(held[k:])
+            status = self._library.reference_integrate(self._at, ctypes.addressof(journey), address(y[k:]))
+            self._check(status, journey.stuck)
+        return y
+
+    def _check(self, status: int, t: float) -> None:
+        """Raises what went wrong."""
+        if status == layout.OK:
+            return
+        known = ("the dependent speeds", "the accelerations", *self._code.names)
+        name = known[self._equations.singular] if status == layout.SINGULAR else ""
+        raise FailureError(status, name, t)
+
+
+assert FIRST_NAME == 2
+
+
+def _end(library: Any, equations: layout.Equations) -> None:
+    """Gives the memory back."""
+    library.reference_end(ctypes.addressof(equations))

@@ -1,0 +1,72 @@
+"""``PlanCode``: the plans of a set of equations as functions in C, and the tables that say in which order they run."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.c_writer import PRELUDE, CWriter
+from mb2fmu.validation.plans import Plan, Step
+
+FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
+
+
+class PlanCode:
+    """Collects plans, then compiled code of theirs.
+
+    Attributes:
+        names: Of the linear solves, for messages: the number of one less :data:`FIRST_NAME` is its place.
+        largest: Number of results of any step.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.largest = 0
+        self._functions: list[str] = []
+        self._tables: dict[Any, tuple[str, str]] = {}
+        self._plans: dict[str, list[tuple[int, Step]]] = {}
+        self._kept: list[Any] = []
+
+    def add(self, name: str, plan: Plan) -> None:
+        """Writes the functions of a plan.
+
+        Raises:
+            CannotWriteError: If there is no C for something in it.
+        """
+        self._plans[name] = [(self._write(step), step) for step in plan.steps if step.targets or step.assignments]
+
+    def _write(self, step: Step) -> int:
+        """The number of the function that is written for a step."""
+        writer = CWriter({symbol: f"v[{slot}]" for symbol, slot in step.places.items()}, self._tables)
+        for i, assignment in enumerate(step.assignments):
+            value = writer.atom(assignment.expression)
+            writer.lines.append(f"v[{step.first + i}] = {value};")
+            writer.define(assignment.symbol, value)
+        for i, target in enumerate(step.targets):
+            writer.lines.append(f"results[{i}] = {writer.atom(target)};")
+        number = len(self._functions)
+        body = "\n    ".join(writer.lines)
+        self._functions.append(
+            f"EXPORTED void step_{number}(double v[], double results[]);\n"
+            f"void step_{number}(double v[], double results[])\n{{\n    (void)v;\n    (void)results;\n    {body}\n}}\n"
+        )
+        self.largest = max(self.largest, len(step.targets))
+        return number
+
+    def text(self) -> str:
+        """The translation unit."""
+        return "\n".join([PRELUDE, *(text for _, text in self._tables.values()), *self._functions])
+
+    def plan(self, name: str, library: ctypes.CDLL) -> layout.Plan:
+        """The table of a plan, whose functions are in ``library``; it lives as long as this object."""
+        steps = self._plans.get(name, [])
+        table = (layout.Step * max(len(steps), 1))()
+        for row, (number, step) in zip(table, steps, strict=False):
+            row.function = ctypes.cast(getattr(library, f"step_{number}"), ctypes.c_void_p).value
+            if step.solve:
+                row.n, row.k = step.solve.right_hand_side.shape
+                row.first, row.name = step.unknowns, FIRST_NAME + len(self.names)
+                self.names.append(step.solve.name)
+        self._kept += [table, library]
+        return layout.Plan(ctypes.addressof(table), len(steps))

@@ -1,0 +1,537 @@
+#include "bodies.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void zero(double to[], int64_t n)
+{
+    if (n > 0) {
+        memset(to, 0, (size_t)n * sizeof(double));
+    }
+}
+
+static void add(double to[3], const double a[3])
+{
+    to[0] += a[0];
+    to[1] += a[1];
+    to[2] += a[2];
+}
+
+static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* to += a × b */
+static void add_cross(double to[3], const double a[3], const double b[3])
+{
+    to[0] += a[1] * b[2] - a[2] * b[1];
+    to[1] += a[2] * b[0] - a[0] * b[2];
+    to[2] += a[0] * b[1] - a[1] * b[0];
+}
+
+/* to := R a, R row by row */
+static void rotate(double to[3], const double R[9], const double a[3])
+{
+    to[0] = dot(R, a);
+    to[1] = dot(R + 3, a);
+    to[2] = dot(R + 6, a);
+}
+
+static double *take(double *memory, int64_t *used, int64_t n)
+{
+    double *place = memory ? memory + *used : NULL;
+    *used += n;
+    return place;
+}
+
+static int64_t numbers_of(const struct terms *terms)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < terms->count; i++) {
+        n += 3 * (terms->speeds[i] + 3);
+    }
+    return n;
+}
+
+static int64_t distribute(struct mechanism *s, double *memory)
+{
+    int64_t used = 0;
+    const int64_t frames = 3 * s->n_frames;
+    const int64_t points = 3 * s->moving.count;
+    s->g = take(memory, &used, s->n_gathered + 1);
+    s->R = take(memory, &used, 3 * frames);
+    s->omega = take(memory, &used, frames);
+    s->alpha = take(memory, &used, frames);
+    s->T = take(memory, &used, frames);
+    s->position = take(memory, &used, points + 1);
+    s->velocity = take(memory, &used, points + 1);
+    s->acceleration = take(memory, &used, points + 1);
+    s->F = take(memory, &used, points + 1);
+    s->Q = take(memory, &used, s->n_all + 1);
+    s->frame_numbers = take(memory, &used, numbers_of(&s->frame_terms) + 1);
+    s->point_numbers = take(memory, &used, numbers_of(&s->point_terms) + 1);
+    s->inertia_N = take(memory, &used, 9 * s->n_bodies + 1);
+    return used;
+}
+
+int mechanism_begin(struct mechanism *s)
+{
+    s->memory = (double *)calloc((size_t)distribute(s, NULL), sizeof(double));
+    if (!s->memory) {
+        return 1;
+    }
+    distribute(s, s->memory);
+    return 0;
+}
+
+void mechanism_end(struct mechanism *s)
+{
+    free(s->memory);
+    s->memory = NULL;
+}
+
+static void evaluate(struct mechanism *s, const struct groups *groups)
+{
+    for (int64_t i = 0; i < groups->count; i++) {
+        const struct group *group = groups->groups + i;
+        group->function(s->w, group->places, group->count, s->w + group->first);
+    }
+}
+
+static void set(struct mechanism *s, const double v[])
+{
+    memcpy(s->w, v, (size_t)s->n_v * sizeof(double));
+    evaluate(s, &s->motion);
+}
+
+void mechanism_rates(struct mechanism *s, const double v[], double rates[])
+{
+    set(s, v);
+    zero(rates, s->m * s->n_u);
+    for (int64_t i = 0; i < s->A.count; i++) {
+        rates[s->A.row[i] * s->n_u + s->A.column[i]] = s->w[s->A.place[i]];
+    }
+    for (int64_t i = 0; i < s->m; i++) {
+        rates[s->m * s->n_u + i] = s->w[s->b[i]];
+    }
+}
+
+/* Numbers of all terms, one after the other, in N's components. */
+static void express(const struct mechanism *s, const struct terms *terms, double out[])
+{
+    for (int64_t i = 0; i < terms->count; i++) {
+        const double *R = s->R + 9 * terms->frame[i];
+        const double *in = s->g + terms->numbers[i];
+        for (int64_t j = 0; j < terms->speeds[i] + 3; j++) {
+            rotate(out, R, in);
+            in += 3;
+            out += 3;
+        }
+    }
+}
+
+/* Where the numbers of a term begin: three for each speed of those before it, and nine more. */
+static int64_t begin_of(const struct terms *terms, int64_t i) { return 3 * (terms->begin[i] + 3 * i); }
+
+static void find_rotations(struct mechanism *s)
+{
+    for (int64_t i = 0; i < s->n_frames; i++) {
+        const double *local = s->g + s->rotation[i];
+        double *R = s->R + 9 * i;
+        if (s->frame_parent[i] < 0) {
+            memcpy(R, local, 9 * sizeof(double));
+            continue;
+        }
+        const double *up = s->R + 9 * s->frame_parent[i];
+        for (int j = 0; j < 3; j++) {
+            for (int k = 0; k < 3; k++) {
+                R[3 * j + k] = up[3 * j] * local[k] + up[3 * j + 1] * local[3 + k] + up[3 * j + 2] * local[6 + k];
+            }
+        }
+    }
+}
+
+/* Begins a node's sum with that of the node above it. */
+static void begin_sum(const struct ways *ways, int64_t node, double sums[])
+{
+    const int64_t up = ways->above[node];
+    if (up < 0) {
+        zero(sums + 3 * node, 3);
+    } else {
+        memcpy(sums + 3 * node, sums + 3 * up, 3 * sizeof(double));
+    }
+}
+
+static void find_turning(struct mechanism *s)
+{
+    const struct ways *ways = &s->turning;
+    for (int64_t k = 0; k < ways->count; k++) {
+        const int64_t node = ways->order[k];
+        begin_sum(ways, node, s->omega);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            add(s->omega + 3 * node, s->frame_numbers + begin_of(&s->frame_terms, i) + 3 * s->frame_terms.speeds[i]);
+        }
+    }
+    for (int64_t k = 0; k < ways->count; k++) {
+        const int64_t node = ways->order[k];
+        begin_sum(ways, node, s->alpha);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            const double *vector = s->frame_numbers + begin_of(&s->frame_terms, i) + 3 * s->frame_terms.speeds[i];
+            add(s->alpha + 3 * node, vector + 3);
+            add_cross(s->alpha + 3 * node, s->omega + 3 * s->frame_terms.frame[i], vector);
+        }
+    }
+}
+
+static void find_positions(struct mechanism *s)
+{
+    const struct ways *ways = &s->places_of_points;
+    for (int64_t k = 0; k < ways->count; k++) {
+        const int64_t node = ways->order[k];
+        begin_sum(ways, node, s->position);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            add(s->position + 3 * node, s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i]);
+        }
+    }
+}
+
+/* Adds what one term of a point's position, or of its given velocity, gives to its velocity and acceleration. */
+static void add_motion(struct mechanism *s, int64_t node, int64_t i)
+{
+    const double *vector = s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i];
+    const double *rate = vector + 3;
+    const double *omega = s->omega + 3 * s->point_terms.frame[i];
+    double *v = s->velocity + 3 * node;
+    double *a = s->acceleration + 3 * node;
+    if (s->given[node]) {
+        add(v, vector);
+        add(a, rate);
+        add_cross(a, omega, vector);
+        return;
+    }
+    double inner[3] = {2.0 * rate[0], 2.0 * rate[1], 2.0 * rate[2]};
+    add(v, rate);
+    add_cross(v, omega, vector);
+    add_cross(inner, omega, vector);
+    add(a, vector + 6);
+    add_cross(a, s->alpha + 3 * s->point_terms.frame[i], vector);
+    add_cross(a, omega, inner);
+}
+
+static void find_moving(struct mechanism *s)
+{
+    const struct ways *ways = &s->moving;
+    for (int64_t k = 0; k < ways->count; k++) {
+        const int64_t node = ways->order[k];
+        begin_sum(ways, node, s->velocity);
+        begin_sum(ways, node, s->acceleration);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            add_motion(s, node, i);
+        }
+    }
+}
+
+/* Lengths of the pathways and their rates into w. */
+static void find_pathways(struct mechanism *s)
+{
+    for (int64_t k = 0; k < s->pathways.count; k++) {
+        double *length = s->w + s->pathways.length[k];
+        length[0] = 0.0;
+        length[1] = 0.0;
+        for (int64_t i = s->pathways.first[k]; i + 1 < s->pathways.first[k + 1]; i++) {
+            const int64_t a = 3 * s->pathways.points[i];
+            const int64_t b = 3 * s->pathways.points[i + 1];
+            double d[3];
+            double moving = 0.0;
+            for (int j = 0; j < 3; j++) {
+                d[j] = s->position[b + j] - s->position[a + j];
+                moving += d[j] * (s->velocity[b + j] - s->velocity[a + j]);
+            }
+            const double size = sqrt(dot(d, d));
+            length[0] += size;
+            length[1] += moving / size;
+        }
+    }
+}
+
+/* Forces along the pathways: each segment pushes its ends apart. */
+static void push_pathways(struct mechanism *s)
+{
+    for (int64_t k = 0; k < s->pathways.count; k++) {
+        const double force = s->w[s->pathways.force[k]];
+        for (int64_t i = s->pathways.first[k]; i + 1 < s->pathways.first[k + 1]; i++) {
+            const int64_t a = 3 * s->pathways.points[i];
+            const int64_t b = 3 * s->pathways.points[i + 1];
+            double d[3];
+            for (int j = 0; j < 3; j++) {
+                d[j] = s->position[b + j] - s->position[a + j];
+            }
+            const double size = sqrt(dot(d, d));
+            for (int j = 0; j < 3; j++) {
+                s->F[a + j] -= force * d[j] / size;
+                s->F[b + j] += force * d[j] / size;
+            }
+        }
+    }
+}
+
+static void act(const struct mechanism *s, const struct pieces *pieces, double on[])
+{
+    for (int64_t i = 0; i < pieces->count; i++) {
+        const double factor = pieces->sign[i] * (pieces->factor[i] < 0 ? 1.0 : s->w[pieces->factor[i]]);
+        double vector[3];
+        double local[3];
+        for (int j = 0; j < 3; j++) {
+            local[j] = factor * s->w[pieces->vector[3 * i + j]];
+        }
+        rotate(vector, s->R + 9 * pieces->frame[i], local);
+        add(on + 3 * pieces->node[i], vector);
+    }
+}
+
+static void find_inertias(struct mechanism *s)
+{
+    for (int64_t k = 0; k < s->n_bodies; k++) {
+        if (s->body_frame[k] < 0) {
+            continue;
+        }
+        const double *R = s->R + 9 * s->body_frame[k];
+        double half[9];
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                half[3 * i + j] = 0.0;
+                for (int l = 0; l < 3; l++) {
+                    half[3 * i + j] += R[3 * i + l] * s->w[s->inertia[9 * k + 3 * l + j]];
+                }
+            }
+        }
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                s->inertia_N[9 * k + 3 * i + j] = dot(half + 3 * i, R + 3 * j);
+            }
+        }
+    }
+}
+
+/* Takes the forces that accelerate the bodies at u' = 0 off what acts. */
+static void resist(struct mechanism *s)
+{
+    for (int64_t k = 0; k < s->n_bodies; k++) {
+        const double mass = s->w[s->mass[k]];
+        const int64_t at = 3 * s->masscenter[k];
+        for (int j = 0; j < 3; j++) {
+            s->F[at + j] -= mass * s->acceleration[at + j];
+        }
+        if (s->body_frame[k] < 0) {
+            continue;
+        }
+        const double *omega = s->omega + 3 * s->body_frame[k];
+        const double *inertia = s->inertia_N + 9 * k;
+        double momentum[3];
+        double moment[3];
+        rotate(momentum, inertia, omega);
+        rotate(moment, inertia, s->alpha + 3 * s->body_frame[k]);
+        add_cross(moment, omega, momentum);
+        for (int j = 0; j < 3; j++) {
+            s->T[3 * s->body_frame[k] + j] -= moment[j];
+        }
+    }
+}
+
+/* Takes the force on a point back to the one above it; its power at a unit of each speed of its terms goes to Q. */
+static void point_back(struct mechanism *s, int64_t node)
+{
+    const struct ways *ways = &s->moving;
+    const double *F = s->F + 3 * node;
+    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+        const double *numbers = s->point_numbers + begin_of(&s->point_terms, i);
+        const int64_t *columns = s->point_terms.columns + s->point_terms.begin[i];
+        for (int64_t j = 0; j < s->point_terms.speeds[i]; j++) {
+            s->Q[columns[j]] += dot(F, numbers + 3 * j);
+        }
+        if (!s->given[node]) {
+            add_cross(s->T + 3 * s->point_terms.frame[i], numbers + 3 * s->point_terms.speeds[i], F);
+        }
+    }
+    if (ways->above[node] >= 0) {
+        add(s->F + 3 * ways->above[node], F);
+    }
+}
+
+static void frame_back(struct mechanism *s, int64_t node)
+{
+    const struct ways *ways = &s->turning;
+    const double *T = s->T + 3 * node;
+    for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+        const double *numbers = s->frame_numbers + begin_of(&s->frame_terms, i);
+        const int64_t *columns = s->frame_terms.columns + s->frame_terms.begin[i];
+        for (int64_t j = 0; j < s->frame_terms.speeds[i]; j++) {
+            s->Q[columns[j]] += dot(T, numbers + 3 * j);
+        }
+    }
+    if (ways->above[node] >= 0) {
+        add(s->T + 3 * ways->above[node], T);
+    }
+}
+
+/* Adds the partial velocities by speed j of a node's own terms. */
+static void add_partials(const struct terms *terms, const double numbers[], int64_t i, int64_t speed, double to[3])
+{
+    const int64_t *columns = terms->columns + terms->begin[i];
+    for (int64_t j = 0; j < terms->speeds[i]; j++) {
+        if (columns[j] == speed) {
+            add(to, numbers + begin_of(terms, i) + 3 * j);
+        }
+    }
+}
+
+/* Partial velocities by one speed into omega's and velocity's places of acceleration: alpha, acceleration. */
+static void move_alone(struct mechanism *s, int64_t speed)
+{
+    for (int64_t k = s->frames_begin[speed]; k < s->frames_begin[speed + 1]; k++) {
+        const int64_t node = s->frames_of[k];
+        const struct ways *ways = &s->turning;
+        begin_sum(ways, node, s->alpha);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            add_partials(&s->frame_terms, s->frame_numbers, i, speed, s->alpha + 3 * node);
+        }
+    }
+    for (int64_t k = s->points_begin[speed]; k < s->points_begin[speed + 1]; k++) {
+        const int64_t node = s->points_of[k];
+        const struct ways *ways = &s->moving;
+        begin_sum(ways, node, s->acceleration);
+        for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
+            add_partials(&s->point_terms, s->point_numbers, i, speed, s->acceleration + 3 * node);
+            if (!s->given[node]) {
+                const double *rho = s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i];
+                add_cross(s->acceleration + 3 * node, s->alpha + 3 * s->point_terms.frame[i], rho);
+            }
+        }
+    }
+}
+
+/* Column ``speed`` of the mass matrix into Q. alpha and acceleration are 0 before at all nodes that are looked at. */
+static void find_column(struct mechanism *s, int64_t speed)
+{
+    move_alone(s, speed);
+    for (int64_t k = s->bodies_begin[speed]; k < s->bodies_begin[speed + 1]; k++) {
+        const int64_t body = s->bodies_of[k];
+        const double mass = s->w[s->mass[body]];
+        const int64_t at = 3 * s->masscenter[body];
+        for (int j = 0; j < 3; j++) {
+            s->F[at + j] += mass * s->acceleration[at + j];
+        }
+        if (s->body_frame[body] >= 0) {
+            double moment[3];
+            rotate(moment, s->inertia_N + 9 * body, s->alpha + 3 * s->body_frame[body]);
+            add(s->T + 3 * s->body_frame[body], moment);
+        }
+    }
+    for (int64_t k = s->points_begin[speed + 1] - 1; k >= s->points_begin[speed]; k--) {
+        point_back(s, s->points_of[k]);
+        zero(s->F + 3 * s->points_of[k], 3);
+    }
+    for (int64_t k = s->frames_begin[speed + 1] - 1; k >= s->frames_begin[speed]; k--) {
+        frame_back(s, s->frames_of[k]);
+        zero(s->T + 3 * s->frames_of[k], 3);
+    }
+    for (int64_t k = s->points_begin[speed]; k < s->points_begin[speed + 1]; k++) {
+        zero(s->acceleration + 3 * s->points_of[k], 3);
+    }
+    for (int64_t k = s->frames_begin[speed]; k < s->frames_begin[speed + 1]; k++) {
+        zero(s->alpha + 3 * s->frames_of[k], 3);
+    }
+}
+
+static void find_mass_matrix(struct mechanism *s, double M[])
+{
+    zero(s->alpha, 3 * s->n_frames);
+    zero(s->acceleration, 3 * s->moving.count);
+    zero(s->F, 3 * s->moving.count);
+    zero(s->T, 3 * s->n_frames);
+    for (int64_t j = 0; j < s->n_u; j++) {
+        zero(s->Q, s->n_all);
+        find_column(s, j);
+        for (int64_t i = 0; i < s->n_u; i++) {
+            M[i * s->n_u + j] = s->Q[i];
+        }
+    }
+}
+
+/* Everything that moves, and lengths of pathways; then what depends on these. */
+static void find_motion(struct mechanism *s)
+{
+    for (int64_t i = 0; i < s->n_gathered; i++) {
+        s->g[i] = s->w[s->gathered[i]];
+    }
+    find_rotations(s);
+    express(s, &s->frame_terms, s->frame_numbers);
+    express(s, &s->point_terms, s->point_numbers);
+    find_turning(s);
+    if (s->pathways.count) {
+        find_positions(s);
+    }
+    find_moving(s);
+    find_pathways(s);
+    evaluate(s, &s->acting);
+    find_inertias(s);
+}
+
+static void find_forcing(struct mechanism *s, double f[])
+{
+    zero(s->F, 3 * s->moving.count);
+    zero(s->T, 3 * s->n_frames);
+    zero(s->Q, s->n_all);
+    act(s, &s->forces, s->F);
+    act(s, &s->torques, s->T);
+    push_pathways(s);
+    resist(s);
+    for (int64_t k = s->moving.count - 1; k >= 0; k--) {
+        point_back(s, s->moving.order[k]);
+    }
+    for (int64_t k = s->turning.count - 1; k >= 0; k--) {
+        frame_back(s, s->turning.order[k]);
+    }
+    memcpy(f, s->Q, (size_t)s->n_u * sizeof(double));
+    for (int64_t i = 0; i < s->n_potential; i++) {
+        f[i] += s->w[s->potential[i]];
+    }
+}
+
+void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[])
+{
+    if (again) {
+        set(s, v);
+    }
+    find_motion(s);
+    double *f = numbers + s->n_q + s->n_u * s->n_u;
+    for (int64_t i = 0; i < s->n_q; i++) {
+        numbers[i] = s->w[s->k0[i]];
+    }
+    for (int64_t i = 0; i < s->K.count; i++) {
+        numbers[s->K.row[i]] += s->w[s->K.place[i]] * v[1 + s->n_q + s->K.column[i]];
+    }
+    find_forcing(s, f);
+    find_mass_matrix(s, numbers + s->n_q);
+    for (int64_t i = 0; i < s->m; i++) {
+        f[s->n_u + i] = s->w[s->gamma[i]];
+    }
+}
+
+void mechanism_late(struct mechanism *s, double z_dot[], double *power)
+{
+    for (int64_t i = 0; i < s->n_z; i++) {
+        z_dot[i] = s->w[s->z_dot[i]];
+    }
+    zero(s->F, 3 * s->moving.count);
+    zero(s->T, 3 * s->n_frames);
+    act(s, &s->forces, s->F);
+    act(s, &s->torques, s->T);
+    push_pathways(s);
+    *power = 0.0;
+    for (int64_t k = 0; k < s->moving.count; k++) {
+        *power += dot(s->F + 3 * k, s->velocity + 3 * k);
+    }
+    for (int64_t k = 0; k < s->n_frames; k++) {
+        *power += dot(s->T + 3 * k, s->omega + 3 * k);
+    }
+}

@@ -1,0 +1,149 @@
+/* Newton-Euler equations of bodies that hang together by local relations, at one state at a time.
+
+   Written apart from mechanism/numeric.py, which has the same from the same records with partial velocities as
+   matrices; here forces go from the bodies back to the origin and give the generalized forces on their way (the
+   principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1. */
+#ifndef MB2FMU_BODIES_H
+#define MB2FMU_BODIES_H
+
+#include <stdint.h>
+
+/* Writes results[0], results[1], ... from the values w: one each for ``count`` rows of ``places``. */
+typedef void (*function_of_values)(const double w[], const int64_t places[], int64_t count, double results[]);
+
+/* Expressions that are alike, or (``places`` NULL) any ones that are evaluated together. */
+struct group {
+    function_of_values function;
+    const int64_t *places;
+    int64_t count;
+    int64_t first; /* the results go to w[first], ... */
+};
+
+struct groups {
+    const struct group *groups;
+    int64_t count;
+};
+
+/* Vectors written in frames. The numbers of one: partial derivatives by its speeds (3 each), then the vector, its rate
+   and the rate of that (3 each), in the frame's components. */
+struct terms {
+    int64_t count;
+    const int64_t *frame;
+    const int64_t *numbers;  /* place of the first one among all gathered numbers */
+    const int64_t *speeds;   /* how many */
+    const int64_t *columns;  /* of all terms, one after the other: which speeds */
+    const int64_t *begin;    /* of each term among ``columns`` */
+};
+
+/* A sum over the terms on the way to each node. */
+struct ways {
+    int64_t count;
+    const int64_t *order; /* nodes, those above first */
+    const int64_t *above; /* -1: none */
+    const int64_t *first; /* the node's own terms: first, first + 1, ... */
+    const int64_t *terms; /* how many */
+};
+
+/* What acts: sign * factor * (three numbers, in a frame) on a point or frame. */
+struct pieces {
+    int64_t count;
+    const int64_t *node;
+    const int64_t *frame;
+    const int64_t *vector; /* places among w */
+    const int64_t *factor; /* place among w, or -1: 1 */
+    const double *sign;
+};
+
+/* Force along straight segments through points. */
+struct pathways {
+    int64_t count;
+    const int64_t *first; /* of each among ``points``, and one more */
+    const int64_t *points;
+    const int64_t *length; /* where its length goes in w; its rate goes behind it */
+    const int64_t *force; /* place among w */
+};
+
+/* Entries of a matrix that are not zero: place among w. */
+struct entries {
+    int64_t count;
+    const int64_t *row;
+    const int64_t *column;
+    const int64_t *place;
+};
+
+struct mechanism {
+    int64_t n_v;   /* numbers that w begins with: t, q, u, z, r, parameters */
+    int64_t n_w;
+    int64_t n_q;
+    int64_t n_u;
+    int64_t n_all; /* speeds, auxiliary ones included */
+    int64_t n_z;
+    int64_t m;
+    double *w;     /* of the caller; constants are there already */
+    struct groups motion; /* evaluated first */
+    struct groups acting; /* when the pathways are known: loads, z' */
+    int64_t n_gathered;
+    const int64_t *gathered; /* places among w */
+    int64_t n_frames;
+    const int64_t *frame_parent; /* -1 for the first */
+    const int64_t *rotation;     /* nine gathered numbers from here on */
+    struct terms frame_terms;
+    struct ways turning;
+    struct terms point_terms;
+    struct ways places_of_points;
+    struct ways moving;
+    const int64_t *given; /* of each point: 1: its terms are velocities, 0: positions */
+    int64_t n_bodies;
+    const int64_t *masscenter;
+    const int64_t *body_frame; /* -1: a particle */
+    const int64_t *mass;       /* place among w */
+    const int64_t *inertia;    /* nine places among w each */
+    struct pieces forces;
+    struct pieces torques;
+    struct pathways pathways;
+    int64_t n_potential;
+    const int64_t *potential; /* places among w: forces of a potential, one per speed */
+    struct entries K;
+    struct entries A;
+    const int64_t *k0; /* places among w */
+    const int64_t *b;
+    const int64_t *gamma;
+    const int64_t *z_dot;
+    /* Of column j of the mass matrix: nodes that move with speed j, and those on their ways to the origin. */
+    const int64_t *frames_begin; /* n_u + 1 */
+    const int64_t *frames_of;
+    const int64_t *points_begin;
+    const int64_t *points_of;
+    const int64_t *bodies_begin;
+    const int64_t *bodies_of;
+    /* From here on private. */
+    double *memory;
+    double *g;
+    double *R;
+    double *omega;
+    double *alpha;
+    double *position;
+    double *velocity;
+    double *acceleration;
+    double *F;
+    double *T;
+    double *Q;
+    double *frame_numbers; /* of the terms, in N */
+    double *point_numbers;
+    double *inertia_N;
+};
+
+/* Memory, once; 0, or 1 if there is none. */
+int mechanism_begin(struct mechanism *s);
+void mechanism_end(struct mechanism *s);
+
+/* Takes the state from the slots v and writes A row by row, then b. */
+void mechanism_rates(struct mechanism *s, const double v[], double rates[]);
+
+/* Writes q', M row by row, f and gamma; ``again``: speeds in v are others than mechanism_rates had. */
+void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[]);
+
+/* Writes z' and the power of all loads in W; of the state that the dynamics were asked for. */
+void mechanism_late(struct mechanism *s, double z_dot[], double *power);
+
+#endif

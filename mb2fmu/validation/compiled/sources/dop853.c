@@ -1,0 +1,218 @@
+#include "dop853.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* E. Hairer, S. P. Noersett and G. Wanner, Solving Ordinary Differential Equations I, sections II.4, II.5 and II.10;
+   step sizes are chosen as SciPy's DOP853 chooses them, so that both come to the same points. */
+#define SAFETY 0.9
+#define LEAST_FACTOR 0.2
+#define LARGEST_FACTOR 10.0
+#define EXPONENT (-1.0 / 8.0) /* of the error estimator, which is of order 7 */
+
+struct solver {
+    struct equations *e;
+    struct journey *j;
+    const double *r;
+    int64_t n;
+    double *K; /* slopes, shape (STAGES + 1, n) */
+    double *y;
+    double *trial;
+    double *scale;
+    double *work;
+};
+
+static int slope(struct solver *s, double t, const double y[], double f[])
+{
+    struct motion motion = {NULL, f, f + s->n - 1, NULL, NULL, NULL};
+    s->j->spent++;
+    return reference_motion(s->e, t, y, s->r, s->j->parameters, &motion);
+}
+
+static double norm(int64_t n, const double a[], const double scale[])
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (a[i] / scale[i]) * (a[i] / scale[i]);
+    }
+    return sqrt(sum / (double)n);
+}
+
+/* Largest |y| of two, NaN as NumPy's maximum has it. */
+static void set_scale(struct solver *s, const double a[], const double b[])
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const double size = isnan(b[i]) || fabs(b[i]) > fabs(a[i]) ? fabs(b[i]) : fabs(a[i]);
+        s->scale[i] = s->j->tolerance * s->j->scales[i] + size * s->j->relative;
+    }
+}
+
+/* Hairer, Noersett and Wanner, section II.4. */
+static int first_step(struct solver *s, double t, double end, double longest, double *step)
+{
+    const double interval = end - t;
+    double *f1 = s->K + s->n;
+    set_scale(s, s->y, s->y);
+    const double d0 = norm(s->n, s->y, s->scale);
+    const double d1 = norm(s->n, s->K, s->scale);
+    double h0 = d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1;
+    h0 = h0 < interval ? h0 : interval;
+    for (int64_t i = 0; i < s->n; i++) {
+        s->trial[i] = s->y[i] + h0 * s->K[i];
+    }
+    const int status = slope(s, t + h0, s->trial, f1);
+    for (int64_t i = 0; i < s->n; i++) {
+        s->work[i] = f1[i] - s->K[i];
+    }
+    const double d2 = norm(s->n, s->work, s->scale) / h0;
+    const double small = 1e-6 > h0 * 1e-3 ? 1e-6 : h0 * 1e-3;
+    const double h1 = d1 <= 1e-15 && d2 <= 1e-15 ? small : pow(0.01 / (d1 > d2 ? d1 : d2), 1.0 / 8.0);
+    double h = 100.0 * h0;
+    h = h1 < h ? h1 : h;
+    h = interval < h ? interval : h;
+    *step = longest < h ? longest : h;
+    return status;
+}
+
+/* One trial step of size h into s->trial, its slope into the last row of K. */
+static int try_step(struct solver *s, double t, double h)
+{
+    const struct tableau *c = s->j->tableau;
+    for (int k = 1; k <= STAGES; k++) {
+        const double *weights = k < STAGES ? c->A[k] : c->B;
+        for (int64_t i = 0; i < s->n; i++) {
+            double sum = 0.0;
+            for (int l = 0; l < k; l++) {
+                sum += weights[l] * s->K[l * s->n + i];
+            }
+            s->trial[i] = s->y[i] + h * sum;
+        }
+        const int status = slope(s, k < STAGES ? t + c->C[k] * h : t + h, s->trial, s->K + k * s->n);
+        if (status != OK) {
+            return status;
+        }
+    }
+    return OK;
+}
+
+/* The estimated error over what is allowed: both estimates together. */
+static double error_of(const struct solver *s, double h)
+{
+    double fifth = 0.0;
+    double third = 0.0;
+    for (int64_t i = 0; i < s->n; i++) {
+        double e5 = 0.0;
+        double e3 = 0.0;
+        for (int k = 0; k <= STAGES; k++) {
+            e5 += s->j->tableau->E5[k] * s->K[k * s->n + i];
+            e3 += s->j->tableau->E3[k] * s->K[k * s->n + i];
+        }
+        fifth += (e5 / s->scale[i]) * (e5 / s->scale[i]);
+        third += (e3 / s->scale[i]) * (e3 / s->scale[i]);
+    }
+    if (fifth == 0.0 && third == 0.0) {
+        return 0.0;
+    }
+    return fabs(h) * fifth / sqrt((fifth + 0.01 * third) * (double)s->n);
+}
+
+/* Factors of the step size; NaN makes it as small as possible. */
+static double larger_factor(double error)
+{
+    const double factor = SAFETY * pow(error, EXPONENT);
+    return error == 0.0 || factor > LARGEST_FACTOR ? LARGEST_FACTOR : factor;
+}
+
+static double smaller_factor(double error)
+{
+    const double factor = SAFETY * pow(error, EXPONENT);
+    return factor > LEAST_FACTOR ? factor : LEAST_FACTOR;
+}
+
+/* One step that is good enough from t; changes t, y, the first row of K, and the next step's size. */
+static int advance(struct solver *s, double *t, double end, double longest, double *size)
+{
+    const double least = 10.0 * fabs(nextafter(*t, INFINITY) - *t);
+    double h = *size > longest ? longest : *size < least ? least : *size;
+    int refused = 0;
+    for (;;) {
+        if (!(h >= least)) {
+            s->j->stuck = *t;
+            return VANISHING;
+        }
+        const double next = *t + h > end ? end : *t + h;
+        h = next - *t;
+        const int status = try_step(s, *t, h);
+        if (status != OK) {
+            s->j->stuck = *t;
+            return status;
+        }
+        set_scale(s, s->y, s->trial);
+        const double error = error_of(s, h);
+        if (error < 1.0) {
+            double factor = larger_factor(error);
+            factor = refused && factor > 1.0 ? 1.0 : factor;
+            *size = h * factor;
+            *t = next;
+            memcpy(s->y, s->trial, (size_t)s->n * sizeof(double));
+            memcpy(s->K, s->K + STAGES * s->n, (size_t)s->n * sizeof(double));
+            return OK;
+        }
+        h *= smaller_factor(error);
+        refused = 1;
+        if (s->j->spent > s->j->budget) {
+            s->j->stuck = *t;
+            return SPENT;
+        }
+    }
+}
+
+/* From one communication point to the next. */
+static int travel(struct solver *s, double t, double end)
+{
+    struct journey *j = s->j;
+    const double longest = (end - t) / (double)j->parts;
+    int status = slope(s, t, s->y, s->K);
+    if (status == OK && isfinite(j->step)) {
+        j->step = j->step < longest ? j->step : longest;
+    } else if (status == OK) {
+        status = first_step(s, t, end, longest, &j->step);
+    }
+    while (status == OK && t < end) {
+        status = advance(s, &t, end, longest, &j->step);
+        if (status == OK && j->projected) {
+            status = reference_project(s->e, t, s->y, j->parameters);
+            status = status == OK ? slope(s, t, s->y, s->K) : status;
+        }
+        if (status == OK && j->spent > j->budget) {
+            status = SPENT;
+        }
+        j->stuck = t;
+    }
+    return status;
+}
+
+int reference_integrate(struct equations *e, struct journey *j, double y[])
+{
+    const int64_t n = states_of(e) + 1;
+    double *memory = (double *)calloc((size_t)((STAGES + 5) * n), sizeof(double));
+    if (!memory) {
+        return NO_MEMORY;
+    }
+    struct solver s = {e, j, NULL, n, memory, NULL, NULL, NULL, NULL};
+    s.y = memory + (STAGES + 1) * n;
+    s.trial = s.y + n;
+    s.scale = s.trial + n;
+    s.work = s.scale + n;
+    int status = OK;
+    memcpy(s.y, y, (size_t)n * sizeof(double));
+    for (int64_t k = 0; k + 1 < j->points && status == OK; k++) {
+        s.r = j->inputs + k * e->n_r;
+        j->stuck = j->time[k];
+        status = travel(&s, j->time[k], j->time[k + 1]);
+        memcpy(y + (k + 1) * n, s.y, (size_t)n * sizeof(double));
+    }
+    free(memory);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* Dormand and Prince's method of order 8(5, 3) for y = (x, W), landing on every communication point. */
+#ifndef MB2FMU_DOP853_H
+#define MB2FMU_DOP853_H
+
+#include "equations.h"
+
+#define STAGES 12
+
+/* Coefficients, of SciPy: scipy.integrate._ivp.dop853_coefficients. */
+struct tableau {
+    double A[STAGES][STAGES];
+    double B[STAGES];
+    double C[STAGES];
+    double E3[STAGES + 1];
+    double E5[STAGES + 1];
+};
+
+struct journey {
+    const struct tableau *tableau;
+    const double *time;       /* communication points, shape (points,) */
+    int64_t points;
+    const double *inputs;     /* held over each step, shape (points - 1, n_r) */
+    const double *parameters; /* free and calculated ones */
+    const double *scales;     /* magnitude of each y, shape (n_x + 1,) */
+    double tolerance;         /* errors below tolerance * scale + relative * |y| */
+    double relative;
+    int64_t budget;           /* evaluations */
+    int64_t parts;            /* at least so many steps between two points */
+    int64_t projected;        /* 1: every step ends on the constraints */
+    double step;              /* of the step before; infinite: to be chosen. Changes */
+    int64_t spent;            /* evaluations so far. Changes */
+    double stuck;             /* time of a failure */
+};
+
+/* Fills rows 1, ... of y, shape (points, n_x + 1), from row 0. Returns OK or what ended it. */
+EXPORTED int reference_integrate(struct equations *e, struct journey *j, double y[]);
+
+#endif

@@ -1,0 +1,97 @@
+"""``Journey``: equations of motion from one communication point to the next, compiled where there is a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.collocation import integrate_stiff
+from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.machine import FailureError, Machine
+from mb2fmu.validation.integration import TIGHTEST, Slope, integrate, stuck
+from mb2fmu.validation.numeric import NumericEquations, explained
+
+Floats = npt.NDArray[np.float64]
+
+BUDGET = 5_000_000
+STIFF_BUDGET = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Where and under what conditions (x, W) moves, W the work of all loads.
+
+    Attributes:
+        numeric: The equations.
+        time: Communication points in s, shape (n_t,).
+        inputs: Held over each step, shape (n_t - 1, n_r).
+        prepared: What ``numeric.prepare`` gives for the parameters.
+        stiff: An implicit method is needed.
+    """
+
+    numeric: NumericEquations
+    time: Floats
+    inputs: Floats
+    prepared: Sequence[float]
+    stiff: bool = False
+
+    def travel(
+        self, start: Floats, tolerance: float, scales: Floats, *, parts: int = 1, projected: bool = False
+    ) -> Floats:
+        """(x, W) at each communication point, shape (n_t, n_x + 1).
+
+        Args:
+            start: (x, W) at the first one.
+            tolerance: Of each step's error, relative to ``scales`` and to (x, W).
+            scales: Magnitudes of (x, W), > 0.
+            parts: At least so many steps between two points.
+            projected: Every step ends on the constraints.
+
+        Raises:
+            ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
+                there; if a matrix is singular, or the constraints are not found.
+        """
+        if self.stiff:
+            return integrate_stiff(self.slope, self.time, start, tolerance, scales, STIFF_BUDGET)
+        machine = self.numeric.machine
+        if machine:
+            return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
+        project = self._projection if projected else None
+        return integrate(self.slope, self.time, start, tolerance, scales, BUDGET, parts, project)
+
+    def slope(self, k: int) -> Slope:
+        """The slope of (x, W) while the inputs of step k hold."""
+        numeric, prepared = self.numeric, self.prepared
+        r: Sequence[float] = self.inputs[k].tolist()
+
+        def held(t: float, y: Floats) -> Floats:
+            x_dot, power = numeric.x_dot(t, y[:-1], r, prepared)
+            return np.append(x_dot, power)
+
+        return held
+
+    def _projection(self, t: float, y: Floats) -> Floats:
+        """(x, W) with x on the constraints."""
+        return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
+
+    def _compiled(
+        self, machine: Machine, start: Floats, tolerance: float, scales: Floats, parts: int, *, projected: bool
+    ) -> Floats:
+        """The same by compiled functions."""
+        relative = max(tolerance, TIGHTEST)
+        given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, BUDGET)
+        try:
+            return machine.integrate(*given, parts=parts, projected=projected)
+        except FailureError as error:
+            if error.status in _STUCK:
+                raise stuck(error.time, _STUCK[error.status]) from error
+            raise explained(error) from error
+
+
+_STUCK = {
+    layout.VANISHING: "Required step size is less than spacing between numbers",
+    layout.SPENT: f"{BUDGET} evaluations are spent",
+}
