@@ -1,7 +1,7 @@
 """The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | new | list``.
 
 Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
-interrupted. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
+interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from mb2fmu import __version__
 from mb2fmu.cli_animate import animate
 from mb2fmu.cli_audit import audit
+from mb2fmu.cli_ending import end_with_exceptions, exit_code
 from mb2fmu.cli_linearize import linearize
 from mb2fmu.cli_options import debug_option, options, set_option
 from mb2fmu.cli_progress import Progress
-from mb2fmu.errors import Mb2FmuError
-
-if TYPE_CHECKING:
-    from mb2fmu.validation import ValidationResult
+from mb2fmu.cli_validate import validate
+from mb2fmu.cli_verdict import json_option, show_verdict
+from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.scratch import FULL, disk_fault
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-INTERNAL, INTERRUPTED = 70, 130
-PIPED_WIDTH = 120
+INTERNAL = 70
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EPILOG = """\b
 Exit codes:
   0   good
   1   the FMU fell short of a bound
   2   the input is wrong: model file, option, or the FMU handed over
-  3   a tool (compiler, importer) failed
+  3   a tool (compiler, importer, disk) failed
   70  a fault of mb2fmu itself
 """
 
@@ -57,9 +57,14 @@ class _Commands(click.Group):
                 traceback.print_exception(error, file=sys.stderr)
             click.echo(f"mb2fmu: {error}", err=True)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo("mb2fmu: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [disk_fault(error)])}", err=True)
+            ctx.exit(ToolError.exit_code)
+        except KeyboardInterrupt as error:
+            click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
+            ctx.exit(exit_code(error))
 
 
 def main() -> None:
@@ -68,6 +73,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
+    end_with_exceptions()
     sys.excepthook = _internal_error(session)
     commands(prog_name="mb2fmu", obj=session)
 
@@ -168,41 +174,11 @@ _folder = click.option(
     metavar="DIR",
     help="Folder to write to; made if it is not there.",
 )
-_json_file = click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE",
-    help="Also write the verdict and all numbers as JSON; - writes them to stdout instead of the table.",
-)
 
 
 def _build_options(command: Command) -> Command:
     """How a unit is built; arrives as keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
     return options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
-
-
-def _show(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
-    """Prints a verdict and where to find what was written; ends with exit code 0 or 1."""
-    from rich.console import Console
-
-    from mb2fmu import pipeline
-    from mb2fmu.report.terminal import verdict_blocks
-
-    to_stdout = json_file is not None and str(json_file) == "-"
-    if json_file is not None:
-        text = result.to_json(timings=True)
-        if to_stdout:
-            click.echo(text, nl=False)
-        else:
-            pipeline.write(json_file, text.encode())
-    if not to_stdout:
-        console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-        for block in verdict_blocks(result, console.width):
-            console.print(block)
-        for what, path in files.items():
-            console.print(f"{what}: {path}", soft_wrap=True, highlight=False, markup=False)
-    click.get_current_context().exit(0 if result.passed else 1)
 
 
 @click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
@@ -230,7 +206,7 @@ def commands() -> None:
     _independent,
     set_option,
     _build_options,
-    _json_file,
+    json_option,
     debug_option,
 )
 def run(
@@ -249,7 +225,7 @@ def run(
 
     with Progress(options["platforms"]) as progress:
         result = pipeline.run(model, folder, arguments=arguments, method=method, observer=progress, **options)
-    _show(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
+    show_verdict(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
 
 
 @commands.command(short_help="Write an FMU without running it.")
@@ -298,44 +274,10 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     click.echo(f"FMU: {exported.path}")
 
 
-@commands.command(short_help="Run any FMU against a model's reference.")
-@click.argument("fmu", type=click.Path(path_type=Path), metavar="UNIT.fmu")
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="MODEL.py",
-    help="Model file whose reference the FMU has to meet.",
-)
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.html",
-    help="Also write the report page.",
-)
-@options(set_option, _json_file, debug_option)
-def validate(fmu: Path, model: Path, report: Path | None, arguments: dict[str, str], json_file: Path | None) -> None:
-    """Runs any FMU against the model's independently integrated reference.
-
-    The FMU may come from any tool; its variables are found by name.
-
-    \b
-    Examples:
-      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py
-      mb2fmu validate theirs.fmu --model models/cart_pole.py --json verdict.json --report verdict.html
-    """
-    from mb2fmu import pipeline
-
-    with Progress() as progress:
-        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
-    if report:
-        pipeline.write(report, pipeline.report(validated))
-    _show(validated.result, json_file, {"report": report} if report else {})
-
-
 commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(linearize)
+commands.add_command(validate)
 
 
 @commands.command(short_help="Show the equations of motion.")

@@ -24,7 +24,7 @@ def description(built: Build) -> bytes:
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
-    provenance = Provenance({"model file": _sha256(source)} if source else {})
+    provenance = Provenance(hashes={"model file": _sha256(source)} if source else {})
     licences = "licenses/license.txt" if native else ""
     scene = motions.scene_of(built.derivation.mechanism, built.derivation.equations)
     start = animation.draw_start(scene) if scene else None
@@ -85,13 +85,29 @@ def inside(built: Build, validated: Validated, command: str) -> bytes:
     return _report(validated, built, command, (), LIMIT)
 
 
-def beside(built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...]) -> bytes:
-    """The report for a folder: with times; ``built`` is None where only the verdict on a unit is known."""
-    return _report(validated, built, command, timings, None)
+def beside(
+    built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
+) -> bytes:
+    """The report for a folder: with times.
+
+    Args:
+        built: None where only the verdict on a unit is known.
+        validated: The verdict.
+        command: What to type to get the same again.
+        timings: Of all stages.
+        unit: The archive that lies beside it; None: the one that was judged.
+    """
+    name = str(validated.result.provenance["fmu_sha256"]) if unit is None else hashlib.sha256(unit).hexdigest()
+    return _report(validated, built, command, timings, None, name)
 
 
 def _report(
-    validated: Validated, built: Build | None, command: str, timings: tuple[Timing, ...], limit: int | None
+    validated: Validated,
+    built: Build | None,
+    command: str,
+    timings: tuple[Timing, ...],
+    limit: int | None,
+    unit: str = "",
 ) -> bytes:
     from mb2fmu import motions, package
     from mb2fmu.report import Provenance, render
@@ -103,8 +119,7 @@ def _report(
         spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
     source = validated.definition.source
     hashes = {"model file": _sha256(source)} if source else {}
-    if built:
-        hashes["core unit, unpacked files"] = package.digest(built.core)
+    core = package.digest(built.core) if built else ""
     equations = built.derivation.equations if built else validated.reference_equations
     scene = motions.scene_of(validated.mechanism, equations)
     return render(
@@ -112,7 +127,7 @@ def _report(
         equations,
         built.interface if built else None,
         validated.result,
-        Provenance(hashes=hashes, commands=(command,) if command else (), timings=spent),
+        Provenance(unit=unit, core=core, hashes=hashes, commands=(command,) if command else (), timings=spent),
         motion=motions.proof_drawn(scene, validated.result) if scene else None,
         limit=limit,
     )

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import choosing, formulation, lowering, mechanism, pages
-from mb2fmu.errors import Fault, PackageError
+from mb2fmu import choosing, formulation, lowering, mechanism, pages, publication
 from mb2fmu.outcomes import (
     Build,
     BuildOptions,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from mb2fmu.analysis import Linearization
     from mb2fmu.animation import Drawing, Signals
     from mb2fmu.equations.motion import Method
-    from mb2fmu.filetree import FileTree
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
 
@@ -226,7 +224,8 @@ def export(
 ) -> Exported:
     """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
-    In the unit is a page that describes it; the proof is put there by :func:`run`.
+    In the unit is a page that describes it; the proof is put there by :func:`run`. A report beside it, of the unit that
+    it replaces, is removed.
     """
     from mb2fmu import package
 
@@ -237,18 +236,17 @@ def export(
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
-        page = pages.description(built)
-        documented = package.with_page(built.core, page)
-    return _packed(built, documented, folder, stage)
-
-
-def _packed(built: Build, unit: FileTree, folder: Path | str, stage: Stopwatch) -> Exported:
-    from mb2fmu import package
-
-    path = _folder(folder) / f"{built.derivation.definition.name}.fmu"
-    with stage("pack"):
-        package.pack(unit, path)
+        documented = package.with_page(built.core, pages.description(built))
+    path, page = _results(derivation.definition, folder)
+    with stage("pack"), package.private_folder(path.parent, path.stem) as private:
+        package.pack(documented, private / path.name)
+        package.publish(private, [path.name], [page.name] if publication.is_report(page) else [])
     return Exported(built, path, stage.timings)
+
+
+def _results(definition: ModelDefinition, folder: Path | str) -> tuple[Path, Path]:
+    """Where a model's unit and its report stand in a folder."""
+    return Path(folder) / f"{definition.name}.fmu", Path(folder) / f"{definition.name}.html"
 
 
 def validate(
@@ -290,28 +288,37 @@ def run(
     """The whole way: ``folder/<ModelName>.fmu`` with the report in it, and ``<ModelName>.html`` beside it.
 
     The report is made from the core unit and packed with it afterwards; the packed one has neither times nor a date in
-    it. Arguments as for :func:`derive` and :func:`build`.
+    it. Both are published together, after the verdict, whatever it is: until then, and if anything fails, the folder
+    stays as it was. Arguments as for :func:`derive` and :func:`build`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the unit would not run here.
     """
     from mb2fmu import package
 
+    publication.refuse_what_cannot_run(options)
     derivation = derive(
         model, arguments=arguments, method=method, constraints=constraints, baumgarte=baumgarte,
         independent=independent, observer=observer,
     )  # fmt: skip
     built = build(derivation, observer=observer, **options)
     stage = Stopwatch(observer, built.timings)
-    exported = _packed(built, built.core, folder, stage)
-    used = derivation.equations.method
-    validated = _validate(exported.path, derivation.definition, derivation.mechanism, used, stage)
-    with stage("report"):
-        treatment = (constraints, baumgarte, tuple(independent))
-        command = pages.command(derivation.definition.source, arguments or {}, method, options, treatment)
-        inside = pages.inside(built, validated, command)
-    with stage("pack"):
-        package.pack(pages.proved(built, validated, inside), exported.path)
-    page = exported.path.with_suffix(".html")
-    write(page, pages.beside(built, validated, command, stage.timings))
-    return Finished(exported, validated, page, stage.timings)
+    path, page = _results(derivation.definition, folder)
+    with package.private_folder(path.parent, path.stem) as private:
+        with stage("pack"):
+            package.pack(built.core, private / path.name)
+        used = derivation.equations.method
+        validated = _validate(private / path.name, derivation.definition, derivation.mechanism, used, stage)
+        with stage("report"):
+            treatment = (constraints, baumgarte, tuple(independent))
+            command = pages.command(derivation.definition.source, arguments or {}, method, options, treatment)
+            inside = pages.inside(built, validated, command)
+        with stage("pack"):
+            package.pack(pages.proved(built, validated, inside), private / path.name)
+        unit = (private / path.name).read_bytes()
+        package.write_whole(private / page.name, pages.beside(built, validated, command, stage.timings, unit))
+        package.publish(private, [path.name, page.name])
+    return Finished(Exported(built, path, stage.timings), validated, page, stage.timings)
 
 
 def report(validated: Validated) -> bytes:
@@ -322,15 +329,14 @@ def report(validated: Validated) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a result beside a unit.
+    """Writes a result, whole or not at all.
 
     Raises:
         PackageError: If the file cannot be written.
     """
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise _not_written(path, error) from error
+    from mb2fmu import package
+
+    package.write_whole(path, content)
 
 
 def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
@@ -374,20 +380,6 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
         output_names=program.entries["outputs"].labels,
         program=program,
     )
-
-
-def _folder(path: Path | str) -> Path:
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _not_written(folder, error) from error
-    return folder
-
-
-def _not_written(path: Path, error: OSError) -> PackageError:
-    fault = Fault(error.strerror or str(error), str(path), "choose a folder that is there and can be written")
-    return PackageError("the result was not written:", [fault])
 
 
 def _read(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch) -> tuple[ModelDefinition, Mechanism]:

@@ -26,6 +26,8 @@ from types import MappingProxyType
 
 BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 """FMI's base units, in the order of ``Unit.exponents``."""
+LARGEST_EXPONENT = 99
+"""Of a base unit, either sign: no quantity has more, and FMI's descriptions have room for no number of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,16 @@ def parse_unit(text: str) -> Unit:
     scale = _ONE
     for symbol, exponent in factors:
         scale = scale.times(_symbol(symbol, text), exponent)
+    if max(map(abs, scale.exponents)) > LARGEST_EXPONENT:
+        raise ValueError(f"unit {text!r}: an exponent of a base unit is above {LARGEST_EXPONENT}")
     if len(factors) == 1 and factors[0][1] == 1:
         scale = _symbol(factors[0][0], text)
     elif offset_units := [symbol for symbol, _ in factors if _symbol(symbol, text).offset]:
         raise ValueError(f"unit {text!r}: {offset_units[0]} has an offset and can only stand alone; write K")
-    return Unit(text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents)
+    try:
+        return Unit(text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents)
+    except OverflowError as error:
+        raise ValueError(f"unit {text!r}: its factor in base units is no number that a computer has") from error
 
 
 def compatible(unit: Unit | str, display_unit: Unit | str) -> bool:
@@ -353,7 +360,10 @@ class _Reader:
         if token is None or not token["symbol"]:
             raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
         self.next += 1
-        return ((token["symbol"], int(token["exponent"] or 1)),)
+        digits = token["exponent"] or "1"
+        if len(digits.lstrip("+-0")) > len(str(LARGEST_EXPONENT)):
+            raise self._fault(f"the exponent of {token['symbol']!r} has too many digits: at most {LARGEST_EXPONENT}")
+        return ((token["symbol"], int(digits)),)
 
     def _take(self, sign: str) -> bool:
         found = self.next < len(self.tokens) and self.tokens[self.next].group() == sign

@@ -24,6 +24,8 @@ WORLDLY = (
     "cli_progress.py",
     "__main__.py",
     "pipeline.py",
+    "publication.py",
+    "scratch.py",
     "motions.py",
     "pages.py",
     "stopwatch.py",

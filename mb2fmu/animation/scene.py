@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from mb2fmu import lowering
 from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.soundness import check_experiment, check_types
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.lowering.program import Program
 
@@ -194,7 +195,7 @@ class Scene:
             record = json.loads(content)
             scene = cls(**_scene_fields(record))
             _check(scene)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
             fault = Fault(f"is no scene that this version reads: {error}", FILE, "export the unit once more")
             raise PackageError(f"{where} cannot be animated:", [fault]) from error
         return scene
@@ -229,11 +230,16 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(scene: Scene) -> None:
-    """Everything that is referred to is there.
+    """Everything is of the type that it should be, and what is referred to is there.
 
     Raises:
         ValueError: If it is not.
     """
+    if not (isinstance(scene.name, str) and isinstance(scene.description, str)):
+        raise ValueError("its name and description are no texts")  # noqa: TRY004 - as for all that is no scene
+    check_experiment(scene.stop, scene.step, scene.tolerance)
+    for name in _PARTS:
+        check_types(getattr(scene, name))
     entries = {name: len(entry.results) for name, entry in scene.program.entries.items()}
     points, frames = entries["points"] // 3, entries["rotations"] // 9
     sizes, vectors = entries["sizes"], entries["vectors"] // 3

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import sympy as sm
-from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.mechanics.actuator import ActuatorBase
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.mechanics.joint import Joint
@@ -25,6 +25,7 @@ from mb2fmu.model.loops import loop_faults
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.symbols import symbol_faults
+from mb2fmu.model.texts import LONGEST_NAME, text_faults
 from mb2fmu.model.usage import uses
 from mb2fmu.model.visuals import Arrow, look_faults
 from mb2fmu.units import base_text, compatible, parse_unit
@@ -114,11 +115,17 @@ def _model_name_faults(model: Model) -> Iterator[Fault]:
         yield Fault(
             f"{model.name!r} cannot name a model: it must be an identifier of C and Python", model.where, remedy
         )
+    elif len(model.name) > LONGEST_NAME:
+        what = f"the model's name has {len(model.name)} characters, and names a file"
+        yield Fault(what, model.where, f"take at most {LONGEST_NAME}")
 
 
 def _declaration_faults(model: Model) -> Iterator[Fault]:
     """What can be told from the declarations alone."""
+    yield from text_faults(model.description, "the description of the model", model.where)
+    yield from text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
     for item in model.declared:
+        yield from text_faults(item.description, f"the description of {item.name}", item.where)
         yield from _symbol_kind_faults(item)
         yield from _unit_faults(item)
         yield from _number_faults(item)
@@ -141,6 +148,12 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
         if not isinstance(symbol, sm.Symbol):
             remedy = "make it by sympy.symbols, or declare it as an input"
             yield Fault(f"{symbol} is declared as a parameter, but is no plain symbol", item.where, remedy)
+        elif symbol == dynamicsymbols._t:  # noqa: SLF001 - SymPy has no public name for it
+            remedy = f"take another symbol: sympy.Symbol('{symbol}_0'); expressions of time need no declaration"
+            yield Fault(f"{symbol} is declared as a parameter, but is SymPy's symbol of time", item.where, remedy)
+        elif symbol.name == str(dynamicsymbols._t):  # noqa: SLF001 - as above
+            remedy = f"give it another name in the mechanics: sympy.Symbol('{symbol}_0'); name='{symbol}' may stay"
+            yield Fault(f"the parameter {symbol} is printed as SymPy's symbol of time is", item.where, remedy)
         return
     inside = contents(symbol) if isinstance(symbol, sm.Basic) else None
     is_function = inside is not None and symbol in inside.functions
@@ -200,12 +213,22 @@ def _double_symbols(model: Model) -> Iterator[Fault]:
         symbol = getattr(item, "symbol", None)
         if symbol is None:
             continue
+        alike = next((other for other in first if _alike(symbol, other)), None)
+        if alike is not None:
+            what = f"{symbol} and a symbol declared at {first[alike].where} differ in their assumptions only"
+            yield Fault(what, item.where, "make one symbol of them, or give one another name in the mechanics")
         if symbol in first:
             what = (
                 f"{symbol} is declared twice: as {_article(_kind(first[symbol]))} at {first[symbol].where}, and again"
             )
             yield Fault(what, item.where, "remove one of the two")
         first.setdefault(symbol, item)
+
+
+def _alike(symbol: Any, other: Any) -> bool:
+    """Whether two plain symbols are different and printed alike: readers take them for one, and printed code too."""
+    plain = isinstance(symbol, sm.Symbol) and isinstance(other, sm.Symbol)
+    return plain and symbol != other and symbol.name == other.name
 
 
 def _double_names(model: Model) -> Iterator[Fault]:

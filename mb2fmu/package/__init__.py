@@ -3,25 +3,31 @@
 Input: ``FileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``FileTree`` in one.
 
 Promises: the same files give the same bytes, whatever the day, folder, user or machine; an archive appears whole or
-not at all; what is no FMU is refused. Must not change what is in the files.
+not at all, and with its report or not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
-from mb2fmu.package.archive import pack, unpack
+from mb2fmu.package.archive import archived, pack, unpack
 from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
 from mb2fmu.package.pictures import raster
+from mb2fmu.package.publishing import private_folder, publish, write_new, write_whole
 from mb2fmu.package.pythonfmu import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
 
 __all__ = [
     "Table",
+    "archived",
     "build_native",
     "build_pythonfmu",
     "core_of",
     "digest",
     "pack",
+    "private_folder",
+    "publish",
     "raster",
     "reference_files",
     "unpack",
     "with_page",
     "with_proof",
+    "write_new",
+    "write_whole",
 ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
@@ -14,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
+from mb2fmu.package.publishing import write_whole
 
 DESCRIPTION = "modelDescription.xml"
 LARGEST_MEMBER = 1 << 30
@@ -51,24 +50,7 @@ def pack(tree: FileTree, path: Path) -> None:
     """
     if DESCRIPTION not in tree.files:
         raise PackageError(f"{path} was not written:", [Fault(f"the unit has no {DESCRIPTION}")])
-    content = archived(tree)
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise PackageError(
-            f"{path} was not written:",
-            [Fault(str(error.strerror or error), str(path), "choose a folder that exists and can be written")],
-        ) from error
-    finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+    write_whole(path, archived(tree))
 
 
 def unpack(path: Path) -> FileTree:

@@ -11,8 +11,9 @@ timings and no date are handed in.
 Must not: judge (the verdict and every bound come with the result), simulate, evaluate equations, or touch the disk.
 """
 
+from mb2fmu.report.belonging import Claim, claim_of
 from mb2fmu.report.content import Provenance
 from mb2fmu.report.figure import figure
 from mb2fmu.report.render import describe, render
 
-__all__ = ["Provenance", "describe", "figure", "render"]
+__all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]

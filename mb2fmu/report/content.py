@@ -10,6 +10,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from mb2fmu.animation import Element
+from mb2fmu.report.belonging import claims
 from mb2fmu.report.chart import LineStyle
 from mb2fmu.report.equations import EquationBlock
 
@@ -21,13 +22,17 @@ class Provenance:
     """Where the report comes from; what is left empty is not printed.
 
     Attributes:
-        hashes: What → its hash (the unit, its core, the model file).
+        unit: SHA-256 of the archive that the page is about; empty where the page is packed in it.
+        core: Hash of the unit's files but for report and reference, see ``package.digest``.
+        hashes: What else → its hash (the model file).
         versions: Software → version.
         commands: What to type to get the same result again.
         timings: Step → seconds. Leave it out where the same input must give the same bytes.
         made: When and where, as text. Leave it out where the same input must give the same bytes.
     """
 
+    unit: str = ""
+    core: str = ""
     hashes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     commands: tuple[str, ...] = ()
@@ -171,3 +176,15 @@ class Page:
     licences: str = ""
     animation: Element | None = None
     still: Markup = field(default_factory=Markup)
+
+    @property
+    def claims(self) -> Mapping[str, str]:
+        """What the page says of itself to programs: see ``belonging``."""
+        verdict = "" if self.verdict is None else "passed" if self.verdict.passed else "failed"
+        return claims(self.title, verdict, self.provenance.unit, self.provenance.core)
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """All hashes, by what they are of."""
+        named = {"unit (the archive)": self.provenance.unit, "core unit, unpacked files": self.provenance.core}
+        return {what: text for what, text in named.items() if text} | dict(self.provenance.hashes)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import tempfile
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +13,7 @@ import numpy.typing as npt
 from mb2fmu.emit.c import PROBE, emit_batch, emit_probe
 from mb2fmu.filetree import FileTree
 from mb2fmu.lowering.program import Program
+from mb2fmu.scratch import work_folder
 from mb2fmu.toolchain.building import compile_unit
 from mb2fmu.toolchain.compilers import Compiler, Variant
 from mb2fmu.toolchain.platforms import host
@@ -151,9 +150,8 @@ def compile_program(
 def _library(sources: FileTree, compiler: Compiler, variant: Variant) -> ctypes.CDLL:
     tree = compile_unit(sources, "batch", [host()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
-    # Windows does not remove a library that is in use.
-    with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as folder:
-        file = Path(folder) / f"batch{host().extension}"
+    with work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
+        file = folder / f"batch{host().extension}"
         file.write_bytes(content)
         return ctypes.CDLL(str(file))
 

@@ -154,8 +154,13 @@ class Compilation:
             futures: dict[Platform, Future[bytes]] = {
                 each: threads.submit(self._library, each, sources) for each in self._platforms
             }
-            wait(futures.values(), return_when="FIRST_EXCEPTION")
-            threads.shutdown(wait=True, cancel_futures=True)
+            try:
+                wait(futures.values(), return_when="FIRST_EXCEPTION")
+            except BaseException:  # whoever ends us does not wait until everything is compiled
+                self._processes.stop()
+                raise
+            finally:
+                threads.shutdown(wait=True, cancel_futures=True)
         errors = [each.exception() for each in futures.values() if not each.cancelled()]
         faults: list[Fault] = []
         for error in filter(None, errors):

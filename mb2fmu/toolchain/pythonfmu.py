@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.filetree import FileTree
+from mb2fmu.scratch import work_folder
 
 TIME_LIMIT = 120.0
 """In s; it usually takes less than one."""
@@ -41,8 +41,7 @@ def run_builder(sources: FileTree, script: str) -> bytes:
     Raises:
         ToolError: If pythonfmu fails.
     """
-    with tempfile.TemporaryDirectory(prefix="mb2fmu-") as name:
-        folder = Path(name)
+    with work_folder("build the unit") as folder:
         for path in sources:
             file = folder / "sources" / path
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,8 @@ from mb2fmu.errors import Fault, ToolError
 
 TIME_LIMIT = 1800.0
 """In s, for one call; the first time for Windows takes minutes, any other time less than ten seconds."""
+_FULL = ("No space left on device", "NoSpaceLeft", "DiskQuota", "Disk quota exceeded", "not enough space")
+"""What compilers say when there is no room for their files."""
 
 
 class Processes:
@@ -104,4 +106,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def failure(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
     """A command that failed: on what, how, and what it said."""
     text = f"{how} from {shlex.join(command)}"
-    return ToolError(f"{what}:", [Fault(f"{text}\n{output}" if output else text, what)])
+    full = any(words in output for words in _FULL)
+    remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR" if full else ""
+    return ToolError(f"{what}:", [Fault(f"{text}\n{output}" if output else text, what, remedy)])

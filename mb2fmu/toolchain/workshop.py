@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import contextlib
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu.emit.c import is_compiled_once, is_derived, translation_units
 from mb2fmu.filetree import FileTree
+from mb2fmu.scratch import told_of_disk, work_folder
 from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, variants
 from mb2fmu.toolchain.platforms import Platform
 from mb2fmu.toolchain.running import Processes, failure
 
 UNIT = "sources/unit.c"
 """The translation unit that every unit has."""
+_WHAT = "compile the unit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,8 @@ class Workshop:
     ) -> None:
         self._order, self._platform, self._told, self._tool = order, platform, told, tool
         self._processors, self._processes = processors, processes
-        # Removing can fail on Windows while a virus scanner looks at what was just written.
-        self._folder = tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=os.name == "nt")
-        self._work = Path(self._folder.name).resolve()
+        self._folder = contextlib.ExitStack()
+        self._work = self._folder.enter_context(work_folder(_WHAT))
         # Paths are relative, so that none of this folder gets into the result.
         self._variables = environment(zig_cache, self._work)
         self._written: set[str] = set()
@@ -115,12 +115,13 @@ class Workshop:
 
     def begin(self, sources: FileTree) -> None:
         """Compiles the translation units that are new, in the background; files that were there before are the same."""
-        for path in compiled_files(sources):
-            if path not in self._written:
-                file = self._work / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(sources[path])
-                self._written.add(path)
+        with told_of_disk(_WHAT, self._work):
+            for path in compiled_files(sources):
+                if path not in self._written:
+                    file = self._work / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(sources[path])
+                    self._written.add(path)
         new = [each for each in units(sources, self._order, self._platform) if each.name not in self._objects]
         # The longest first, so that none of them is what everything waits for in the end.
         for each in sorted(new, key=lambda each: (each.source != UNIT, -len(sources[each.source]))):
@@ -142,11 +143,12 @@ class Workshop:
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise failure(str(platform), command, "made no library", output)
-        return result.read_bytes()
+        with told_of_disk(_WHAT, self._work):
+            return result.read_bytes()
 
     def clear(self) -> None:
         """Removes the folder; nothing may be running in it any more."""
-        self._folder.cleanup()
+        self._folder.close()
 
     def _compile(self, each: TranslationUnit) -> None:
         command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from mb2fmu import driving
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import unpack
+from mb2fmu.scratch import work_folder
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
 
@@ -126,8 +126,7 @@ def drive(
         raise ValidationError("the FMU cannot be run here:", [Fault(f"offers no {chosen}", "modelDescription.xml")])
     for experiment in experiments:
         check_variables(description, experiment, variables)
-    with tempfile.TemporaryDirectory(prefix="mb2fmu-") as name:
-        folder = Path(name)
+    with work_folder("run the unit") as folder:
         _write(tree, folder / "unit")
         request = {
             "folder": str(folder),

@@ -8,7 +8,6 @@ import platform
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from typing import Any
 from mb2fmu.audit.description.archive import Archive
 from mb2fmu.audit.description.records import Description
 from mb2fmu.audit.finding import Observation
+from mb2fmu.scratch import work_folder
 
 AWKWARD = "mb2fmu audit größe é"
 """A folder as users have them: with spaces and umlauts. Units are tried in one."""
@@ -97,15 +97,15 @@ def try_unit(
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
-    with tempfile.TemporaryDirectory(prefix="mb2fmu-audit-") as root:
-        folder = Path(root) / AWKWARD
+    with work_folder("run the unit") as root:
+        folder = root / AWKWARD
         _unpack(archive, folder)
         _tried(trial, folder, members, rules, time_limit, memory_limit)
         failed = [each for each in trial.observations if _stillborn(each)]
         if failed:
             plain = Trial(skipped=trial.skipped)
-            _unpack(archive, Path(root) / "plain")
-            _tried(plain, Path(root) / "plain", members, rules, time_limit, memory_limit)
+            _unpack(archive, root / "plain")
+            _tried(plain, root / "plain", members, rules, time_limit, memory_limit)
             if not any(map(_stillborn, plain.observations)):
                 text = f"in a folder with spaces and umlauts: {failed[0].message}"
                 plain.observations.append(Observation("host.path", text, failed[0].where))

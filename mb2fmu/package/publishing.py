@@ -1,0 +1,203 @@
+"""Results become visible together: the unit and its report are written in a private folder and then renamed.
+
+The private folder lies in the output folder, so that renaming stays within one file system; its name is hidden and
+unlike any other, so that runs into one folder at the same time never see each other's files. Whatever goes wrong before
+publishing leaves what was there before as it was; while a pair is published others wait at a lock, and what fails then
+is taken back. Where even that is cut off (no power, SIGKILL) the unit is without a report, never beside a wrong one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mb2fmu.errors import Fault, PackageError
+from mb2fmu.scratch import FULL
+
+_WAIT = 0.05
+"""In s, between two looks at a lock, where the system cannot wait for it."""
+_BEFORE = "before"
+
+
+@contextmanager
+def private_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Makes a folder for results that are not to be seen yet; it is removed at the end, however that comes.
+
+    Args:
+        folder: Where results are to be published; made if it is not there.
+        name: Of the results, for the folder's name.
+
+    Raises:
+        PackageError: If it cannot be made.
+    """
+    with told_as_unwritten(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with _hidden(folder, name) as private:
+        yield private
+
+
+@contextmanager
+def _hidden(folder: Path, name: str) -> Iterator[Path]:
+    """As :func:`private_folder`, in a folder that is there."""
+    with told_as_unwritten(folder):
+        made = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> None:
+    """Moves results out of their private folder, all of them or none.
+
+    Args:
+        private: From :func:`private_folder`.
+        names: Of the files in it, the unit first: whoever looks meanwhile may miss a report, but finds no old one.
+        stale: Names of files beside the private folder that are removed, because what they are about is replaced.
+
+    Raises:
+        PackageError: If a file cannot be replaced; all are then as they were.
+    """
+    folder = private.parent
+    kept = private / _BEFORE
+    touched = (*names, *stale)
+    with told_as_unwritten(folder), _locked(folder / f".{names[0]}.lock"):
+        kept.mkdir()
+        for name in touched:
+            _keep(folder / name, kept / name)
+        try:
+            for name in (*names[1:], *stale):
+                (folder / name).unlink(missing_ok=True)
+            for name in names:
+                (private / name).replace(folder / name)
+        except BaseException:
+            for name in touched:
+                _take_back(folder / name, kept / name)
+            raise
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Writes a file that is not there yet, down to the disk; the user's umask says who may read it.
+
+    Raises:
+        OSError: If it cannot be written; nothing is left of it.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file, or replaces it, in one go; what is no plain file (a pipe, a terminal) is just written to.
+
+    Raises:
+        PackageError: If it cannot be written; an old file is then as it was.
+    """
+    with told_as_unwritten(path):
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        real = path.resolve()  # a link stays one
+        with _hidden(real.parent, real.name) as private:
+            write_new(private / real.name, content)
+            (private / real.name).replace(real)
+
+
+@contextmanager
+def told_as_unwritten(path: Path) -> Iterator[None]:
+    """Turns errors of the file system into errors for users.
+
+    Args:
+        path: What was to be written.
+
+    Raises:
+        PackageError: Instead of any ``OSError``, with what to do.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in FULL
+        remedy = "free some space there, or choose another folder" if full else "choose a folder that can be written to"
+        fault = Fault(error.strerror or str(error), str(path), remedy)
+        raise PackageError("the result was not written:", [fault]) from error
+
+
+def _keep(path: Path, copy: Path) -> None:
+    """Keeps what a name means now, so that it can be taken back; the name stays valid meanwhile."""
+    if not path.exists():
+        return
+    try:
+        os.link(path, copy)
+    except OSError:  # a file system without links
+        shutil.copy2(path, copy)
+
+
+def _take_back(path: Path, copy: Path) -> None:
+    """Lets a name mean what it did before."""
+    with contextlib.suppress(OSError):
+        if copy.exists():
+            copy.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds a lock that other processes wait for; the system lets go of it when a process ends in whatever way.
+
+    Args:
+        path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
+    """
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _take(handle)
+            if _is_at(handle, path):
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+                return
+        finally:
+            os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one that its path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _take(handle: int) -> None:
+    """Waits for the lock of an open file."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            except OSError:
+                time.sleep(_WAIT)
+            else:
+                return
+    else:
+        import fcntl
+
+        with contextlib.suppress(OSError):  # a file system without locks: renaming is all that is left
+            fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,0 +1,66 @@
+"""Whether a report and a unit belong together: the report names the unit's hash, in a form for programs.
+
+A page beside a unit names the archive, byte by byte. The page within a unit cannot: it is a part of the archive. It
+names the core: the unit's files without report and reference, which does not depend on how they are compressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+_PREFIX = "mb2fmu:"
+_NAMES = ("model", "verdict", "unit", "core")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a report says of itself.
+
+    Attributes:
+        model: Name of the model.
+        verdict: ``passed``, ``failed``, or empty: nobody has run the unit.
+        unit: SHA-256 of the unit's archive, or empty.
+        core: Hash of its core, or empty.
+    """
+
+    model: str
+    verdict: str
+    unit: str
+    core: str
+
+    def is_about(self, unit: str, core: str) -> bool:
+        """Whether it is about the unit with these hashes: the archive decides, if the report names it."""
+        if self.unit:
+            return self.unit == unit
+        return bool(self.core) and self.core == core
+
+
+def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
+    """Names and contents of the page's ``meta`` elements that :func:`claim_of` reads; arguments as of ``Claim``."""
+    return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
+
+
+def claim_of(page: bytes) -> Claim | None:
+    """What a page claims, or None if it is no report of mb2fmu that names a unit."""
+    reader = _Reader()
+    reader.feed(page.decode(errors="replace").partition("<body")[0])
+    found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}
+    claim = Claim(**found)
+    return claim if claim.model and (claim.unit or claim.core) else None
+
+
+class _Reader(HTMLParser):
+    """Collects the ``meta`` elements of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keeps name and content; of two with one name the first."""
+        given = dict(attrs)
+        name, content = given.get("name"), given.get("content")
+        if tag == "meta" and name and content:
+            self.found.setdefault(name, content)

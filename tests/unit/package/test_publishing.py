@@ -1,0 +1,177 @@
+"""Results appear together, whole, and never in the place of others that were not meant."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mb2fmu.errors import PackageError
+from mb2fmu.package import private_folder, publish, publishing, write_whole
+
+NAMES = ("unit", "report")
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def pair(folder):
+    return tuple((folder / name).read_bytes() if (folder / name).exists() else None for name in NAMES)
+
+
+def put(folder, text, **more):
+    with private_folder(folder, "unit") as private:
+        for name in NAMES:
+            (private / name).write_bytes(text)
+        publish(private, NAMES, **more)
+
+
+def test_a_pair_replaces_a_pair_and_leaves_nothing_else(tmp_path):
+    folder = tmp_path / "made" / "for it"
+    for text in (b"one", b"two"):
+        put(folder, text)
+        assert pair(folder) == (text, text)
+    assert names(folder) == sorted(NAMES)
+
+
+def test_what_is_not_published_leaves_all_as_it_was(tmp_path):
+    put(tmp_path, b"old")
+
+    def fail():
+        with private_folder(tmp_path, "unit") as private:
+            (private / "unit").write_bytes(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert pair(tmp_path) == (b"old", b"old")
+    assert names(tmp_path) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+@pytest.mark.parametrize("fails_at", [1, 2])
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "the disk"), KeyboardInterrupt()])
+def test_a_failure_while_publishing_is_taken_back(tmp_path, monkeypatch, before, fails_at, error):
+    if before:
+        put(tmp_path, before)
+    replace, done = Path.replace, []
+
+    def failing(self, target):
+        if self.parent != tmp_path and self.parent.name != "before":
+            done.append(target)
+            if len(done) == fails_at:
+                raise error
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(PackageError if isinstance(error, OSError) else KeyboardInterrupt):
+        put(tmp_path, b"new")
+    assert pair(tmp_path) == (before, before)
+
+
+def test_a_file_system_without_links_is_served_too(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    put(tmp_path, b"one")
+    put(tmp_path, b"two")
+    assert pair(tmp_path) == (b"two", b"two")
+
+
+def test_a_stale_report_goes_with_the_unit_that_it_was_about(tmp_path):
+    put(tmp_path, b"old")
+    with private_folder(tmp_path, "unit") as private:
+        (private / "unit").write_bytes(b"new")
+        publish(private, ["unit"], ["report"])
+    assert pair(tmp_path) == (b"new", None)
+
+
+def test_pairs_of_many_writers_do_not_mix(tmp_path):
+    """Whoever looks while others publish sees a unit; in the end it has its own report."""
+    put(tmp_path, b"0")
+    program = (
+        "import sys; from pathlib import Path; from mb2fmu.package import private_folder, publish\n"
+        "folder = Path(sys.argv[1])\n"
+        "for k in range(40):\n"
+        "    with private_folder(folder, 'unit') as private:\n"
+        "        for name in ('unit', 'report'):\n"
+        "            (private / name).write_text(f'{sys.argv[2]} {k}')\n"
+        "        publish(private, ['unit', 'report'])\n"
+        "        \n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path, name]) for name in "abc"]
+    missing = 0
+    while any(each.poll() is None for each in writers):
+        missing += not (tmp_path / "unit").exists()
+        with private_folder(tmp_path, "look") as private, publishing._locked(tmp_path / ".unit.lock"):
+            assert private.exists()
+            unit, report = pair(tmp_path)
+            assert unit == report is not None
+    assert missing == 0
+    assert [each.returncode for each in writers] == [0, 0, 0]
+    unit, report = pair(tmp_path)
+    assert unit == report
+    assert names(tmp_path) == sorted(NAMES)
+
+
+def test_the_lock_is_held_by_one_at_a_time(tmp_path):
+    inside, most = [], []
+
+    def work():
+        for _ in range(50):
+            with publishing._locked(tmp_path / ".lock"):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert max(most) == 1
+    assert len(most) == 200
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_the_users_umask_decides(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_whole(tmp_path / "file", b"content")
+        write_whole(tmp_path / "file", b"again")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_full_disk_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
+    write_whole(tmp_path / "file", b"old")
+
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(PackageError, match="No space left") as caught:
+        write_whole(tmp_path / "file", b"new")
+    assert "free some space" in str(caught.value)
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such files")
+def test_what_is_no_plain_file_is_written_to(tmp_path):
+    write_whole(Path("/dev/null"), b"content")
+    assert not Path("/dev/null").is_file()
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
