@@ -135,11 +135,13 @@ class Unit2(Stateful):
         self._fmu.doStep(begin, size)
         return ""
 
-    def typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
-        """Sets variables of a type other than Real, and reads them."""
-        name = {"Enumeration": "Integer"}.get(kind, kind)
-        getattr(self._fmu, f"set{name}")(references, values)
-        return list(getattr(self._fmu, f"get{name}")(references))
+    def put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Sets variables of a type other than Real."""
+        getattr(self._fmu, f"set{'Integer' if kind == 'Enumeration' else kind}")(references, values)
+
+    def look(self, kind: str, references: list[int]) -> list[Any]:
+        """Reads variables of a type other than Real."""
+        return list(getattr(self._fmu, f"get{'Integer' if kind == 'Enumeration' else kind}")(references))
 
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Derivatives of outputs by time."""
@@ -192,11 +194,13 @@ class Unit3(Stateful):
             return f"the FMU asked to end the simulation at t = {last!r} s"
         return f"the FMU returned early at t = {last!r} s without being allowed to" if early else ""
 
-    def typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
-        """Sets variables of a type other than Float64, and reads them."""
-        name = {"Enumeration": "Int64"}.get(kind, kind)
-        getattr(self._fmu, f"set{name}")(references, values)
-        return list(getattr(self._fmu, f"get{name}")(references))
+    def put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Sets variables of a type other than Float64."""
+        getattr(self._fmu, f"set{'Int64' if kind == 'Enumeration' else kind}")(references, values)
+
+    def look(self, kind: str, references: list[int]) -> list[Any]:
+        """Reads variables of a type other than Float64."""
+        return list(getattr(self._fmu, f"get{'Int64' if kind == 'Enumeration' else kind}")(references))
 
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Derivatives of outputs by time."""
@@ -226,10 +230,6 @@ class Exchange2(Unit2):
     def tune(self, references: list[int], values: list[float]) -> None:
         """Sets parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
-
-    def place(self, states: list[float]) -> None:
-        """Sets the continuous states."""
-        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
 
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""
@@ -265,10 +265,6 @@ class Exchange3(Unit3):
     def tune(self, references: list[int], values: list[float]) -> None:
         """Sets parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
-
-    def place(self, states: list[float]) -> None:
-        """Sets the continuous states."""
-        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
 
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""

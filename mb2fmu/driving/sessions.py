@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.driving.instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
+from mb2fmu.driving.instances import STATUS, UNITS, Log, Unit3
 
 
 class Session:
@@ -74,14 +74,13 @@ class Session:
         if references:
             self._unit.tune(references, values)
 
-    def do_change(self, references: list[int], values: list[float]) -> None:
-        """Sets inputs."""
-        if references:
-            self._unit.change(references, values)
+    def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
+        """Sets variables of another type than doubles."""
+        self._unit.put(kind, references, values)
 
-    def do_typed(self, kind: str, references: list[int], values: list[Any]) -> list[Any]:
-        """Sets and reads variables of another type."""
-        return list(self._unit.typed(kind, references, values))
+    def do_look(self, kind: str, references: list[int]) -> list[Any]:
+        """Reads variables of another type than doubles."""
+        return list(self._unit.look(kind, references))
 
     def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
         """One row per seed."""
@@ -95,12 +94,6 @@ class Session:
     def do_slopes(self, references: list[int], order: int) -> list[float]:
         """Derivatives of outputs by time."""
         return list(self._unit.slopes(references, order))
-
-    def do_states(self, references: list[int], values: list[float]) -> list[float]:
-        """Sets the continuous states of Model Exchange, and reads them."""
-        assert isinstance(self._unit, Exchange2 | Exchange3)
-        self._unit.place(values)
-        return list(self._unit.get(references))
 
     def do_save(self) -> None:
         """Keeps the state; what integrates begins anew here, as it will when the state is restored."""

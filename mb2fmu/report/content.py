@@ -134,6 +134,62 @@ class CheckRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CallRow:
+    """One family of calls in mid-run, run as one kind."""
+
+    name: str
+    kind: str
+    formula: str
+    ratio: Number
+    count: str
+    where: str
+    verdict: str
+    state: State
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """Whether a parameter, start value or input moved anything that was judged.
+
+    Attributes:
+        name: FMU name.
+        role: What it is.
+        unit: Of ``default`` and ``moved``.
+        default: Its value in the default experiment.
+        moved: In the moved one; of an input the largest.
+        ratio: What it moves, over the bound.
+        most: What it moves most.
+        verdict: In words.
+        state: Its colour.
+        remark: Why it is not proven.
+    """
+
+    name: str
+    role: str
+    unit: str
+    default: Number
+    moved: Number
+    ratio: Number
+    most: str
+    verdict: str
+    state: State
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """What was exercised beside the default experiment; ``moved``: kind → its worst quantities."""
+
+    text: str
+    moved: Mapping[str, tuple[ErrorRow, ...]]
+    signals: tuple[tuple[str, str], ...]
+    calls: tuple[CallRow, ...]
+    coverage: tuple[CoverageRow, ...]
+    coverage_text: str
+
+
+@dataclass(frozen=True, slots=True)
 class VariableRow:
     """One variable of the unit."""
 
@@ -176,6 +232,7 @@ class Page:
     licences: str = ""
     animation: Element | None = None
     still: Markup = field(default_factory=Markup)
+    exercise: Exercise | None = None
 
     @property
     def claims(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from mb2fmu.animation import Drawing, Signals, element, still
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.description import FmuInterface
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.report import description, results
+from mb2fmu.report import description, exercised, results
 from mb2fmu.report.content import FigureGroup, Page, Provenance
 from mb2fmu.report.equations import equation_blocks
 from mb2fmu.report.numbers import short
@@ -83,7 +83,7 @@ def _page(
     return Page(
         title=definition.name,
         description=definition.description,
-        verdict=results.verdict(result),
+        verdict=results.verdict(result, exercised.failures(result), exercised.coverage_text(result)),
         facts=description.model_facts(definition, equations, interface),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
@@ -103,6 +103,7 @@ def _page(
         facts_of_proof=results.provenance_facts(result),
         timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
+        exercise=exercised.exercise(result),
     )
 
 

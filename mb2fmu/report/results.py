@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,14 @@ _MANY = 24
 _DEFECT = "step defect of "
 
 
-def verdict(result: ValidationResult) -> Verdict:
-    """The judgement in words, as it stands in the result."""
+def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> Verdict:
+    """The judgement in words, as it stands in the result.
+
+    Args:
+        result: Of the validation.
+        exercised: What is wrong beside the default experiment.
+        coverage: How much is proven.
+    """
     failed = [v.name for v in result.variables if v.verdict == "failed"]
     unjudged = [v.name for v in result.variables if v.verdict == "unjudged"]
     broken = [i.name for i in result.invariants if i.verdict != "passed"]
@@ -35,10 +41,11 @@ def verdict(result: ValidationResult) -> Verdict:
         f"{_count(errors, 'error')} found by the checkers" if errors else "",
         *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]
-    headline = "; ".join(part for part in parts if part)
+    headline = "; ".join(part for part in (*parts, *exercised) if part)
+    headline = headline or f"{_count(total, 'variable')} compared, each within its bound"
     return Verdict(
         passed=result.passed,
-        headline=headline or f"{_count(total, 'variable')} compared, each within its bound",
+        headline="; ".join(part for part in (headline, coverage) if part),
         sentences=(*_kinds(result), *_horizons(result), *result.notes),
         facts=_tiles(result),
     )
@@ -72,7 +79,7 @@ def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
     """The other ways in which the unit was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.others:
-        rows = [*map(_row, other.variables), *map(_row, other.invariants)]
+        rows = [*map(judged_row, other.variables), *map(judged_row, other.invariants)]
         kinds[KIND_NAMES[other.simulation.kind]] = tuple(sorted(rows, key=lambda row: -float(row.ratio.value)))
     return kinds
 
@@ -89,10 +96,10 @@ def errors_text(result: ValidationResult) -> str:
 
 def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     """One row per invariant, in the result's order."""
-    return tuple(map(_row, result.invariants))
+    return tuple(map(judged_row, result.invariants))
 
 
-def _row(judged: VariableResult | InvariantResult) -> ErrorRow:
+def judged_row(judged: VariableResult | InvariantResult) -> ErrorRow:
     """Without a link to a chart."""
     error = judged.error if isinstance(judged, VariableResult) else judged.value
     return ErrorRow(

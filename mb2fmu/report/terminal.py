@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mb2fmu.report.exercised import coverage_text
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
@@ -23,6 +24,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
         yield _invariants(result, wide=width >= NARROW)
     for other in result.others:
         yield _other_kind(other)
+    yield from _exercised(result)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
@@ -33,19 +35,40 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
 def verdict_line(result: ValidationResult) -> Text:
     """Passed or not, and by how much."""
     judged: list[VariableResult | InvariantResult] = [*result.variables, *result.invariants]
-    for other in result.others:
+    for other in (*result.others, *(result.moved.kinds if result.moved else ())):
         judged += [*other.variables, *other.invariants]
+    coverage = coverage_text(result)
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
-        return Text(
-            f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}", style="bold green"
-        )
+        text = f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}"
+        return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
+    wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
+    reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += [f"{errors} errors found by the checkers"] if errors else []
     return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
+
+
+def _exercised(result: ValidationResult) -> Iterator[Text]:
+    """A line for each kind of the moved experiment, for calls that are not passed, for what is not proven."""
+    if result.moved is None:
+        return
+    yield Text(f"Moved experiment: {result.moved.text}")
+    for moved in result.moved.kinds:
+        yield Text.assemble("  ", _other_kind(moved))
+    for kind in dict.fromkeys(call.kind for call in result.calls):
+        calls = [call for call in result.calls if call.kind == kind]
+        passed = sum(call.verdict == "passed" for call in calls)
+        yield Text(f"Calls in mid-run, {KIND_NAMES[kind]}: {passed} of {len(calls)} agree with the reference")
+        for call in calls:
+            if call.verdict != "passed":
+                style = _STYLES["failed"] if call.verdict == "failed" else ""
+                yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
+    for item in result.unproven:
+        yield Text(f"not proven: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
 
 
 def _other_kind(other: KindResult) -> Text:

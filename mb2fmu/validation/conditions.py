@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -121,6 +121,19 @@ def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | No
             {record.name: str(experiment.signals.get(record.symbol, record.start)) for record in definition.inputs}
         ),
     )
+
+
+def calculated_values(definition: ModelDefinition, parameters: Sequence[float]) -> dict[str, float]:
+    """FMU names of the calculated parameters → values that follow from those of the free ones; nan: no number."""
+    free = [p for p in definition.parameters if not p.calculated]
+    values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}
+    found = {}
+    for parameter in definition.parameters:
+        if parameter.calculated:
+            value = sm.sympify(parameter.value).xreplace(values).evalf()
+            values[parameter.symbol] = value
+            found[parameter.name] = float(value) if value.is_number and value.is_real else math.nan
+    return found
 
 
 def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:

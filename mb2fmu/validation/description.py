@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from lxml import etree
@@ -15,17 +16,60 @@ from mb2fmu.filetree import FileTree
 
 UnitKind = Literal["CoSimulation", "ModelExchange"]
 KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
+_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
 TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of what did not go as asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitVariable:
-    """A variable of an FMU: value reference, whether it is a scalar of doubles, causality."""
+    """A variable of an FMU.
+
+    Attributes:
+        reference: Its value reference.
+        real: It is a scalar of doubles.
+        causality: As the standards name it.
+        variability: As the standards name it.
+        initial: As the standards name it; where it is left out, what they say then.
+        kind: Type, as the standards name it.
+        start: As written; empty if there is none.
+        scalar: It is no array.
+    """
 
     reference: int
     real: bool
     causality: str
+    variability: str = "continuous"
+    initial: str = ""
+    kind: str = "Real"
+    start: str = ""
+    scalar: bool = True
+
+    @property
+    def settable(self) -> bool:
+        """Its start value may be set before the simulation."""
+        return bool(self.start) and self.variability != "constant" and self.initial in {"exact", "approx"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a kind of an FMU offers beside running.
+
+    Attributes:
+        any_step: Co-Simulation: communication steps may be of any size.
+        output_derivatives: Highest order.
+        directional: Directional derivatives.
+        adjoint: Adjoint derivatives.
+        states: The state can be kept and restored.
+        bytes: And written as bytes.
+    """
+
+    any_step: bool
+    output_derivatives: int
+    directional: bool
+    adjoint: bool
+    states: bool
+    bytes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +85,8 @@ class UnitDescription:
         indicators: Number of event indicators.
         completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
         troubles: Log categories that tell why a call did not do what was asked.
+        offers: Kind → what it offers beside running.
+        rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
 
     version: int
@@ -51,6 +97,14 @@ class UnitDescription:
     indicators: int
     completes_steps: bool
     troubles: tuple[str, ...] = ()
+    offers: Mapping[UnitKind, Offers] = field(default_factory=lambda: MappingProxyType({}))
+    rates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def any_step(self) -> bool:
+        """As Co-Simulation, if it is that, it can make communication steps of any size."""
+        found = self.offers.get("CoSimulation")
+        return found is None or found.any_step
 
 
 def read_description(tree: FileTree) -> UnitDescription:
@@ -90,6 +144,8 @@ def read_description(tree: FileTree) -> UnitDescription:
         indicators=indicators,
         completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
         troubles=tuple(name for name in TROUBLES if root.find(f"LogCategories/Category[@name='{name}']") is not None),
+        offers={kind: _offers(e, int(major)) for kind, e in interfaces.items() if e is not None},
+        rates=_rates(root, int(major)),
     )
     _check_platform(tree, found)
     return found
@@ -100,12 +156,65 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
     for element in root.iterfind("ModelVariables/*"):
         if not isinstance(element.tag, str):
             continue
+        typed = next((e for e in element if e.tag in _TYPES), element) if major == 2 else element
         scalar = element.find("Dimension") is None
-        real = element.find("Real") is not None if major == 2 else element.tag == "Float64" and scalar
+        kind = str(typed.tag)
+        causality = str(element.get("causality", "local"))
+        variability = str(element.get("variability", "continuous" if kind in {"Real", "Float64"} else "discrete"))
         variables[str(element.get("name"))] = UnitVariable(
-            int(element.get("valueReference", "-1")), real, str(element.get("causality", "local"))
+            reference=int(element.get("valueReference", "-1")),
+            real=kind in {"Real", "Float64"} and scalar,
+            causality=causality,
+            variability=variability,
+            initial=str(element.get("initial", _initial(causality, variability))),
+            kind=kind,
+            start=str(typed.get("start", "")),
+            scalar=scalar,
         )
     return variables
+
+
+def _initial(causality: str, variability: str) -> str:
+    """What ``initial`` is where it is left out."""
+    if causality in {"parameter", "input", "structuralParameter"} or variability == "constant":
+        return "exact"
+    return "" if causality == "independent" else "calculated"
+
+
+def _offers(interface: etree._Element, major: int) -> Offers:
+    def flag(two: str, three: str) -> bool:
+        """A capability, by its name in either version."""
+        return interface.get(two if major == 2 else three) in {"true", "1"}
+
+    step = "canHandleVariableCommunicationStepSize"
+    return Offers(
+        any_step=flag(step, step),
+        output_derivatives=int(interface.get("maxOutputDerivativeOrder", "0")),
+        directional=flag("providesDirectionalDerivative", "providesDirectionalDerivatives"),
+        adjoint=flag("providesAdjointDerivatives", "providesAdjointDerivatives"),
+        states=flag("canGetAndSetFMUstate", "canGetAndSetFMUState"),
+        bytes=flag("canSerializeFMUstate", "canSerializeFMUState"),
+    )
+
+
+def _rates(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
+    """(state, derivative), in the order of the states; () if the description does not say it plainly."""
+    variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
+    found = []
+    try:
+        if major == 2:
+            for unknown in root.findall("ModelStructure/Derivatives/Unknown"):
+                rate = variables[int(unknown.get("index", "")) - 1]
+                state = variables[int(str(rate[0].get("derivative"))) - 1]
+                found.append((str(state.get("name")), str(rate.get("name"))))
+            return tuple(found)
+        named = {e.get("valueReference"): e for e in variables}
+        for unknown in root.findall("ModelStructure/ContinuousStateDerivative"):
+            rate = named[unknown.get("valueReference")]
+            found.append((str(named[rate.get("derivative")].get("name")), str(rate.get("name"))))
+    except (ValueError, IndexError, KeyError):
+        return ()
+    return tuple(found)
 
 
 def _sizes(root: etree._Element, major: int) -> tuple[int, int]:

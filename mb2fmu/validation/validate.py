@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mb2fmu import __version__
 from mb2fmu.audit.checkers import check_conformance
-from mb2fmu.validation.compare import FACTOR, Bounds, bounds, compare_invariants, compare_variables
+from mb2fmu.errors import ValidationError
+from mb2fmu.package import unpack
+from mb2fmu.validation.answers import answered
+from mb2fmu.validation.compare import (
+    FACTOR,
+    MINIMUM_POINTS,
+    Bounds,
+    bounds,
+    compare_invariants,
+    compare_variables,
+)
 from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.description import UnitDescription, read_description
+from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
+from mb2fmu.validation.exercise import Occasion, asked, occasion
+from mb2fmu.validation.influence import influences
 from mb2fmu.validation.reference import Reference, describe, make_reference
-from mb2fmu.validation.result import KindResult, ValidationResult
+from mb2fmu.validation.result import InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import TIME_LIMIT, offered_kinds, simulate
+from mb2fmu.validation.simulate import TIME_LIMIT, Simulation, check_variables, drive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,11 +67,35 @@ def reference_method(used: Method | None, applicable: Collection[Method]) -> Met
 
 
 @dataclass(frozen=True, slots=True)
+class MovedYardstick:
+    """What units are judged by in the moved experiment.
+
+    Attributes:
+        excitation: The experiment, or why there is none.
+        reference: None where there is none.
+        limits: Of the reference.
+        influences: What its quantities move.
+    """
+
+    excitation: Excitation
+    reference: Reference | None
+    limits: Bounds | None
+    influences: tuple[InfluenceResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What any number of units of one model are judged by: the reference, and how far a unit may be from it."""
+    """What any number of units of one model are judged by: the reference, and how far a unit may be from it.
+
+    Attributes:
+        reference: Of the default experiment.
+        limits: Its bounds.
+        moved: Of the moved experiment; None: that is not judged.
+    """
 
     reference: Reference
     limits: Bounds
+    moved: MovedYardstick | None = None
 
 
 def make_yardstick(
@@ -64,10 +104,54 @@ def make_yardstick(
     *,
     mechanism: Mechanism | None = None,
     experiment: Conditions | None = None,
+    exercise: bool = True,
+    settable: Collection[str] | None = None,
+    any_step: bool = True,
 ) -> Yardstick:
-    """Integrates the reference and measures how sensitive it is; arguments and errors as for :func:`validate`."""
+    """Integrates the references and measures how sensitive they are; errors as for :func:`validate`.
+
+    Args:
+        definition: The checked model.
+        reference_equations: As for :func:`validate`.
+        mechanism: As for :func:`validate`.
+        experiment: As for :func:`validate`.
+        exercise: False: without the moved experiment.
+        settable: FMU names that the units let one set; None: all.
+        any_step: The units can make communication steps of another size than the default.
+    """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
-    return Yardstick(reference, bounds(reference, measure_sensitivity(reference)))
+    limits = bounds(reference, measure_sensitivity(reference))
+    if not exercise:
+        return Yardstick(reference, limits)
+    moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step)
+    return Yardstick(reference, limits, moved)
+
+
+def _moved_yardstick(
+    definition: ModelDefinition,
+    equations: EquationsOfMotion,
+    default: Reference,
+    settable: Collection[str] | None,
+    *,
+    any_step: bool,
+) -> MovedYardstick:
+    """The largest moved experiment in which the reference can judge every variable that it judges by default."""
+    smallest = 0
+    while True:
+        excitation = excite(definition, default, settable=settable, any_step=any_step, smallest=smallest)
+        run = excitation.conditions
+        if run is None:
+            found = influences(definition, excitation.moves, default, None, None)
+            return MovedYardstick(excitation, None, None, found)
+        try:
+            reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
+            limits = bounds(reference, measure_sensitivity(reference))
+        except ValidationError:
+            limits = None
+        if limits is not None and np.all(limits.judged >= min(MINIMUM_POINTS, len(run.time))):
+            found = influences(definition, excitation.moves, default, reference, limits)
+            return MovedYardstick(excitation, reference, limits, found)
+        smallest = PARTS.index(excitation.part) + 1
 
 
 def validate(
@@ -81,6 +165,7 @@ def validate(
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
     yardstick: Yardstick | None = None,
+    exercise: bool = True,
 ) -> ValidationResult:
     """Runs an FMU through its model's experiment and judges it by equations that it was not made from.
 
@@ -98,6 +183,7 @@ def validate(
         time_limit: For each of the FMU's runs, in s.
         yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
             units are judged; None: made here.
+        exercise: Run the moved experiment too, and call what else the unit offers.
 
     Raises:
         PackageError: The file is no FMU.
@@ -106,20 +192,36 @@ def validate(
     """
     run = experiment or conditions(definition)
     clock = _Clock()
-    with clock("simulate"):
-        names = _compared(definition, reference_equations)
-        simulations = [simulate(fmu, run, names, kind=kind, time_limit=time_limit) for kind in offered_kinds(fmu)]
+    names = _compared(definition, reference_equations)
+    description = read_description(unpack(fmu))
+    check_variables(description, run, names)
+    settable = settable_names(description)
     with clock("reference"):
-        made = yardstick or make_yardstick(definition, reference_equations, experiment=run, mechanism=mechanism)
-        reference, limits = made.reference, made.limits
+        made = yardstick or make_yardstick(
+            definition, reference_equations, mechanism=mechanism, experiment=run, exercise=exercise,
+            settable=settable, any_step=description.any_step,
+        )  # fmt: skip
+    reference, second = made.reference, made.moved
+    runs = [run]
+    if second is not None and second.reference is not None:
+        runs.append(as_set(second.reference.conditions, run, definition, settable))
+    with clock("simulate"):
+        chance = _occasion(definition, description, made, runs[-1])
+        questions = {
+            kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
+        }
+        driven = [
+            drive(fmu, runs, names, kind=kind, sessions=each.operations if each else {}, time_limit=time_limit)
+            for kind, each in questions.items()
+        ]
     with clock("compare"):
-        kinds = [
-            KindResult(
-                variables=compare_variables(reference, limits, simulation),
-                invariants=compare_invariants(reference, simulation),
-                simulation=simulation,
-            )
-            for simulation in simulations
+        kinds = [_judged(reference, made.limits, one.simulations[0]) for one in driven]
+        moved = _moved(second, [one.simulations[-1] for one in driven]) if second else None
+        calls = [
+            result
+            for each, one in zip(questions.values(), driven, strict=True)
+            if chance and each and second and second.limits
+            for result in answered(definition, chance, each, one, second.limits)
         ]
     with clock("conformance"):
         findings = check_conformance(fmu) if conformance else ()
@@ -141,6 +243,40 @@ def validate(
             "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
         },
         notes=_notes(method, reference.numeric.formulation, reference),
+        moved=moved,
+        calls=tuple(calls),
+        influences=second.influences if second else (),
+    )
+
+
+def _occasion(
+    definition: ModelDefinition, description: UnitDescription, made: Yardstick, told: Conditions
+) -> Occasion | None:
+    """Where units are called in mid-run; None without a moved experiment."""
+    if made.moved is None or made.moved.reference is None:
+        return None
+    return occasion(definition, made.reference, made.moved.reference, told, description)
+
+
+def _judged(reference: Reference, limits: Bounds, simulation: Simulation) -> KindResult:
+    """One way of running the unit, in one experiment."""
+    return KindResult(
+        variables=compare_variables(reference, limits, simulation),
+        invariants=compare_invariants(reference, simulation),
+        simulation=simulation,
+    )
+
+
+def _moved(second: MovedYardstick, simulations: Sequence[Simulation]) -> MovedResult:
+    """The moved experiment of all kinds."""
+    reference, limits, excitation = second.reference, second.limits, second.excitation
+    judged = reference is not None and limits is not None
+    return MovedResult(
+        kinds=tuple(_judged(reference, limits, each) for each in simulations) if judged else (),  # type: ignore[arg-type]
+        reference=reference,
+        moves=excitation.moves,
+        part=excitation.part,
+        text=excitation.text,
     )
 
 

@@ -1,0 +1,110 @@
+"""What was exercised beside the default experiment, in the page's records: moved experiment, calls, coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from mb2fmu.report.content import CallRow, CoverageRow, ErrorRow, Exercise, Number, State
+from mb2fmu.report.numbers import exact, plain, short
+from mb2fmu.report.results import judged_row
+from mb2fmu.validation.result import (
+    KIND_NAMES,
+    CallResult,
+    InvariantResult,
+    MovedResult,
+    ValidationResult,
+    VariableResult,
+)
+
+_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
+_SHOWN = 12  # of the moved experiment's quantities, the worst; the rest is in the JSON
+
+
+def exercise(result: ValidationResult) -> Exercise | None:
+    """All that was exercised; None where only the default experiment was asked for."""
+    moved = result.moved
+    if moved is None:
+        return None
+    return Exercise(
+        text=moved.text + ".",
+        moved=_worst(moved),
+        signals=tuple(moved.reference.conditions.signals.items()) if moved.reference else (),
+        calls=tuple(map(_call, result.calls)),
+        coverage=coverage_rows(result),
+        coverage_text=coverage_text(result),
+    )
+
+
+def coverage_text(result: ValidationResult) -> str:
+    """How many parameters, start values and inputs are proven, and which are not; empty where nothing was asked."""
+    if not result.influences:
+        return ""
+    total, lacking = len(result.influences), result.unproven
+    if not lacking:
+        return f"{total} of {total} parameters, start values and inputs proven"
+    names = ", ".join(item.name for item in lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
+    return f"{total - len(lacking)} of {total} parameters, start values and inputs proven; not proven: {names}"
+
+
+def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
+    """One per parameter, start value and input: what is not proven first, then the weakest."""
+    if result.moved is None:
+        return ()
+    rows = []
+    ordered = sorted(
+        zip(result.influences, result.moved.moves, strict=True), key=lambda pair: (pair[0].proven, pair[0].ratio)
+    )
+    for item, move in ordered:
+        verdict = "proven" if item.proven else "not proven"
+        rows.append(
+            CoverageRow(
+                name=item.name,
+                role=item.role,
+                unit=move.unit,
+                default=Number(short(move.default), exact(move.default)),
+                moved=Number(short(move.moved), exact(move.moved)),
+                ratio=Number(short(item.ratio), exact(item.ratio)),
+                most=item.most,
+                verdict=verdict,
+                state="good" if item.proven else "bad",
+                remark=item.reason,
+            )
+        )
+    return tuple(rows)
+
+
+def failures(result: ValidationResult) -> Iterable[str]:
+    """What of it is wrong, for headlines."""
+    if result.moved is not None:
+        for kind in result.moved.kinds:
+            if not kind.passed:
+                yield f"moved experiment, {KIND_NAMES[kind.simulation.kind]}: not within its bounds"
+    for call in result.calls:
+        if call.verdict == "failed":
+            yield f"{call.name}, {KIND_NAMES[call.kind]}: wrong"
+
+
+def _worst(moved: MovedResult) -> dict[str, tuple[ErrorRow, ...]]:
+    """Kind → the worst quantities."""
+    kinds = {}
+    for kind in moved.kinds:
+        judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
+        ordered = sorted(judged, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
+        kinds[KIND_NAMES[kind.simulation.kind]] = tuple(map(judged_row, ordered[:_SHOWN]))
+    return kinds
+
+
+def _call(call: CallResult) -> CallRow:
+    """One family of calls."""
+    return CallRow(
+        name=call.name,
+        kind=KIND_NAMES[call.kind],
+        formula=call.formula,
+        ratio=Number(short(call.ratio), exact(call.ratio)),
+        count=plain(float(call.count)),
+        where=call.where,
+        verdict="not judged" if call.verdict == "unjudged" else call.verdict,
+        state=_STATES[call.verdict],
+        remark=call.reason,
+    )

@@ -1,0 +1,378 @@
+"""What a unit answered in mid-run, held against the reference and against its own uninterrupted run.
+
+Numbers that come of the same calls (a state restored, an instance reset, a parameter read) must have the same bits.
+Numbers that the reference knows are held to ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the unit's
+state may be off by FACTOR · tolerance), plus twenty times what the reference's own differences of two step sizes are
+apart; what the reference knows no better than to 5 % is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.collocation import integrate_stiff
+from mb2fmu.validation.compare import FACTOR, Bounds
+from mb2fmu.validation.conditions import calculated_values
+from mb2fmu.validation.directions import Directions, rate_in_time
+from mb2fmu.validation.exercise import Asked, Occasion, seeds
+from mb2fmu.validation.integration import integrate
+from mb2fmu.validation.reference import BUDGET, STIFF_BUDGET, Reference, held_slope
+from mb2fmu.validation.result import CallResult
+from mb2fmu.validation.simulate import Driven, Simulation
+
+Floats = npt.NDArray[np.float64]
+
+NOT_OFFERED = "the unit does not offer it"
+_AGREEMENT = 1e-5
+_APART = 20.0
+_KNOWN = 0.05
+_NOISE = 1e-8
+_FLOW_TOLERANCE = 1e-11
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Differences and bounds of one family of calls, of which the worst is kept."""
+
+    value: float = 0.0
+    bound: float = 0.0
+    ratio: float = 0.0
+    where: str = ""
+    count: int = 0
+    left_out: int = 0
+
+    def add(self, difference: float, bound: float, where: str) -> None:
+        """One compared number."""
+        self.count += 1
+        ratio = np.inf
+        if difference == 0.0:
+            ratio = 0.0
+        elif np.isfinite(difference) and bound > 0:
+            ratio = difference / bound
+        if ratio > self.ratio or not self.where:
+            self.value, self.bound, self.ratio, self.where = float(difference), float(bound), float(ratio), where
+
+    def same(self, found: float, expected: float, where: str) -> None:
+        """One that must have the same bits."""
+        equal = found == expected or (np.isnan(found) and np.isnan(expected))
+        self.add(0.0 if equal else max(abs(found - expected), 5e-324), 0.0, where)
+
+    def rows(self, found: Sequence[Sequence[float]], expected: Floats, names: Sequence[str], times: Floats) -> None:
+        """Recorded variables that must have the same bits, row by row."""
+        for row, wanted, t in zip(found, expected.tolist(), times.tolist(), strict=True):
+            for name, a, b in zip(names, row, wanted, strict=True):
+                self.same(a, b, f"{name} at {t:.6g} s")
+
+
+def answered(
+    definition: ModelDefinition, chance: Occasion, question: Asked, driven: Driven, limits: Bounds
+) -> tuple[CallResult, ...]:
+    """One result per family of calls.
+
+    Args:
+        definition: The checked model.
+        chance: Where the calls were made.
+        question: What was asked.
+        driven: What the unit did: the last of its experiments is the moved one.
+        limits: Bounds of the moved experiment.
+    """
+    return _Answers(definition, chance, question, driven.answers, limits, driven.simulations[-1]).judged()
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Judges the sessions of one kind.
+
+    Attributes:
+        definition: The checked model.
+        chance: Where the calls were made.
+        asked: What was asked.
+        answers: Session → answers.
+        limits: Bounds of the moved experiment.
+        simulation: The unit's uninterrupted run of it.
+    """
+
+    definition: ModelDefinition
+    chance: Occasion
+    asked: Asked
+    answers: Mapping[str, list[Any]]
+    limits: Bounds
+    simulation: Simulation
+    _rates: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rates = _largest_rates(self.chance.reference)
+
+    def judged(self) -> tuple[CallResult, ...]:
+        """One result per family of calls."""
+        return tuple(self._results())
+
+    def _results(self) -> Iterator[CallResult]:
+        families = {
+            "values": ("every variable read and set", "bits of what was set and recorded; der(x) against x'"),
+            "tuning": ("parameters changed in mid-run", "x', outputs and steps from there against the reference"),
+            "directional": ("directional derivatives", "against differences of the reference's x' and outputs"),
+            "adjoint": ("adjoint derivatives", "times directions, against the same differences"),
+            "by parameters": ("derivatives by parameters", "against differences of the reference by parameters"),
+            "output derivatives": ("derivatives of outputs in time", "against differences along the reference"),
+            "state": ("state kept and restored", "bits of the steps after it, parameters changed in between"),
+            "state as bytes": ("state as bytes in another instance", "bits of the steps after it"),
+            "reset": ("reset", "bits of the run after it"),
+        }
+        for session, (name, formula) in families.items():
+            if session not in self.asked.operations:
+                reason = self._left_out(session)
+                if reason:
+                    yield self._result(name, formula, _Tally(), reason)
+                continue
+            answers, tally = self.answers[session], _Tally()
+            failed = answers[-1]["failed"] if answers and isinstance(answers[-1], dict) else ""
+            if failed:
+                verb = self.asked.operations[session][len(answers) - 1][0]
+                tally.add(np.inf, 0.0, f"{verb}: {failed}")
+            else:
+                getattr(self, "_" + session.replace(" ", "_"))(answers, tally)
+            yield self._result(name, formula, tally, "" if tally.count else "there is nothing to compare")
+
+    def _left_out(self, session: str) -> str:
+        """Why something was not asked; empty where it does not belong to this kind or version."""
+        if session == "adjoint" or (session == "output derivatives" and self.asked.kind != "CoSimulation"):
+            return ""
+        if session == "by parameters":
+            return ""
+        if session == "directional" and self.chance.before_change is None:
+            return "the reference has no derivatives there"
+        return NOT_OFFERED
+
+    def _result(self, name: str, formula: str, tally: _Tally, unjudged: str) -> CallResult:
+        reason = unjudged
+        if not unjudged and tally.ratio > 1:
+            reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
+        return CallResult(
+            name=name,
+            kind=self.asked.kind,
+            formula=formula,
+            value=tally.value,
+            bound=tally.bound,
+            ratio=tally.ratio,
+            where=tally.where,
+            count=tally.count,
+            verdict="unjudged" if unjudged else "failed" if tally.ratio > 1 else "passed",
+            reason=reason,
+        )
+
+    @property
+    def _agreement(self) -> float:
+        return _AGREEMENT + 10 * FACTOR * self.chance.reference.conditions.tolerance
+
+    # --- sessions
+
+    def _values(self, answers: list[Any], tally: _Tally) -> None:
+        first = len(self.asked.typed)
+        start, rows, end, *looked = answers[first + 1 :]
+        run, row = self.chance.reference.conditions, self.chance.row
+        time, names = run.time, self.simulation.names
+        tally.rows(rows, self.simulation.values[1 : row + 1], names, time[1 : row + 1])
+        for read, k in ((start, 0), (end, row)):
+            found = dict(zip(self.asked.real, read, strict=True))
+            self._knowns(found, k, run.parameters, tally)
+            for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
+                tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
+            self._compared(found, k, run.parameters, tally, f"at {time[k]:.6g} s")
+        for (kind, names_), values in zip(self.asked.typed.items(), looked, strict=True):
+            operation = next(o for o in self.asked.operations["values"] if o[0] == "put" and o[1] == kind)
+            for name, a, b in zip(names_, values, operation[3], strict=True):
+                tally.same(float(a), float(b), name)
+
+    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: _Tally) -> None:
+        """Parameters, calculated ones too, and inputs, as they were set."""
+        chance, told = self.chance, self.chance.told
+        free = [p.name for p in self.definition.parameters if not p.calculated]
+        for name, value in zip(free, parameters, strict=True):
+            if name in told.overridden and name in found:
+                tally.same(found[name], value, name)
+        for name, value in calculated_values(self.definition, parameters).items():
+            if name in found and set(free) <= set(found):
+                tally.add(abs(found[name] - value), 1e-12 * abs(value) + 1e-300, name)
+        for name, value in zip(self.asked.inputs, chance.reference.conditions.held(row).tolist(), strict=True):
+            tally.same(found[name], value, name)
+
+    def _compared(
+        self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: _Tally, when: str
+    ) -> None:
+        """Rates and outputs against the reference's at the unit's own state."""
+        reference = self.chance.reference
+        numeric, run = reference.numeric, reference.conditions
+        x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
+        t = float(run.time[row])
+        try:
+            motion = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(list(parameters)))
+        except (ValidationError, ArithmeticError, ValueError):
+            return
+        scale = FACTOR * run.tolerance
+        at = self._places()
+        for state, rate in zip(self.asked.states, self.asked.rates, strict=True):
+            if state in at and rate in found:
+                j = at[state]
+                wanted = float(motion.x_dot[j])
+                tally.add(abs(found[rate] - wanted), scale * max(self._rates[j], abs(wanted)), f"{rate} {when}")
+        outputs = [v.name for v in reference.variables if v.kind == "output"]
+        for name, wanted in zip(outputs, motion.outputs.tolist(), strict=True):
+            allowed = float(self.limits.values[row, reference.trajectory.column(name)])
+            tally.add(abs(found[name] - wanted), max(allowed, scale * abs(wanted)), f"{name} {when}")
+
+    def _places(self) -> dict[str, int]:
+        """Name of a state of the reference → its place in x."""
+        reference = self.chance.reference
+        return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
+
+    def _tuning(self, answers: list[Any], tally: _Tally) -> None:
+        _, _, _, set_to, then, rows, end = answers
+        chance = self.chance
+        wanted = [chance.changed[i] for i in chance.tuned]
+        for name, a, b in zip(self.asked.tuned, set_to, wanted, strict=True):
+            tally.same(a, b, name)
+        if not chance.tuned:
+            return
+        found = dict(zip(self.asked.real, then, strict=True))
+        if self.asked.kind == "ModelExchange":
+            self._compared(found, chance.row, chance.changed, tally, "after the change")
+        self._flowed(found, rows, tally)
+        last = dict(zip(self.asked.real, end, strict=True))
+        self._knowns(last, chance.row + chance.after, chance.changed, tally)
+        self._compared(last, chance.row + chance.after, chance.changed, tally, "after the change")
+
+    def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> None:
+        """Step by step from the unit's own states, by the reference with the changed parameters."""
+        chance = self.chance
+        reference, names = chance.reference, self.simulation.names
+        columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
+        states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
+        states += [[row[c] for c in columns] for row in rows]
+        run = reference.conditions
+        for k, (before, after) in enumerate(pairwise(states), chance.row):
+            try:
+                flowed = _flow(reference, k, np.array(before), chance.changed)
+            except (ValidationError, ArithmeticError, ValueError):
+                return
+            moved = np.maximum(np.abs(flowed - before), reference.state_scales)
+            for j, c in enumerate(reference.state_columns):
+                where = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
+                tally.add(abs(after[j] - flowed[j]), FACTOR * run.tolerance * float(moved[j]), where)
+
+    def _directional(self, answers: list[Any], tally: _Tally) -> None:
+        assert self.chance.before_change is not None
+        assert self.chance.after_change is not None
+        self._partials(self.chance.before_change, np.array(answers[2]), tally, "")
+        self._partials(self.chance.after_change, np.array(answers[4]), tally, " after parameters changed")
+
+    def _adjoint(self, answers: list[Any], tally: _Tally) -> None:
+        assert self.chance.before_change is not None
+        assert self.chance.after_change is not None
+        for directions, answer, when in (
+            (self.chance.before_change, answers[2], ""),
+            (self.chance.after_change, answers[4], " after parameters changed"),
+        ):
+            along = np.array(seeds(directions, self.chance.reference, self.asked.states))
+            self._partials(directions, along @ np.array(answer).T, tally, when)
+
+    def _by_parameters(self, answers: list[Any], tally: _Tally) -> None:
+        assert self.chance.by_parameters is not None
+        self._partials(self.chance.by_parameters, np.array(answers[2]), tally, " by parameters")
+
+    def _partials(self, directions: Directions, found: Floats, tally: _Tally, when: str) -> None:
+        """``found``: one row per direction, one column per unknown."""
+        reference, at = self.chance.reference, self._places()
+        largest = np.max(np.abs(reference.trajectory.values), axis=0)
+        rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
+        for column, name in enumerate(self.asked.unknowns):
+            if name in rate_of:
+                if rate_of[name] not in at:
+                    continue
+                j = at[rate_of[name]]
+                wanted, off, scale = directions.rates[:, j], directions.rates_off[:, j], float(self._rates[j])
+            else:
+                j = reference.trajectory.column(name)
+                wanted, off, scale = directions.variables[:, j], directions.variables_off[:, j], float(largest[j])
+            size = float(np.max(np.abs(wanted), initial=0.0))
+            for d in range(len(wanted)):
+                if _APART * off[d] > _KNOWN * max(size, _NOISE * scale):
+                    tally.left_out += 1
+                    continue
+                allowed = self._agreement * size + _APART * off[d] + _NOISE * scale
+                tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
+
+    def _output_derivatives(self, answers: list[Any], tally: _Tally) -> None:
+        reference = self.chance.reference
+        try:
+            wanted, off = rate_in_time(reference, self.chance.point)
+        except (ValidationError, ArithmeticError, ValueError):
+            return
+        values, time = reference.trajectory.values, reference.conditions.time
+        steepest = np.max(np.abs(np.diff(values, axis=0)), axis=0) / np.diff(time)[0]
+        for name, found in zip(self.asked.ordered, answers[2], strict=True):
+            j = reference.trajectory.column(name)
+            size = max(float(steepest[j]), abs(float(wanted[j])))
+            if _APART * off[j] > _KNOWN * size:
+                tally.left_out += 1
+                continue
+            still = _NOISE * float(np.max(np.abs(values[:, j]))) / float(time[1])
+            tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
+
+    def _state(self, answers: list[Any], tally: _Tally) -> None:
+        self._continued(answers[3], answers[7], tally)
+        self._restored(answers[8], tally)
+
+    def _state_as_bytes(self, answers: list[Any], tally: _Tally) -> None:
+        self._continued(answers[3], answers[6], tally)
+        self._restored(answers[7], tally)
+
+    def _continued(self, first: list[list[float]], second: list[list[float]], tally: _Tally) -> None:
+        """The same steps twice; in Co-Simulation also as in the uninterrupted run."""
+        chance = self.chance
+        time = chance.reference.conditions.time[chance.row + 1 : chance.row + chance.after + 1]
+        tally.rows(second, np.array(first), self.simulation.names, time)
+        if self.asked.kind == "CoSimulation":
+            uninterrupted = self.simulation.values[chance.row + 1 : chance.row + chance.after + 1]
+            tally.rows(first, uninterrupted, self.simulation.names, time)
+
+    def _restored(self, read: list[float], tally: _Tally) -> None:
+        """Parameters and inputs are those of the state."""
+        chance = self.chance
+        found = dict(zip(self.asked.real, read, strict=True))
+        self._knowns(found, chance.row + chance.after, chance.reference.conditions.parameters, tally)
+
+    def _reset(self, answers: list[Any], tally: _Tally) -> None:
+        row = self.chance.row
+        time = self.chance.reference.conditions.time[1 : row + 1]
+        tally.rows(answers[5], self.simulation.values[1 : row + 1], self.simulation.names, time)
+
+
+def _largest_rates(reference: Reference) -> Floats:
+    """Largest |x'| of each state at some points of the experiment, > 0."""
+    numeric, run = reference.numeric, reference.conditions
+    prepared = numeric.prepare(run.parameters)
+    rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()
+    found = [
+        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.held(k).tolist(), prepared)[0]) for k in rows
+    ]
+    least = 1e-6 * reference.state_scales / float(run.time[-1])
+    return np.asarray(np.maximum(np.max(found, axis=0), least))
+
+
+def _flow(reference: Reference, row: int, x: Floats, parameters: Sequence[float]) -> Floats:
+    """The state one communication step after ``x``, with other parameters."""
+    run = replace(reference.conditions, parameters=tuple(parameters))
+    scales = np.append(reference.state_scales, reference.work_scale)
+    method, budget = (integrate_stiff, STIFF_BUDGET) if run.stiff else (integrate, BUDGET)
+    slope = held_slope(reference.numeric, run)(row)
+    end = method(lambda _: slope, run.time[row : row + 2], np.append(x, 0.0), _FLOW_TOLERANCE, scales, budget)
+    return np.asarray(end[-1, :-1])

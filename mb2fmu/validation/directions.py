@@ -1,0 +1,136 @@
+"""What a small move of states, inputs or parameters does, by differences of the reference's own x' and outputs.
+
+Directions lie along the constraints: the reference's state is moved, put back onto them, and whatever of q, u and z the
+unit has for states follows. So the choice of states does not matter, nor how a unit is drawn back from off the
+constraints. Central differences of two step sizes, extrapolated; how far these are apart says how well they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.reference import Reference
+
+Floats = npt.NDArray[np.float64]
+
+_STEP = 1e-4
+_MOST = 12
+_SEED = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where derivatives are taken: a communication point, with inputs held and parameters."""
+
+    row: int
+    held: Floats
+    parameters: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Moves, and what they do. One row per direction.
+
+    Attributes:
+        variables: Changes of all compared variables (q, u, z, outputs), shape (n_d, n).
+        inputs: Changes of the inputs, shape (n_d, n_r).
+        parameters: Changes of the free parameters, shape (n_d, n_p).
+        rates: Changes of x', shape (n_d, n_x).
+        variables_off: How well ``variables`` are known, same shape.
+        rates_off: How well ``rates`` are known, same shape.
+    """
+
+    variables: Floats
+    inputs: Floats
+    parameters: Floats
+    rates: Floats
+    variables_off: Floats
+    rates_off: Floats
+
+
+def spans(reference: Reference) -> Floats:
+    """How far each state goes in the experiment, > 0, shape (n_x,); a hundredth of its magnitude if it stands still."""
+    spread = np.ptp(reference.states, axis=0)
+    return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
+
+
+def state_and_input_directions(reference: Reference, point: Point) -> Directions:
+    """Along each state and input while these are few, else random ones of all (with a fixed seed)."""
+    n_x, n_r = reference.numeric.n_x, len(point.held)
+    sizes = spans(reference)
+    run = reference.conditions
+    excited = np.maximum(np.ptp(run.inputs, axis=0), 1e-3 * np.max(np.abs(run.inputs), axis=0)) if n_r else np.ones(0)
+    excited = np.where(excited > 0, excited, 1.0)
+    moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x)])
+    moves = moves * np.append(sizes, excited)
+    return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
+
+
+def parameter_directions(reference: Reference, point: Point, indices: Sequence[int]) -> Directions:
+    """Along single parameters, at the same state: only such as leave it on the constraints."""
+    values = np.array(point.parameters)
+    moves = np.zeros((len(indices), len(values)))
+    for row, index in enumerate(indices):
+        moves[row, index] = abs(values[index]) or 1.0
+    n_x, n_r = reference.numeric.n_x, len(point.held)
+    return _measured(reference, point, np.zeros((len(moves), n_x)), np.zeros((len(moves), n_r)), moves)
+
+
+def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
+    """Time derivatives of all compared variables along the motion, inputs held, and how well they are known."""
+    x_dot = _at(reference, point, 0.0, np.zeros(reference.numeric.n_x), point.held, point.parameters)[1]
+    step = _STEP * reference.conditions.step
+
+    def along(size: float) -> Floats:
+        """All variables a little later."""
+        return _at(reference, point, size, size * x_dot, point.held, point.parameters)[0]
+
+    near = (along(step) - along(-step)) / (2 * step)
+    far = (along(2 * step) - along(-2 * step)) / (4 * step)
+    return (4 * near - far) / 3, np.abs(near - far)
+
+
+def _few(n: int) -> Floats:
+    """Rows: the axes while they are few, else random directions of all."""
+    if n <= _MOST:
+        return np.eye(n)
+    return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(_MOST, n))
+
+
+def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats, parameters: Floats) -> Directions:
+    """Differences along given moves, one per row."""
+    rows = []
+    for dx, dr, dp in zip(states, inputs, parameters, strict=True):
+        seen = {
+            k: _at(reference, point, 0.0, k * _STEP * dx, point.held + k * _STEP * dr,
+                   np.array(point.parameters) + k * _STEP * dp)
+            for k in (-2, -1, 1, 2)
+        }  # fmt: skip
+        near = [(a - b) / (2 * _STEP) for a, b in zip(seen[1], seen[-1], strict=True)]
+        far = [(a - b) / (4 * _STEP) for a, b in zip(seen[2], seen[-2], strict=True)]
+        best = [(4 * a - b) / 3 for a, b in zip(near, far, strict=True)]
+        rows.append((*best, *(np.abs(a - b) for a, b in zip(near, far, strict=True))))
+    n, n_x = len(reference.variables), reference.numeric.n_x
+    stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
+    return Directions(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
+
+
+def _at(
+    reference: Reference, point: Point, later: float, gone: Floats, held: Floats, parameters: Sequence[float] | Floats
+) -> tuple[Floats, Floats]:
+    """All compared variables and x', at the point's time + ``later`` and its state + ``gone``, on the constraints.
+
+    Raises:
+        ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
+    """
+    numeric = reference.numeric
+    t = float(reference.conditions.time[point.row]) + later
+    prepared = numeric.prepare([float(p) for p in parameters])
+    x = numeric.project(t, reference.states[point.row] + gone, prepared)
+    motion = numeric.motion(t, x, held.tolist(), prepared)
+    values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
+    return values, motion.x_dot

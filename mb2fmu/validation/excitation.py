@@ -1,0 +1,291 @@
+"""The moved experiment: every free parameter, start value and input moved as far as the mechanism allows.
+
+What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
+moved lengths, x' must be finite, a rough integration must reach the end. Where it does not, all moves are halved, down
+to a sixteenth. Where even that is impossible, what cannot be moved by itself keeps its default: the mechanism with
+three equal cranks closes with no other length. What keeps its default is not proven, and the report says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.conditions import Conditions, calculated_values
+from mb2fmu.validation.description import UnitDescription
+from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
+from mb2fmu.validation.reference import SCOUT, Reference, solve
+from mb2fmu.validation.result import Move
+from mb2fmu.variables import Quantity
+
+Floats = npt.NDArray[np.float64]
+
+PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
+STEPS = 60
+COVERED = 0.25
+_CLOSED = 1e-9
+_NONE = "there is no moved experiment"
+_WILD = 1e3  # times the magnitudes of the default experiment: such a motion proves nothing within its bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Excitation:
+    """The moved experiment, or why there is none.
+
+    Attributes:
+        conditions: None where the mechanism allows none.
+        moves: One per free parameter, fixed start value and input.
+        part: Part of the intended moves that is used; 0 if there is no experiment.
+        text: How it was made, in one sentence.
+    """
+
+    conditions: Conditions | None
+    moves: tuple[Move, ...]
+    part: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Intention:
+    """What is to be moved by how much; ``part`` of it is used.
+
+    Attributes:
+        definition: The checked model.
+        reference: The default experiment.
+        time: Communication points, in s.
+        parameters: Moves, shape (n_p,).
+        starts: Moves of x, shape (n_x,).
+        signals: One per input; those of inputs that the unit does not have are left at their default.
+    """
+
+    definition: ModelDefinition
+    reference: Reference
+    time: Floats
+    parameters: Floats
+    starts: Floats
+    signals: tuple[Signal, ...]
+
+    def without(self, blocked: Collection[int]) -> _Intention:
+        """With some parameters at their defaults."""
+        parameters = self.parameters.copy()
+        parameters[list(blocked)] = 0.0
+        return replace(self, parameters=parameters)
+
+    def only(self, index: int) -> _Intention:
+        """With one parameter moved, and nothing else."""
+        parameters = np.zeros_like(self.parameters)
+        parameters[index] = self.parameters[index]
+        return replace(self, parameters=parameters, starts=np.zeros_like(self.starts))
+
+
+def excite(
+    definition: ModelDefinition,
+    reference: Reference,
+    *,
+    settable: Collection[str] | None = None,
+    any_step: bool = True,
+    smallest: int = 0,
+) -> Excitation:
+    """Chooses the moved experiment.
+
+    Args:
+        definition: The checked model.
+        reference: The default experiment.
+        settable: FMU names of parameters, start values and inputs that the unit lets one set; None: all.
+        any_step: The unit can make communication steps of another size than the default.
+        smallest: Index in ``PARTS`` of the largest part to try.
+    """
+    intention = _intended(definition, reference, settable, any_step)
+    blocked: frozenset[int] = frozenset()
+    found = _largest(intention, smallest)
+    if found is None:
+        alone = [k for k in np.flatnonzero(intention.parameters) if _started(intention.only(int(k)), PARTS[-1]) is None]
+        blocked = frozenset(int(k) for k in alone)
+        intention = intention.without(blocked)
+        found = _largest(intention, smallest)
+    if found is None:
+        blocked = frozenset(range(len(intention.parameters)))
+        intention = intention.without(blocked)
+        found = _largest(intention, smallest)
+    part, run = found or (0.0, None)
+    moves = _moves(intention, run, blocked, settable)
+    return Excitation(run, moves, part, _text(run, part, moves))
+
+
+def _intended(
+    definition: ModelDefinition, reference: Reference, settable: Collection[str] | None, any_step: bool
+) -> _Intention:
+    """All moves at their full size."""
+    run, gauge = reference.conditions, Gauge.of(reference)
+    steps = len(run.time) - 1
+    count = max(min(steps, 10), min(STEPS, steps // 2))
+    fixed = definition.experiment.solver == "fixed" or not any_step
+    stride = 1 if fixed else max(1, round(COVERED * steps / count))
+    time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
+    free = [p for p in definition.parameters if not p.calculated]
+    parameters, starts = parameter_moves(definition, gauge), start_moves(definition, reference)
+    if settable is not None:
+        parameters *= [p.name in settable for p in free]
+        starts *= [record.name in settable for record in state_records(definition, reference)]
+    return _Intention(definition, reference, time, parameters, starts, signals(definition, gauge, float(time[-1])))
+
+
+def state_records(definition: ModelDefinition, reference: Reference) -> tuple[Quantity, ...]:
+    """The records of x = (q, independent u, z), in order."""
+    independent = reference.numeric.equations.u_independent
+    return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
+
+
+def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] | None:
+    """The largest part of the intention that the mechanism allows."""
+    for part in PARTS[smallest:]:
+        run = _started(intention, part)
+        if run is not None and _runs(intention.reference, run):
+            return part, run
+    return None
+
+
+def _started(intention: _Intention, part: float) -> Conditions | None:
+    """The experiment with part of the moves, started on its constraints; None where it cannot be."""
+    definition, reference = intention.definition, intention.reference
+    numeric, given = reference.numeric, reference.conditions
+    moved = intention.parameters * part
+    parameters = [
+        value if not move else rounded(value + move)
+        for value, move in zip(given.parameters, moved.tolist(), strict=True)
+    ]
+    if not _calculated_within(definition, parameters):
+        return None
+    held = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
+    inputs = held.T if intention.signals else np.empty((len(intention.time) - 1, 0))
+    try:
+        prepared = numeric.prepare(parameters)
+        x = reference.states[0] + part * intention.starts
+        x = numeric.project(0.0, x, prepared)
+        motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
+    except (ValidationError, ArithmeticError, ValueError):
+        return None
+    finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
+    scale = max(1.0, float(np.max(np.abs(reference.states[0]), initial=0.0)))
+    if not finite or np.max(np.abs(motion.residual), initial=0.0) > _CLOSED * scale:
+        return None
+    n_q, n_z = numeric.n_q, numeric.n_z
+    return replace(
+        given,
+        time=intention.time,
+        inputs=inputs,
+        parameters=tuple(parameters),
+        q=tuple(x[:n_q].tolist()),
+        u=tuple(motion.u.tolist()),
+        z=tuple(x[len(x) - n_z :].tolist()),
+        overridden=MappingProxyType({}),
+        signals=MappingProxyType(
+            {
+                record.name: signal.text(part)
+                for record, signal in zip(definition.inputs, intention.signals, strict=True)
+            }
+        ),
+    )
+
+
+def _calculated_within(definition: ModelDefinition, parameters: Sequence[float]) -> bool:
+    """Whether calculated parameters stay within their bounds."""
+    found = calculated_values(definition, parameters)
+    for parameter in definition.parameters:
+        if parameter.name in found:
+            low, high, value = parameter.minimum, parameter.maximum, found[parameter.name]
+            if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
+                return False
+    return True
+
+
+def _runs(reference: Reference, run: Conditions) -> bool:
+    """Whether a rough integration reaches the end, without singularities and not far beyond the default motion."""
+    numeric = reference.numeric
+    x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
+    scales = np.append(reference.state_scales, 1.0)
+    try:
+        y = solve(numeric, run, np.append(x, 0.0), SCOUT, scales)
+    except (ValidationError, ArithmeticError, ValueError):
+        return False
+    states = y[:, :-1]
+    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * reference.state_scales):
+        return False
+    return replace(reference, states=states, conditions=run).undetermined() is None
+
+
+def _moves(
+    intention: _Intention, run: Conditions | None, blocked: Collection[int], settable: Collection[str] | None
+) -> tuple[Move, ...]:
+    """What became of every free parameter, fixed start value and input."""
+    definition, given = intention.definition, intention.reference.conditions
+    moved = run or given
+    found = []
+    for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
+        reason = ""
+        if settable is not None and parameter.name not in settable:
+            reason = "the unit does not let it be set"
+        elif run is None or k in blocked:
+            reason = "the mechanism cannot be started with another value" if run else _NONE
+        elif moved.parameters[k] == given.parameters[k]:
+            reason = "its bounds leave no room"
+        found.append(_move(parameter, "parameter", given.parameters[k], moved.parameters[k], reason))
+    given_starts = (*given.q, *given.u, *given.z)
+    moved_starts = (*moved.q, *moved.u, *moved.z)
+    records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    for record, default, value in zip(records, given_starts, moved_starts, strict=True):
+        if getattr(record, "kind", "fixed") == "guess":
+            continue  # it follows from others, and is judged as a variable
+        reason = "" if run is not None else _NONE
+        if settable is not None and record.name not in settable:
+            reason = "the unit does not let it be set"
+        found.append(_move(record, "start value", default, value, reason))
+    for k, record in enumerate(definition.inputs):
+        largest = float(np.max(np.abs(moved.inputs[:, k]))) if run is not None else record.start
+        reason = "" if run is not None else _NONE
+        found.append(_move(record, "input", record.start, largest, reason))
+    return tuple(found)
+
+
+def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Move:
+    """A record of the report."""
+    return Move(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
+
+
+def _text(run: Conditions | None, part: float, moves: Sequence[Move]) -> str:
+    """How the experiment was made."""
+    if run is None:
+        return "No experiment with other parameters, start values and inputs could be started, run and judged."
+    of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more it cannot be started or run"
+    kept = sum(bool(move.reason) for move in moves)
+    left = f"; {kept} keep their defaults" if kept else ""
+    steps = len(run.time) - 1
+    return (
+        f"{len(moves) - kept} parameters, start values and inputs moved at once{of}{left}; "
+        f"{steps} steps of {run.step:g} s"
+    )
+
+
+def settable_names(description: UnitDescription) -> frozenset[str]:
+    """What a unit lets one set before the simulation."""
+    return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
+
+
+def as_set(
+    moved: Conditions, default: Conditions, definition: ModelDefinition, settable: Collection[str]
+) -> Conditions:
+    """The moved experiment with what the unit has to be told: moved parameters, all start values it lets one set."""
+    free = [p.name for p in definition.parameters if not p.calculated]
+    told = dict(default.overridden)
+    pairs = zip(free, moved.parameters, default.parameters, strict=True)
+    told |= {name: value for name, value, before in pairs if value != before}
+    starts = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    told |= {r.name: v for r, v in zip(starts, (*moved.q, *moved.u, *moved.z), strict=True)}
+    return replace(moved, overridden=MappingProxyType({name: v for name, v in told.items() if name in settable}))

@@ -1,0 +1,248 @@
+"""Calls in mid-run of the moved experiment: what is to be asked of a unit, as sessions for the driver.
+
+All that a unit says it can do: reading and setting every variable, derivatives of both kinds by states, inputs and
+parameters, derivatives of outputs in time, tunable parameters changed on the way, keeping and restoring the state
+within an instance and as bytes in another, resetting. ``answers`` holds the answers against the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.conditions import Conditions
+from mb2fmu.validation.description import UnitDescription, UnitKind
+from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions
+from mb2fmu.validation.moving import rounded
+from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.simulate import Operations
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT, MOVED = 0, 1
+AFTER = 3
+_MOST_UNKNOWNS = 40
+_CLOSED = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Where and with what the calls are made; the same for all kinds of a unit.
+
+    Attributes:
+        reference: Of the moved experiment.
+        told: What the unit was told before it.
+        row: The communication point.
+        after: Steps that are made from there.
+        tuned: Indices of the free parameters that are changed there: tunable ones that leave the loops closed.
+        changed: All free parameters after that.
+        before_change: Derivatives there, by states and inputs.
+        after_change: The same after the change.
+        by_parameters: Derivatives by ``tuned``.
+    """
+
+    reference: Reference
+    told: Conditions
+    row: int
+    after: int
+    tuned: tuple[int, ...]
+    changed: tuple[float, ...]
+    before_change: Directions | None
+    after_change: Directions | None
+    by_parameters: Directions | None
+
+    @property
+    def point(self) -> Point:
+        """Before the change."""
+        run = self.reference.conditions
+        return Point(self.row, run.held(self.row), run.parameters)
+
+    @property
+    def point_changed(self) -> Point:
+        """After it."""
+        return Point(self.row, self.point.held, self.changed)
+
+
+def occasion(
+    definition: ModelDefinition,
+    default: Reference,
+    reference: Reference,
+    told: Conditions,
+    description: UnitDescription,
+) -> Occasion:
+    """Chooses the point, half-way through the moved experiment, and the parameters to be changed there."""
+    run = reference.conditions
+    steps = len(run.time) - 1
+    after = min(AFTER, steps // 3)
+    row = min(steps // 2, steps - after - 1)
+    free = [p for p in definition.parameters if not p.calculated]
+    values, tuned = list(run.parameters), []
+    for k, parameter in enumerate(free):
+        variable = description.variables.get(parameter.name)
+        if variable is None or not variable.settable or variable.variability != "tunable" or not parameter.tunable:
+            continue
+        # Between the moved value and the default: where the mechanism works. Again no two are equal.
+        part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
+        target = rounded(values[k] + part * (default.conditions.parameters[k] - values[k]))
+        if target != values[k] and _stays_closed(reference, row, k, target):
+            values[k] = target
+            tuned.append(k)
+    held = run.held(row)
+    before, changed = Point(row, held, run.parameters), Point(row, held, tuple(values))
+    return Occasion(
+        reference=reference,
+        told=told,
+        row=row,
+        after=after,
+        tuned=tuple(tuned),
+        changed=tuple(values),
+        before_change=_tried(lambda: state_and_input_directions(reference, before)),
+        after_change=_tried(lambda: state_and_input_directions(reference, changed)),
+        by_parameters=_tried(lambda: parameter_directions(reference, before, tuned)),
+    )
+
+
+def _tried(measure: Callable[[], Directions]) -> Directions | None:
+    """None where the reference leaves the domain of an expression."""
+    try:
+        return measure()
+    except (ValidationError, ArithmeticError, ValueError):
+        return None
+
+
+def _stays_closed(reference: Reference, row: int, index: int, value: float) -> bool:
+    """Whether the state at a row obeys the constraints with another value of a parameter too."""
+    numeric, run = reference.numeric, reference.conditions
+    parameters = list(run.parameters)
+    parameters[index] = value
+    t, x = float(run.time[row]), reference.states[row]
+    try:
+        before = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(run.parameters))
+        after = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(parameters))
+    except (ValidationError, ArithmeticError, ValueError):
+        return False
+    if not np.all(np.isfinite(after.x_dot)):
+        return False
+    scale = max(1.0, float(np.max(np.abs(x), initial=0.0)))
+    opened = np.max(np.abs(after.residual - before.residual), initial=0.0) > _CLOSED * scale
+    return not opened and bool(np.allclose(after.u, before.u, rtol=1e-9, atol=1e-12))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a kind of a unit is asked, with the names behind the value references.
+
+    Attributes:
+        kind: How it is run.
+        operations: Session → operations.
+        real: Every variable of doubles.
+        states: Continuous states, in order; () where the description does not tell them.
+        rates: Their derivatives.
+        unknowns: Of derivatives: rates, then outputs.
+        inputs: Names of the inputs.
+        tuned: Names of the parameters changed on the way.
+        ordered: Outputs whose derivatives by time are asked.
+        typed: Variables of other types that are set before the run: type → names.
+    """
+
+    kind: UnitKind
+    operations: Mapping[str, Operations]
+    real: tuple[str, ...]
+    states: tuple[str, ...]
+    rates: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    inputs: tuple[str, ...]
+    tuned: tuple[str, ...]
+    ordered: tuple[str, ...]
+    typed: Mapping[str, tuple[str, ...]]
+
+
+def asked(chance: Occasion, definition: ModelDefinition, description: UnitDescription, kind: UnitKind) -> Asked:
+    """The sessions for one kind of a unit."""
+    variables, reference = description.variables, chance.reference
+    offers = description.offers[kind]
+    free = [p.name for p in definition.parameters if not p.calculated]
+    tuned = tuple(free[k] for k in chance.tuned)
+    states = tuple(state for state, _ in description.rates)
+    rates = tuple(rate for _, rate in description.rates)
+    judged = [v.name for v in reference.variables if variables[v.name].causality == "output"]
+    outputs = tuple(name for name in judged if name not in states)[: max(4, _MOST_UNKNOWNS - len(rates))]
+    inputs = reference.conditions.input_names
+    real = tuple(name for name, v in variables.items() if v.real)
+    typed = _typed(description)
+
+    def numbers(names: Sequence[str]) -> list[int]:
+        """Value references."""
+        return [variables[name].reference for name in names]
+
+    k, last = chance.row, chance.row + chance.after
+    begun: list[list[Any]] = [["begin", MOVED], ["steps", MOVED, 0, k]]
+    change = ["tune", numbers(tuned), [chance.changed[i] for i in chance.tuned]]
+    set_first = [["put", t, numbers(names), _starts(description, names)] for t, names in typed.items()]
+    look_back = [["look", t, numbers(names)] for t, names in typed.items()]
+    operations: dict[str, Operations] = {
+        "values": [*set_first, ["begin", MOVED], ["get", numbers(real)], ["steps", MOVED, 0, k], ["get", numbers(real)],
+                   *look_back],
+        "tuning": [*begun, change, ["get", numbers(tuned)], ["get", numbers(real)], ["steps", MOVED, k, last],
+                   ["get", numbers(real)]],
+        "reset": [*begun, change, ["reset"], ["begin", MOVED], ["steps", MOVED, 0, k]],
+    }  # fmt: skip
+    known = [*numbers(states), *numbers(inputs)]
+    unknown = numbers((*rates, *outputs))
+    if offers.directional and states and unknown and chance.before_change and chance.after_change:
+        before, after = (seeds(d, reference, states) for d in (chance.before_change, chance.after_change))
+        operations["directional"] = [*begun, ["directional", unknown, known, before], change,
+                                     ["directional", unknown, known, after]]  # fmt: skip
+        if offers.adjoint:
+            rows = np.eye(len(unknown)).tolist()
+            operations["adjoint"] = [
+                *begun,
+                ["adjoint", unknown, known, rows],
+                change,
+                ["adjoint", unknown, known, rows],
+            ]
+        if tuned and chance.by_parameters:
+            sizes = chance.by_parameters.parameters[:, list(chance.tuned)].tolist()
+            operations["by parameters"] = [*begun, ["directional", unknown, numbers(tuned), sizes]]
+    ordered = tuple(judged) if kind == "CoSimulation" and offers.output_derivatives else ()
+    if ordered:
+        operations["output derivatives"] = [*begun, ["slopes", numbers(ordered), 1]]
+    if offers.states:
+        again = [["steps", MOVED, k, last]]
+        kept = [*begun, ["save"], *again, change, ["steps", MOVED, last, last + 1], ["restore"], *again,
+                ["get", numbers(real)]]  # fmt: skip
+        operations["state"] = kept
+        if offers.bytes:
+            operations["state as bytes"] = [*begun, ["save"], *again, ["write"], ["elsewhere", DEFAULT], *again,
+                                            ["get", numbers(real)]]  # fmt: skip
+    return Asked(kind, operations, real, states, rates, (*rates, *outputs), inputs, tuned, ordered, typed)
+
+
+def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
+    """Changes of the unit's states and of the inputs, one row per direction."""
+    columns = [reference.trajectory.column(name) for name in states if name in reference.trajectory.names]
+    if len(columns) < len(states):
+        return []
+    return np.hstack([directions.variables[:, columns], directions.inputs]).tolist()  # type: ignore[no-any-return]
+
+
+def _typed(description: UnitDescription) -> dict[str, tuple[str, ...]]:
+    """Parameters of whole numbers and truth values that can be set before a run."""
+    found: dict[str, list[str]] = {}
+    for name, variable in description.variables.items():
+        plain = not variable.real and variable.scalar and variable.causality == "parameter" and variable.settable
+        if plain and variable.kind in {"Integer", "Enumeration", "Boolean", "Int64", "Int32", "UInt64"}:
+            found.setdefault(variable.kind, []).append(name)
+    return {kind: tuple(names) for kind, names in found.items()}
+
+
+def _starts(description: UnitDescription, names: Sequence[str]) -> list[int]:
+    """Start values as the description has them."""
+    written = [description.variables[name].start for name in names]
+    return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]
