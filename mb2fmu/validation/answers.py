@@ -9,7 +9,7 @@ apart; what the reference knows no better than to 5 % is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -18,13 +18,12 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compare import FACTOR, Bounds
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
 from mb2fmu.validation.exercise import Asked, Occasion, seeds
-from mb2fmu.validation.integration import integrate
-from mb2fmu.validation.reference import BUDGET, STIFF_BUDGET, Reference, held_slope
+from mb2fmu.validation.journey import Journey
+from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.simulate import Driven, Simulation
 
@@ -370,9 +369,8 @@ def _largest_rates(reference: Reference) -> Floats:
 
 def _flow(reference: Reference, row: int, x: Floats, parameters: Sequence[float]) -> Floats:
     """The state one communication step after ``x``, with other parameters."""
-    run = replace(reference.conditions, parameters=tuple(parameters))
-    scales = np.append(reference.state_scales, reference.work_scale)
-    method, budget = (integrate_stiff, STIFF_BUDGET) if run.stiff else (integrate, BUDGET)
-    slope = held_slope(reference.numeric, run)(row)
-    end = method(lambda _: slope, run.time[row : row + 2], np.append(x, 0.0), _FLOW_TOLERANCE, scales, budget)
+    run, numeric = reference.conditions, reference.numeric
+    prepared = numeric.prepare(list(parameters))
+    journey = Journey(numeric, run.time[row : row + 2], run.inputs[row : row + 1], prepared, stiff=run.stiff)
+    end = journey.travel(np.append(x, 0.0), _FLOW_TOLERANCE, reference.error_scales(_FLOW_TOLERANCE))
     return np.asarray(end[-1, :-1])

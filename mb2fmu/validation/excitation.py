@@ -21,7 +21,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.conditions import Conditions, calculated_values
 from mb2fmu.validation.description import UnitDescription
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
-from mb2fmu.validation.reference import SCOUT, Reference, solve
+from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales, solve
 from mb2fmu.validation.result import Move
 from mb2fmu.variables import Quantity
 
@@ -62,7 +62,8 @@ class _Intention:
         time: Communication points, in s.
         parameters: Moves, shape (n_p,).
         starts: Moves of x, shape (n_x,).
-        signals: One per input; those of inputs that the unit does not have are left at their default.
+        signals: One per input.
+        rows: Scale of each constraint row, shape (n_phi + m,).
     """
 
     definition: ModelDefinition
@@ -71,6 +72,7 @@ class _Intention:
     parameters: Floats
     starts: Floats
     signals: tuple[Signal, ...]
+    rows: Floats
 
     def without(self, blocked: Collection[int]) -> _Intention:
         """With some parameters at their defaults."""
@@ -123,7 +125,7 @@ def _intended(
     definition: ModelDefinition, reference: Reference, settable: Collection[str] | None, any_step: bool
 ) -> _Intention:
     """All moves at their full size."""
-    run, gauge = reference.conditions, Gauge.of(reference)
+    run, gauge = reference.conditions, Gauge.of(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(STEPS, steps // 2))
     fixed = definition.experiment.solver == "fixed" or not any_step
@@ -134,7 +136,16 @@ def _intended(
     if settable is not None:
         parameters *= [p.name in settable for p in free]
         starts *= [record.name in settable for record in state_records(definition, reference)]
-    return _Intention(definition, reference, time, parameters, starts, signals(definition, gauge, float(time[-1])))
+    wished = signals(definition, gauge, float(time[-1]))
+    return _Intention(definition, reference, time, parameters, starts, wished, row_sizes(reference))
+
+
+def row_sizes(reference: Reference) -> Floats:
+    """Scale of each constraint row, shape (n_phi + m,)."""
+    numeric = reference.numeric
+    if not numeric.m and not len(numeric.equations.holonomic):
+        return np.ones(0)
+    return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
 
 
 def state_records(definition: ModelDefinition, reference: Reference) -> tuple[Quantity, ...]:
@@ -173,8 +184,7 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
     except (ValidationError, ArithmeticError, ValueError):
         return None
     finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
-    scale = max(1.0, float(np.max(np.abs(reference.states[0]), initial=0.0)))
-    if not finite or np.max(np.abs(motion.residual), initial=0.0) > _CLOSED * scale:
+    if not finite or np.any(np.abs(motion.residual) > _CLOSED * intention.rows):
         return None
     n_q, n_z = numeric.n_q, numeric.n_z
     return replace(
@@ -210,9 +220,8 @@ def _runs(reference: Reference, run: Conditions) -> bool:
     """Whether a rough integration reaches the end, without singularities and not far beyond the default motion."""
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
-    scales = np.append(reference.state_scales, 1.0)
     try:
-        y = solve(numeric, run, np.append(x, 0.0), SCOUT, scales)
+        y = solve(numeric, run, np.append(x, 0.0), SCOUT, reference.error_scales(SCOUT))
     except (ValidationError, ArithmeticError, ValueError):
         return False
     states = y[:, :-1]

@@ -19,6 +19,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.description import UnitDescription, UnitKind
 from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions
+from mb2fmu.validation.excitation import row_sizes
 from mb2fmu.validation.moving import rounded
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.simulate import Operations
@@ -82,7 +83,7 @@ def occasion(
     after = min(AFTER, steps // 3)
     row = min(steps // 2, steps - after - 1)
     free = [p for p in definition.parameters if not p.calculated]
-    values, tuned = list(run.parameters), []
+    values, tuned, sizes = list(run.parameters), [], row_sizes(reference)
     for k, parameter in enumerate(free):
         variable = description.variables.get(parameter.name)
         if variable is None or not variable.settable or variable.variability != "tunable" or not parameter.tunable:
@@ -90,7 +91,7 @@ def occasion(
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
         part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
         target = rounded(values[k] + part * (default.conditions.parameters[k] - values[k]))
-        if target != values[k] and _stays_closed(reference, row, k, target):
+        if target != values[k] and _stays_closed(reference, sizes, row, k, target):
             values[k] = target
             tuned.append(k)
     held = run.held(row)
@@ -116,8 +117,8 @@ def _tried(measure: Callable[[], Directions]) -> Directions | None:
         return None
 
 
-def _stays_closed(reference: Reference, row: int, index: int, value: float) -> bool:
-    """Whether the state at a row obeys the constraints with another value of a parameter too."""
+def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, value: float) -> bool:
+    """Whether the state at a row obeys the constraints with another value of a parameter; ``rows``: their scales."""
     numeric, run = reference.numeric, reference.conditions
     parameters = list(run.parameters)
     parameters[index] = value
@@ -129,9 +130,9 @@ def _stays_closed(reference: Reference, row: int, index: int, value: float) -> b
         return False
     if not np.all(np.isfinite(after.x_dot)):
         return False
-    scale = max(1.0, float(np.max(np.abs(x), initial=0.0)))
-    opened = np.max(np.abs(after.residual - before.residual), initial=0.0) > _CLOSED * scale
-    return not opened and bool(np.allclose(after.u, before.u, rtol=1e-9, atol=1e-12))
+    scales = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
+    opened = np.any(np.abs(after.residual - before.residual) > _CLOSED * rows)
+    return not opened and bool(np.all(np.abs(after.u - before.u) <= _CLOSED * scales))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.natural_units import NaturalUnits, natural_units
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference
 from mb2fmu.variables import Input, Parameter, Quantity
@@ -51,15 +52,17 @@ class Gauge:
         rows: Which of its states are looked at.
         rates: How fast each state changes at most, > 0, shape (n_x,).
         ranges: How far each output goes at most, shape (n_y,); 0 where it stands still.
+        natural: Natural units of the mechanism.
     """
 
     reference: Reference
     rows: tuple[int, ...]
     rates: Floats
     ranges: Floats
+    natural: NaturalUnits
 
     @staticmethod
-    def of(reference: Reference) -> Gauge:
+    def of(definition: ModelDefinition, reference: Reference) -> Gauge:
         """At up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
@@ -70,7 +73,7 @@ class Gauge:
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
         values = reference.trajectory.values[:, len(reference.variables) - len(seen[0][1]) :]
-        return Gauge(reference, rows, rates, np.ptp(values, axis=0))
+        return Gauge(reference, rows, rates, np.ptp(values, axis=0), natural_units(definition))
 
     def parameter(self, index: int, probe: float) -> float:
         """By how much a free parameter must change to change accelerations, or outputs, by their own size; 0: unknown.
@@ -155,9 +158,9 @@ def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], g
     if parameter.minimum is not None and parameter.maximum is not None:
         return parameter.maximum - parameter.minimum
     peers = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
-    probe = _PROBE * (median(peers) if peers else 1.0)
-    felt = gauge.parameter(index, probe if parameter.maximum is None else -probe)
-    return felt or (median(peers) if peers else 1.0)
+    typical = median(peers) if peers else gauge.natural.magnitude(parameter.unit)
+    probe = _PROBE * typical
+    return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
 
 
 def within(quantity: Quantity, value: float, target: float) -> float:
@@ -180,16 +183,18 @@ def start_moves(definition: ModelDefinition, reference: Reference) -> Floats:
     ]
     values = reference.states[0]
     moves = np.zeros(len(records))
+    columns = list(reference.state_columns)
+    typical = reference.typical[columns]
+    # Less than that is what round-off leaves of nothing.
     spread = np.ptp(reference.states, axis=0)
+    spread = np.where(spread > 1e-6 * typical, spread, 0.0)
     for k, record in enumerate(records):
-        peers = [abs(v) for v, r in zip(values, records, strict=True) if r.unit == record.unit and abs(v) > 0]
         if record.nominal:
             size = record.nominal
         elif record.unit == "rad":
             size = _ANGLE
         else:
-            still = spread[k] <= 1e-9 * reference.state_scales[k]
-            size = abs(values[k]) or (median(peers) if peers else 0.0) or (_ANGLE if still else spread[k])
+            size = abs(float(values[k])) or float(spread[k]) or float(typical[k])
         target = within(record, float(values[k]), rounded(float(values[k]) + fraction(k + 7) * size))
         moves[k] = target - values[k]
     return moves
@@ -255,7 +260,7 @@ def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[fl
         largest = float(np.max(np.abs(given)))
         size = record.nominal or 0.6 * largest
         if not size:
-            size = gauge.input(index, _PROBE) or 1.0
-            size = 0.5 * size
+            natural = gauge.natural.magnitude(record.unit)
+            size = 0.5 * (gauge.input(index, _PROBE * natural) or natural)
     centre = min(max(centre, low + REACH * size), high - REACH * size)
     return centre, size
