@@ -387,7 +387,9 @@ class ProgramBuilder(Nodes):
         """Says that some nodes are the solution of a linear system."""
         self._systems[system] = None
 
-    def newton(self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str) -> list[int]:
+    def newton(
+        self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str, rows: Sequence[str] = ()
+    ) -> list[int]:
         """The nodes of the solution y of F(y, theta) = 0.
 
         Args:
@@ -395,12 +397,13 @@ class ProgramBuilder(Nodes):
             theta: One node per parameter of the body.
             guess: Where y starts.
             name: Of what is solved for, for messages.
+            rows: Names of the rows of F where they may contradict each other (see :class:`Block`).
         """
         place = next((i for i, known in enumerate(self._bodies) if known is body), len(self._bodies))
         if place == len(self._bodies):
             self._bodies.append(body)
         operands = (*theta, *guess)
-        index = self.block(Block("newton", len(guess), operands, name=name, body=place))
+        index = self.block(Block("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
         rank = max((self._rank[node] for node in operands), default=1)
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(len(guess))]
 

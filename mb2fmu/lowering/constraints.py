@@ -40,6 +40,11 @@ from mb2fmu.lowering.sympy_walker import SympyWalker
 
 Rows = list[list[int]]
 
+_OPEN = 1e-9
+"""Of what the terms of a row are at most: more of it left over is open."""
+_ROUND_OFF = 1e-12
+"""In terms of coordinates; as much may be left over in any case."""
+
 EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
@@ -228,6 +233,7 @@ class PositionProjection:
         builder: Takes the nodes.
         q: The coordinates as they stand in ``phi``.
         phi: One expression per row.
+        rows: Names of the rows.
         name: What is solved for.
         free: Those of ``q`` that may move, from far away too; None: all, from near by.
         redundant: Numbers of rows that follow from the others. From far away they are rows like all others on the way,
@@ -239,6 +245,7 @@ class PositionProjection:
         builder: ProgramBuilder,
         q: Sequence[sm.Symbol],
         phi: Sequence[sm.Expr],
+        rows: Sequence[str],
         name: str,
         free: Collection[sm.Symbol] | None = None,
         redundant: Collection[int] = (),
@@ -247,6 +254,7 @@ class PositionProjection:
         self._redundant = redundant
         self._q = tuple(q)
         self._phi = tuple(phi)
+        self._rows = tuple(rows)
         self._far = free is not None
         moving = set(q if free is None else free)
         self._jacobian = [[row.diff(symbol) if symbol in moving else sm.S.Zero for symbol in q] for row in phi]
@@ -261,12 +269,14 @@ class PositionProjection:
             x: Symbols of the coordinates that are projected.
         """
         at_x = dict(zip(self._q, x, strict=True))
-        return [*x, *self._others, *(e.xreplace(at_x) for row in self._jacobian for e in row)]
+        entries = [e.xreplace(at_x) for row in self._jacobian for e in row]
+        return [*x, *self._others, *entries, *(magnitude(row).xreplace(at_x) for row in self._phi)]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
         """The projected coordinates."""
         b, n, m = self._builder, len(self._q), len(self._phi)
-        x, others, entries = nodes[:n], nodes[n : n + len(self._others)], nodes[n + len(self._others) :]
+        first = n + len(self._others)
+        x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
         scales = row_scales(b, G, self._redundant)
         D = scaled(b, scales, G)
@@ -276,12 +286,19 @@ class PositionProjection:
         if not self._far:
             held = [(i, j) for i in range(m) for j in range(i + 1) if not b.is_zero(S[i][j])]
             theta += [S[i][j] for i, j in held]
-        multipliers = b.newton(self._body(filled, held), theta, [b.constant(0.0)] * m, self._name)
+        theta += self._closing(scales, sizes)
+        multipliers = b.newton(self._body(filled, held), theta, [b.constant(0.0)] * m, self._name, self._rows)
         zero = b.constant(0.0)
         return [
             b.sum([x[j]], [b.mul(D[i][j] if (i, j) in filled else zero, multipliers[i]) for i in range(m)])
             for j in range(n)
         ]
+
+    def _closing(self, scales: Sequence[int], sizes: Sequence[int]) -> list[int]:
+        """How much of each row may be left over (:class:`Block`): a part of what the row's terms are at most."""
+        b = self._builder
+        whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
+        return [*scales, *(b.add(b.mul(b.constant(_OPEN), size), b.constant(_ROUND_OFF)) for size in whole)]
 
     def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> Program:
         """F = s φ(x − Dᵀ y) in terms of y.
@@ -293,10 +310,11 @@ class PositionProjection:
         n, m, k = len(self._q), len(self._phi), len(self._others)
         names = [*(f"x {s}" for s in self._q), *(f"scale {i}" for i in range(m)), *map(str, self._others)]
         names += [f"D[{i},{j}]" for i, j in filled] + [f"S[{i},{j}]" for i, j in held]
+        names += [f"{kind} {row}" for kind in ("unit", "open") for row in self._rows]
         b = ProgramBuilder(Layout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
         y, zero = [b.state(i) for i in range(m)], b.constant(0.0)
         theta = [b.parameter(i) for i in range(len(names))]
-        x, scales, others, rest = theta[:n], theta[n : n + m], theta[n + m : n + m + k], theta[n + m + k :]
+        x, scales, others, rest = theta[:n], theta[n : n + m], theta[n + m : n + m + k], theta[n + m + k : -2 * m]
         D = [[zero] * n for _ in range(m)]
         for (i, j), node in zip(filled, rest, strict=False):
             D[i][j] = node
@@ -332,6 +350,20 @@ class PositionProjection:
             b.entry("turned", labels, system.turned(y))
         b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
         return b.build()
+
+
+def magnitude(expression: sm.Expr) -> sm.Expr:
+    """An upper bound of what the terms of an expression are, whatever its angles: sin and cos count as 1.
+
+    It is what round-off in the expression is measured by, and does not vanish where the terms cancel each other.
+    """
+    if isinstance(expression, (sm.sin, sm.cos)):
+        return sm.S.One
+    if isinstance(expression, (sm.Add, sm.Mul)):
+        return expression.func(*map(magnitude, expression.args))
+    if isinstance(expression, sm.Pow) and expression.exp.is_Integer and expression.exp.is_positive:
+        return magnitude(expression.base) ** expression.exp
+    return sm.Abs(expression)
 
 
 def project_speeds(

@@ -107,7 +107,7 @@ class ProgramCopy:
     def _newton(self, block: Block) -> list[int]:
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
-        return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name)
+        return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
 def place(factor: Block, position: int) -> tuple[int, int]:

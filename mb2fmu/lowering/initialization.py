@@ -31,11 +31,11 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
     if any(symbol in e.guessed for symbol in e.q):
         declared = [sm.Dummy(f"declared_{symbol}") for symbol in e.q]
         walker.define(declared, [], _known(q))
-        phi = [row for _, row in e.holonomic]
+        names, phi = zip(*e.holonomic, strict=True)
         free = [symbol for symbol in e.q if symbol in e.guessed]
         name = f"the start values of {_some(free)} on the holonomic constraints"
         redundant = e.redundant_rows & set(range(len(phi)))
-        closing = PositionProjection(b, e.q, phi, name, set(free), redundant)
+        closing = PositionProjection(b, e.q, phi, names, name, set(free), redundant)
         q = closing.project(walker.lower(closing.needs(declared)))
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
     walker.define(closed, [], _known(q))

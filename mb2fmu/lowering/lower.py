@@ -177,8 +177,9 @@ class Lowering:
         c = e.velocity_constraints
         if not self.raw or c is None:
             return
-        rows, closed = [phi for _, phi in e.holonomic], e.redundant_rows & set(range(len(e.holonomic)))
-        projection = PositionProjection(self.builder, e.q, rows, "the holonomic constraints", redundant=closed)
+        names, rows = zip(*e.holonomic, strict=True) if e.holonomic else ((), ())
+        closed = e.redundant_rows & set(range(len(rows)))
+        projection = PositionProjection(self.builder, e.q, rows, names, "the holonomic constraints", redundant=closed)
         self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
         assert self.dynamics is not None  # articulated bodies apply to trees only
         needs = self.dynamics.projection_expressions()

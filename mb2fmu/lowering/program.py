@@ -123,6 +123,9 @@ class Block:
         body: For ``newton``: the index of its body; -1 otherwise.
         rank: For ``least_norm_factor``: how many eigenvalues count, the largest; those below 1e-14 of the largest fade
             out. -1 otherwise.
+        rows: For ``newton``: names of the rows of F where they may contradict each other, so that small steps do not
+            show that they hold. The last 2 n values of theta are then what a unit of each row counts in F, and how
+            much of F may be left over of each. Empty: small steps show it.
     """
 
     kind: Literal["lu_factor", "ldlt_factor", "least_norm_factor", "solve", "newton"]
@@ -132,6 +135,7 @@ class Block:
     name: str = ""
     body: int = -1
     rank: int = -1
+    rows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         triangle = self.size * (self.size + 1) // 2
@@ -146,6 +150,7 @@ class Block:
         )
         assert (self.factor >= 0) == (self.kind == "solve"), f"{self.kind} with factor block {self.factor}"
         assert (self.body >= 0) == (self.kind == "newton"), f"{self.kind} with body {self.body}"
+        assert len(self.rows) in {0, self.size}, f"{self.name}: {len(self.rows)} names of rows"
         ranked = self.kind == "least_norm_factor"
         assert 0 <= self.rank <= self.size if ranked else self.rank < 0, f"{self.kind} with rank {self.rank}"
 

@@ -163,7 +163,9 @@ class _Printer:
                 self._tuple(part) for part in (block.operands[: -block.size], block.operands[-block.size :])
             )
             body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
-            emit(f"b{index}", f"newton({block.size}, {block.name!r}, {body}, {theta}, {guess})", block.operands, "")
+            rows = f", {block.rows!r}" if block.rows else ""
+            text = f"newton({block.size}, {block.name!r}, {body}, {theta}, {guess}{rows})"
+            emit(f"b{index}", text, block.operands, "")
             return
         factor = program.blocks[block.factor]
         kind = factor.kind.removesuffix("_factor")

@@ -16,7 +16,8 @@ _ITERATIONS = 60
 _HALVINGS = 12
 _ERROR = 1e-16  # after the last step, which leaves an error of its product with the whole way from the guess
 _STEP = 1e-13  # a step below it is the last one anyway
-_RESIDUAL = 1e-10  # what is left over where no step makes it smaller, if the equations are singular there
+_RESIDUAL = 1e-10  # what is left over where no step makes it smaller, if the equations are singular there; or little
+_STEPS = 2.0  # times the sum of the steps: the most that is left over of rows of unit length if these steps close them
 _SCARCELY = 0.9  # less of a decrease is none
 _BEND = 0.55  # of a step: how far the next one may be from what Newton's path leaves of it; 0.5 at a double solution
 _LITTLE = 0.03125  # less of a bend shows that the solution is near
@@ -68,6 +69,22 @@ class OtherBranchError(NoSolutionError):
         Exception.__init__(self, told)
 
 
+class ContradictionError(NoSolutionError):
+    """Equations contradict each other: no step makes what is left over of them smaller.
+
+    Args:
+        name: What was solved for.
+        gaps: Row → what is left over of it, in its own unit.
+    """
+
+    def __init__(self, name: str, gaps: dict[str, float]) -> None:
+        self.name = name
+        self.residual = max(map(abs, gaps.values()))
+        self.gaps = gaps
+        told = ", ".join(f"{row} by {gap:.3g}" for row, gap in gaps.items())
+        Exception.__init__(self, f"no solution is found for {name}: they contradict each other and stay open, {told}")
+
+
 class OutsideError(SingularMatrixError):
     """A value that must be positive is not.
 
@@ -80,12 +97,22 @@ class OutsideError(SingularMatrixError):
         Exception.__init__(self, name)
 
 
-def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float]) -> list[float]:
+def newton(
+    n: int,
+    name: str,
+    body: Callable[..., Sequence[float]],
+    theta: Any,
+    guess: Sequence[float],
+    rows: Sequence[str] = (),
+) -> list[float]:
     """y with F(y, theta) = 0: damped steps until they are so small that one more is the last.
 
     Newton's path takes F away evenly, so that the steps along it are (1 − part) of the first. A step that ends, or has
     its middle, where the next one is quite another has jumped off the path, maybe across a singular position: it is too
     long. So what is found is on the branch of the guess.
+
+    Small steps alone do not show that F vanishes, where its rows may contradict each other: then no more of each may be
+    left over than theta says (see ``Block.rows``).
 
     Args:
         n: Number of unknowns.
@@ -93,45 +120,93 @@ def newton(n: int, name: str, body: Callable[..., Sequence[float]], theta: Any, 
         body: (y, theta) → F and the steps, 2 n numbers.
         theta: Handed on.
         guess: Where y starts.
+        rows: Names of the rows of F, where they may contradict each other.
 
     Raises:
+        ContradictionError: If the steps become small, and F does not.
         OtherBranchError: If the path ends in a singular position, and there is a solution beyond it.
         NoSolutionError: If neither the steps nor F become small.
     """
-    found, residual = _iterate(n, body, theta, guess, on_path=True)
+    closing = _Closing(name, rows, [float(value) for value in theta[len(theta) - 2 * len(rows) :]])
+    found, residual = _iterate(n, body, theta, guess, closing, on_path=True)
     if found is not None:
         return found
-    beyond, _ = _iterate(n, body, theta, guess, on_path=False)
+    beyond, _ = _iterate(n, body, theta, guess, closing, on_path=False)
     if beyond is not None:
         raise OtherBranchError(name)
     raise NoSolutionError(name, residual)
 
 
+class _Closing:
+    """What may be left over of each row.
+
+    Args:
+        name: What is solved for.
+        rows: Names of the rows; none: what is left over is not asked for where steps are small.
+        limits: What a unit of each row counts, then how much of each may be left over.
+    """
+
+    def __init__(self, name: str, rows: Sequence[str], limits: Sequence[float]) -> None:
+        n = len(rows)
+        self._name, self._rows = name, rows
+        self._unit, self._limit = limits[:n], limits[n:]
+
+    def open(self, residual: Sequence[float], size: float) -> dict[str, float]:
+        """What is left over of the rows of which it is too much, in their own units.
+
+        Args:
+            residual: Of each row.
+            size: Largest component of a step that will still be made.
+        """
+        gaps = {}
+        for row, left, unit, limit in zip(self._rows, residual, self._unit, self._limit, strict=True):
+            if abs(left) > limit + _STEPS * len(self._rows) * size:
+                gaps[row] = float(left / unit)
+        return gaps
+
+    def is_closed(self, residual: Sequence[float]) -> bool:
+        """Whether so little is left over that no further step is needed."""
+        return not self.open(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
+
+    def refuse(self, residual: Sequence[float], size: float) -> None:
+        """Says what is open before the last step, of that size, if anything is."""
+        gaps = self.open(residual, size)
+        if gaps:
+            raise ContradictionError(self._name, gaps)
+
+
 def _iterate(
-    n: int, body: Callable[..., Sequence[float]], theta: Any, guess: Sequence[float], *, on_path: bool
+    n: int,
+    body: Callable[..., Sequence[float]],
+    theta: Any,
+    guess: Sequence[float],
+    closing: _Closing,
+    *,
+    on_path: bool,
 ) -> tuple[list[float] | None, float]:
     """The solution if there is one, and the largest residual that is left over; off the path all steps are full."""
 
-    def at(tried: Sequence[float]) -> tuple[float, Sequence[float]]:
+    def at(tried: Sequence[float]) -> tuple[float, Sequence[float], Sequence[float]]:
         try:
             values = body(tried, theta)
         except SingularMatrixError:
-            return math.inf, ()
-        return _largest(values[:n]), values[n:]
+            return math.inf, (), ()
+        return _largest(values[:n]), values[n:], values[:n]
 
     y = [float(value) for value in guess]
     way: Sequence[float] = [0.0] * n
-    residual, step = at(y)
+    residual, step, left_over = at(y)
     for _ in range(_ITERATIONS):
         if residual == math.inf:
             break
         size = _largest(step)
         if size <= _STEP or size * (_largest(way) + size) <= _ERROR:
+            closing.refuse(left_over, size)
             return [a + b for a, b in zip(y, step, strict=True)], residual
         part = 1.0
         for _ in range(_HALVINGS):
             tried = [a + part * b for a, b in zip(y, step, strict=True)]
-            left, found = at(tried)
+            left, found, now_over = at(tried)
             if not on_path and left < math.inf:
                 break
             if left <= max(_SCARCELY, 1.0 - 0.5 * part) * residual and (
@@ -142,12 +217,12 @@ def _iterate(
         else:
             break
         way = [total + (a - b) for total, a, b in zip(way, tried, y, strict=True)]
-        y, step, residual = tried, found, left
-    return (y if residual <= _RESIDUAL else None), residual
+        y, step, residual, left_over = tried, found, left, now_over
+    return (y if residual < math.inf and closing.is_closed(left_over) else None), residual
 
 
 def _stays(
-    at: Callable[[Sequence[float]], tuple[float, Sequence[float]]],
+    at: Callable[[Sequence[float]], tuple[float, Sequence[float], Sequence[float]]],
     y: Sequence[float],
     part: float,
     step: Sequence[float],
@@ -158,7 +233,7 @@ def _stays(
     is_far = part * size > _FAR
     if bend > _LITTLE * size or is_far:
         half = 0.5 * part
-        left, between = at([a + half * b for a, b in zip(y, step, strict=True)])
+        left, between, _ = at([a + half * b for a, b in zip(y, step, strict=True)])
         bend = max(bend, _bend(half, step, between)) if left < math.inf else math.inf
     return bend <= (_LITTLE if is_far else _BEND) * size
 
@@ -180,7 +255,9 @@ def _largest(values: Sequence[float]) -> float:
     return float(largest)
 
 
-def array_newton(n: int, name: str, body: Callable[..., Any], theta: Sequence[Any], guess: Sequence[Any]) -> list[Any]:
+def array_newton(
+    n: int, name: str, body: Callable[..., Any], theta: Sequence[Any], guess: Sequence[Any], rows: Sequence[str] = ()
+) -> list[Any]:
     """Instance by instance, each with its own number of steps; NaN where there is no solution."""
     operands = np.broadcast_arrays(*[np.asarray(value, dtype=float) for value in (*theta, *guess)], np.zeros(1))[:-1]
     shape = operands[0].shape
@@ -189,7 +266,7 @@ def array_newton(n: int, name: str, body: Callable[..., Any], theta: Sequence[An
     result = np.full((n, columns.shape[1]), math.nan)
     for i, column in enumerate(columns.T):
         try:
-            result[:, i] = newton(n, name, body, column[:count], column[count:])
+            result[:, i] = newton(n, name, body, column[:count], column[count:], rows)
         except SingularMatrixError:
             continue
     return [row.reshape(shape) for row in result]

@@ -345,7 +345,12 @@ class Body:
             f"    const {real} theta{k}[{max(1, len(theta))}] = {{{', '.join(theta) or self._number(0.0)}}};"
         )
         self.lines.append(f"    {real} s{k}[{n}] = {{{', '.join(guess)}}};")
-        arguments = (str(n), body_name(block.body), f"theta{k}", f"s{k}", *self._marks(), self._factor(statement.block))
+        closing = f"theta{k} + {len(theta) - 2 * n}" if block.rows else "NULL"
+        arguments = (
+            *(str(n), body_name(block.body), f"theta{k}", closing, f"s{k}"),
+            *self._marks(),
+            self._factor(statement.block),
+        )
         call = f"{self._algebra('newton')}({', '.join(arguments)})"
         if self._signature.batch:
             self.lines.append(f"    {call};")
@@ -354,5 +359,14 @@ class Body:
             self.lines.append(f"    const int n{k} = {call};")
             self._give_up(f"n{k} == 1", block.name, none)
             self._give_up(f"n{k} == 2", block.name, other)
+            if block.rows:
+                self.lines += [
+                    f"    if (n{k} == 3) {{",
+                    f"        for (int i = 0; i < {n}; i++) {{",
+                    f"            work[i] = s{k}[i];",
+                    "        }",
+                    f"        return {self._names.contradiction(block.name, block.rows)}; {comment(block.name)}",
+                    "    }",
+                ]
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"s{k}[{result}]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mb2fmu.lowering.program import Op
@@ -94,6 +95,15 @@ class Names:
         """What is returned when Newton's method finds this on another branch only."""
         head, colon, rest = name.partition(":")
         return self.clause(f"a solution is found for {head} on another branch of the assembly only{colon}{rest}")
+
+    def contradiction(self, name: str, rows: Sequence[str]) -> int:
+        """What is returned when equations contradict each other; ``work`` then has what is left over of each row.
+
+        Lines behind the clause are the names of the rows.
+        """
+        return self.clause(
+            "\n".join([f"no solution is found for {name}: they contradict each other and stay open", *rows])
+        )
 
     def clause(self, wrong: str) -> int:
         """What is returned when this is wrong."""

@@ -5,48 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sm
+from cranks import platform
 from mechanisms import mechanism_of, model_of
 from sympy.physics import mechanics as me
 
 import mb2fmu
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.errors import MechanismError, ModelError
-
-M, m, l, g = sm.symbols("M m l g")
-ARMS = (-1, 0, 1)
-
-
-def platform(*, cranks: int = 3) -> Model:
-    """A platform that hangs on equal parallel cranks: two rows each, the third crank's partly redundant."""
-    q, u = me.dynamicsymbols(f"q1:{cranks + 1}"), me.dynamicsymbols(f"u1:{cranks + 1}")
-    x, y, a, vx, vy, w = me.dynamicsymbols("x y a vx vy w")
-    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
-    B.orient_axis(N, N.z, a)
-    centre = O.locatenew("centre", x * N.x + y * N.y)
-    bodies = [me.RigidBody("platform", centre, B, M, (me.inertia(B, 1, 1, M), centre))]
-    loads, rows = [(centre, -M * g * N.y)], []
-    for i in range(cranks):
-        A = me.ReferenceFrame(f"A{i}")
-        A.orient_axis(N, N.z, q[i])
-        pivot = O.locatenew(f"pivot{i}", ARMS[i] * N.x)
-        middle = pivot.locatenew(f"middle{i}", -l / 2 * A.y)
-        rod = me.RigidBody(f"rod{i}", middle, A, m, (me.inertia(A, 0, 0, m * l**2 / 12), middle))
-        bodies.append(rod)
-        loads.append((middle, -m * g * N.y))
-        gap = centre.locatenew(f"ear{i}", ARMS[i] * B.x).pos_from(O) - pivot.locatenew(f"end{i}", -l * A.y).pos_from(O)
-        rows += [gap.dot(N.x), gap.dot(N.y)]
-    coordinates, speeds = [*q, x, y, a], [*u, vx, vy, w]
-    equations = [c.diff() - s for c, s in zip(coordinates, speeds, strict=True)]
-    parts = Parts(
-        frame=N, origin=O, q=coordinates, u=speeds, kinematic_equations=equations, bodies=bodies, loads=loads,
-        holonomic_constraints=rows,
-    )  # fmt: skip
-    model = model_of("Platform", parts, [], [], M=4.0, m=1.0, l=0.5, g=9.81)
-    for symbol in coordinates:
-        model.coordinate(symbol, -0.5 if symbol is y else 0.0, kind="guess")
-    for symbol in speeds:
-        model.speed(symbol, 0.0, kind="guess")
-    return model
 
 
 @pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])

@@ -104,25 +104,55 @@ def test_a_step_that_cannot_be_made_changes_nothing_and_a_smaller_one_follows(fr
     assert bits(unit.get("x", "v", "time")[1]) == bits(twin.get("x", "v", "time")[1])
 
 
+def beyond_the_wall(unit):
+    """Explicit Euler steps lead there: x = 19.5 at 0.1 s."""
+    assert unit.enter() == OK
+    assert unit.set_choice("solver", 3) == OK
+    assert unit.set("x", 0.0, "v", 200.0) == OK
+    assert unit.call("ExitInitializationMode") == OK
+    assert unit.step(0.0, 0.1) == OK
+    return unit
+
+
+def test_a_unit_that_has_no_motion_at_its_start_is_not_initialized(fresh, kind):
+    """Whatever the importer tries, no step could be made: Discard for ever would make it try for ever."""
+    unit = fresh(kind)
+    assert unit.enter() == OK
+    assert unit.set("x", 20.0) == OK
+    assert unit.call("ExitInitializationMode") == ERROR
+    assert "the wall is singular" in unit.log[-2].text
+    assert "cannot move with these parameters and start values" in unit.log[-1].text
+
+
+def test_a_slope_that_is_no_number_is_not_begun_with(fresh, kind):
+    unit = fresh(kind)
+    assert unit.enter() == OK
+    assert unit.set("x", -1e200, "stiffness", 1e200) == OK
+    assert unit.call("ExitInitializationMode") == ERROR
+    assert any("the derivative of v would be" in message.text for message in unit.log)
+
+
 def test_what_does_not_exist_can_be_asked_for_after_a_step_that_could_not_be_made(fresh):
     """Beyond the wall there are no accelerations; reading them there takes nothing from the unit."""
-    unit = fresh(CS).start(x=20.0)
+    unit = beyond_the_wall(fresh(CS))
     if fresh.fmi == 2:  # Discard is no answer of reading functions of Co-Simulation
-        assert fresh(CS).start(x=20.0).get("der(v)")[0] == ERROR
-    assert unit.step(0.0, 0.1) == DISCARD
+        assert beyond_the_wall(fresh(CS)).get("der(v)")[0] == ERROR
+    before = unit.value("x")
+    assert before > 10.0
+    assert unit.step(0.1, 0.1) == DISCARD
     answer = WARNING if fresh.fmi == 2 else DISCARD
     status, (x, slope, load) = unit.get("x", "der(v)", "load")
     assert status == answer
     assert unit.log[-1].status == answer
     assert "the wall is singular" in unit.log[-1].text
-    assert x == 20.0
+    assert x == before
     assert math.isnan(slope)
     assert math.isnan(load) or fresh.fmi == 3
     for status, (value,) in (unit.slopes("load"), unit.directional(["load"], ["x"], [1.0])):
         assert status == answer
         assert math.isnan(value)
-    assert unit.get("x", "tip") == (OK, [20.0, 400.0])
-    assert unit.step(0.0, 0.05) == DISCARD
+    assert unit.get("x", "tip") == (OK, [before, before * before + 0.1])
+    assert unit.step(0.1, 0.05) == DISCARD
     assert unit.call("Terminate") == OK
     assert unit.get("der(v)")[0] == answer
     assert unit.call("Reset") == OK

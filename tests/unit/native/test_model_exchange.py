@@ -52,7 +52,8 @@ def test_states_can_be_set_one_by_one_too(fresh):
 
 
 def test_a_position_costs_no_solve(fresh):
-    unit = fresh(ME).start(x=20.0)
+    unit = fresh(ME).start()
+    assert unit.set("x", 20.0) == OK
     assert unit.get("tip", "loss", "twice", "omega") == (OK, [400.0, 0.0, 0.0, 2.0])
     for name in ("der(v)", "load", "speedup"):
         assert unit.get(name)[0] == DISCARD

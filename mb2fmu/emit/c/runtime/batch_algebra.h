@@ -281,7 +281,7 @@ static mb2fmu_reals mb2fmu_each_residual(int n, mb2fmu_each_newton_body body, co
 /* What Newton's method has in each lane: the places are those of mb2fmu_newton. */
 typedef struct {
     mb2fmu_each_newton_body body;
-    const mb2fmu_reals *theta;
+    const mb2fmu_reals *theta, *closing;
     mb2fmu_reals *y, *values, *found, *tried, *way, *between, *rest;
     mb2fmu_reals residual;
 } mb2fmu_each_iteration;
@@ -362,25 +362,42 @@ static mb2fmu_words mb2fmu_each_arrived(int n, const mb2fmu_each_iteration *at)
            MB2FMU_WHERE(error <= mb2fmu_all(MB2FMU_NEWTON_ERROR));
 }
 
-MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body, const mb2fmu_reals theta[],
-                                             mb2fmu_reals y[], mb2fmu_words *lost, mb2fmu_reals work[])
+/* The lanes in which no equation has more left over than it may, if a last step is of that size. */
+static mb2fmu_words mb2fmu_each_closed(int n, const mb2fmu_each_iteration *at, mb2fmu_reals size)
 {
-    mb2fmu_each_iteration at = {body,         theta,        y,           work, work + 2 * n, work + 4 * n,
-                                work + 5 * n, work + 6 * n,     work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
+    mb2fmu_words closed = ~mb2fmu_nowhere();
+    for (int i = 0; i < n; i++) {
+        const mb2fmu_reals limit = at->closing[n + i] + mb2fmu_all(MB2FMU_NEWTON_STEPS * n) * size;
+        closed &= ~MB2FMU_WHERE(mb2fmu_each_abs(at->values[i]) > limit);
+    }
+    return closed;
+}
+
+MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body, const mb2fmu_reals theta[],
+                                             const mb2fmu_reals closing[], mb2fmu_reals y[], mb2fmu_words *lost,
+                                             mb2fmu_reals work[])
+{
+    mb2fmu_each_iteration at = {body,         theta,        closing,      y,    work, work + 2 * n, work + 4 * n,
+                                work + 5 * n, work + 6 * n, work + MB2FMU_NEWTON_WORK(n), mb2fmu_all(0.0)};
     for (int i = 0; i < n; i++) {
         at.way[i] = mb2fmu_all(0.0);
     }
     at.residual = mb2fmu_each_residual(n, body, theta, y, at.values, at.rest);
-    mb2fmu_words moving = mb2fmu_finite(at.residual), solved = mb2fmu_nowhere();
+    mb2fmu_words moving = mb2fmu_finite(at.residual), solved = mb2fmu_nowhere(), tried = mb2fmu_nowhere();
     for (int k = 0; k < MB2FMU_NEWTON_ITERATIONS && mb2fmu_anywhere(moving); k++) {
         const mb2fmu_words arrived = moving & mb2fmu_each_arrived(n, &at);
         for (int i = 0; i < n; i++) {
             y[i] = mb2fmu_choose(arrived, y[i] + at.values[n + i], y[i]);
         }
-        solved |= arrived;
+        solved |= closing == NULL ? arrived : arrived & mb2fmu_each_closed(n, &at, mb2fmu_each_largest(n, at.values + n));
+        tried |= arrived;
         moving = mb2fmu_each_newton_step(n, &at, moving & ~arrived);
     }
-    solved |= MB2FMU_WHERE(at.residual <= mb2fmu_all(MB2FMU_NEWTON_RESIDUAL));
+    if (closing == NULL) {
+        solved |= MB2FMU_WHERE(at.residual <= mb2fmu_all(MB2FMU_NEWTON_RESIDUAL));
+    } else {
+        solved |= mb2fmu_finite(at.residual) & ~tried & mb2fmu_each_closed(n, &at, mb2fmu_all(0.0));
+    }
     *lost |= ~solved;
 }
 

@@ -146,7 +146,8 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
 static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, double size, int *early)
 {
     mb2fmu_snapshot *const now = &instance->now;
-    char reason[512];
+    char reason[2 * MB2FMU_CLAUSE_SIZE];
+    char clause[MB2FMU_CLAUSE_SIZE];
     mb2fmu_problem problem;
     enum mb2fmu_outcome outcome;
     const enum mb2fmu_status status = mb2fmu_may_step(instance, point, size);
@@ -157,7 +158,8 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     }
     failed = mb2fmu_pose(instance, &problem);
     if (failed != 0) {
-        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters %s", model_failure(failed));
+        return mb2fmu_fail(instance, MB2FMU_DISCARD, "with these parameters %s",
+                           mb2fmu_clause(instance->w, failed, clause));
     }
     memcpy(&instance->before, now, sizeof *now);
     memcpy(instance->x_next, now->x, sizeof now->x);

@@ -184,13 +184,42 @@ static const char *mb2fmu_solver_state(int state)
     return "a state";
 }
 
-/* The solve that failed, and how. */
-static const char *mb2fmu_solver_solve(int number)
+/* Adds ", <name> by <gap>" where text is long enough for all of it. */
+static void mb2fmu_clause_add(char text[MB2FMU_CLAUSE_SIZE], const char *name, size_t length, double gap)
 {
-    if (number == 0) {
+    char number[MB2FMU_NUMBER_SIZE];
+    const size_t used = strlen(text);
+    (void)mb2fmu_solver_number(number, gap);
+    if (used + length + strlen(number) + sizeof ",  by " <= MB2FMU_CLAUSE_SIZE) {
+        (void)snprintf(text + used, MB2FMU_CLAUSE_SIZE - used, ", %.*s by %s", (int)length, name, number);
+    }
+}
+
+static const char *mb2fmu_clause(const mb2fmu_prepared *w, int failed, char text[MB2FMU_CLAUSE_SIZE])
+{
+    const char *const clause = model_failure(failed);
+    const char *row = strchr(clause, '\n');
+    if (row == NULL) {
+        return clause;
+    }
+    (void)snprintf(text, MB2FMU_CLAUSE_SIZE, "%.*s", (int)(row - clause), clause);
+    for (int i = 0; row != NULL; i++) {
+        const char *const name = row + 1;
+        row = strchr(name, '\n');
+        if (w->work[i] != 0.0) {
+            mb2fmu_clause_add(text, name, row == NULL ? strlen(name) : (size_t)(row - name), w->work[i]);
+        }
+    }
+    return text;
+}
+
+/* The solve that failed, and how. */
+static const char *mb2fmu_solver_solve(const mb2fmu_problem *problem, char text[MB2FMU_CLAUSE_SIZE])
+{
+    if (problem->failed == 0) {
         return "the matrix of the implicit method is singular";
     }
-    return model_failure(number);
+    return mb2fmu_clause(problem->w, problem->failed, text);
 }
 
 /* Why the walk ended before its end. */
@@ -199,7 +228,7 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
 {
     const mb2fmu_work *const work = &integrator->work;
     char start[MB2FMU_NUMBER_SIZE], span[MB2FMU_NUMBER_SIZE], step[MB2FMU_NUMBER_SIZE];
-    char here[MB2FMU_NUMBER_SIZE], fault[MB2FMU_NUMBER_SIZE];
+    char here[MB2FMU_NUMBER_SIZE], fault[MB2FMU_NUMBER_SIZE], clause[MB2FMU_CLAUSE_SIZE];
     const char *const state = work->fault_state < 0 ? "" : mb2fmu_solver_state(work->fault_state);
     (void)mb2fmu_solver_number(start, walk->start);
     (void)mb2fmu_solver_number(span, walk->span);
@@ -217,7 +246,7 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        span, fault, state, step);
     } else if (outcome == MB2FMU_STEP_SINGULAR) {
         (void)snprintf(message, size, "step from %s s by %s s: at %s s %s (internal step %s s)", start,
-                       span, fault, mb2fmu_solver_solve(problem->failed), step);
+                       span, fault, mb2fmu_solver_solve(problem, clause), step);
     } else {
         (void)snprintf(message, size,
                        "step from %s s by %s s: %smore than %ld internal steps; reached %s s with steps of %s s%s",

@@ -109,8 +109,9 @@ static int mb2fmu_derivable(mb2fmu_instance *instance, const unsigned unknowns[]
 /* Solve number `failed`; 0 where it is not known. */
 static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed)
 {
+    char clause[MB2FMU_CLAUSE_SIZE];
     return mb2fmu_fail(instance, mb2fmu_no_result(instance), "at time %g: %s", instance->now.clock.time,
-                       model_failure(failed));
+                       mb2fmu_clause(instance->w, failed, clause));
 }
 
 static enum mb2fmu_status mb2fmu_not_finite(mb2fmu_instance *instance, unsigned reference, double value)

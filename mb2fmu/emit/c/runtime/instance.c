@@ -161,8 +161,52 @@ static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int t
     return MB2FMU_OK;
 }
 
-/* Calculated parameters and positions are found out here: parameters that make no sense, or do not let a loop close,
- * get no further. */
+/* x' at the point where the simulation begins, on the constraints if there are any. 0, or the number of the solve that
+ * failed, or -1 - i if component i is not finite. What is found is scratch: it stays in `out`. */
+static int mb2fmu_try_to_move(mb2fmu_instance *instance, const double r[])
+{
+    const mb2fmu_snapshot *const now = &instance->now;
+    double *const x = instance->x_next;
+    int failed = 0;
+    int i;
+    memcpy(x, now->x, sizeof now->x);
+#if MB2FMU_N_PROJECTED > 0
+    failed = model_project(now->clock.time, now->x, r, now->p, instance->w, instance->out);
+    memcpy(x, failed == 0 ? instance->out : x, MB2FMU_N_PROJECTED * sizeof x[0]);
+#endif
+    failed = failed == 0 ? model_rhs(now->clock.time, x, r, now->p, instance->w, instance->out) : failed;
+    for (i = 0; failed == 0 && i < MB2FMU_N_STATES; ++i) {
+        failed = isfinite(instance->out[i]) ? 0 : -1 - i;
+    }
+    return failed;
+}
+
+/* A unit that has no x' at its start can make no step, whatever the importer tries: it says so here. Where it is the
+ * inputs that do not let it move, they can still be set to others. */
+static enum mb2fmu_status mb2fmu_check_motion(mb2fmu_instance *instance)
+{
+    const mb2fmu_snapshot *const now = &instance->now;
+    int failed = mb2fmu_try_to_move(instance, now->r);
+    int i;
+    if (failed != 0 && MB2FMU_N_INPUTS > 0) {
+        for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
+            instance->line_end[i] = now->r[i] + 1.0 + 0.125 * i;
+        }
+        failed = mb2fmu_try_to_move(instance, instance->line_end) == 0 ? 0 : mb2fmu_try_to_move(instance, now->r);
+    }
+    if (failed > 0) {
+        (void)mb2fmu_singular(instance, failed);
+    } else if (failed < 0) {
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "the derivative of %s would be %g, not a finite number",
+                          mb2fmu_name_of(MB2FMU_SOURCE_STATE, -1 - failed), instance->out[-1 - failed]);
+    }
+    return failed == 0 ? MB2FMU_OK
+                       : mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot move with these parameters and start "
+                                                             "values");
+}
+
+/* Calculated parameters, positions and x' are found out here: parameters that make no sense, or do not let a loop
+ * close, get no further. */
 static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;
@@ -191,6 +235,9 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
             (void)mb2fmu_singular(instance, failed);
             return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these start values");
         }
+    }
+    if (mb2fmu_check_motion(instance) != MB2FMU_OK) {
+        return MB2FMU_ERROR;
     }
     mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
     now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT : MB2FMU_STEP;

@@ -278,7 +278,7 @@ typedef struct {
     int n;
     int on_path; /* steps that jump off Newton's path, or leave more over, are too long */
     mb2fmu_newton_body body;
-    const double *theta;
+    const double *theta, *closing;
     double *y, *values, *found, *tried, *way, *between, *rest;
     double residual;
 } mb2fmu_newton_run;
@@ -348,6 +348,23 @@ static int mb2fmu_newton_step(mb2fmu_newton_run *run)
     return 0;
 }
 
+/* Number of equations of which more is left over than may be, if a last step is of that size; with `gaps` 1 their
+ * residuals in units of the equations become y. */
+static int mb2fmu_newton_open(const mb2fmu_newton_run *run, double size, int gaps)
+{
+    const int n = run->n;
+    int open = 0;
+    for (int i = 0; i < n; i++) {
+        const int is_open = fabs(run->values[i]) > run->closing[n + i] + MB2FMU_NEWTON_STEPS * n * size;
+        open += is_open;
+        if (gaps) {
+            run->y[i] = is_open ? run->values[i] / run->closing[i] : 0.0;
+        }
+    }
+    return open;
+}
+
+/* 0, 1 or 3 as mb2fmu_newton returns it. */
 static int mb2fmu_newton_iterate(mb2fmu_newton_run *run)
 {
     const int n = run->n;
@@ -361,6 +378,10 @@ static int mb2fmu_newton_iterate(mb2fmu_newton_run *run)
         const double *const step = run->values + n;
         const double size = mb2fmu_largest(n, step);
         if (size <= MB2FMU_NEWTON_STEP || size * (mb2fmu_largest(n, run->way) + size) <= MB2FMU_NEWTON_ERROR) {
+            if (run->closing != NULL && mb2fmu_newton_open(run, size, 0) > 0) {
+                (void)mb2fmu_newton_open(run, size, 1);
+                return 3;
+            }
             for (int i = 0; i < n; i++) {
                 y[i] += step[i];
             }
@@ -377,23 +398,29 @@ static int mb2fmu_newton_iterate(mb2fmu_newton_run *run)
         run->values = run->found;
         run->found = before;
     }
+    if (run->closing != NULL && run->residual < MB2FMU_INFINITY) {
+        return mb2fmu_newton_open(run, 0.0, 0) > 0 ? 1 : 0;
+    }
     return run->residual <= MB2FMU_NEWTON_RESIDUAL ? 0 : 1;
 }
 
-static int mb2fmu_newton(int n, mb2fmu_newton_body body, const double theta[], double y[], double work[])
+static int mb2fmu_newton(int n, mb2fmu_newton_body body, const double theta[], const double closing[], double y[],
+                         double work[])
 {
     double *const guess = work + 9 * n;
-    mb2fmu_newton_run run = {n,        1,        body,         theta,        y, work, work + 2 * n, work + 4 * n,
-                             work + 5 * n, work + 6 * n, work + MB2FMU_NEWTON_WORK(n), 0.0};
+    mb2fmu_newton_run run = {n,            1,            body,         theta,        closing,      y,  work, work + 2 * n,
+                             work + 4 * n, work + 5 * n, work + 6 * n, work + MB2FMU_NEWTON_WORK(n), 0.0};
     for (int i = 0; i < n; i++) {
         guess[i] = y[i];
     }
-    if (mb2fmu_newton_iterate(&run) == 0) {
-        return 0;
+    const int ended = mb2fmu_newton_iterate(&run);
+    if (ended != 1) {
+        return ended;
     }
     for (int i = 0; i < n; i++) {
         y[i] = guess[i];
     }
     run.on_path = 0;
-    return mb2fmu_newton_iterate(&run) == 0 ? 2 : 1;
+    const int beyond = mb2fmu_newton_iterate(&run);
+    return beyond == 0 ? 2 : beyond;
 }

@@ -9,6 +9,8 @@
 #ifndef MB2FMU_LINEAR_ALGEBRA_H
 #define MB2FMU_LINEAR_ALGEBRA_H
 
+#include <stddef.h>
+
 #include "portability.h"
 
 /* Symmetric positive definite: `a` has the lower triangle row by row, n (n + 1) / 2 values; it is replaced by L (unit
@@ -55,6 +57,11 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  * Returns 0; 1 if there is no solution that these steps find; 2 if the path ends in a singular position, and there is a
  * solution beyond it.
  *
+ * Small steps alone do not show that the equations hold where they may contradict each other. Then `closing` has n units,
+ * what a unit of each equation counts in its residual, and n limits: how much of each residual may be left over. Where
+ * steps become small and residuals do not, 3 is returned, and y has what is left over of those that are open, in units
+ * of the equations, and 0 of the others. NULL: small steps show it.
+ *
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, sections 3.1 (path) and 3.3 (damping, by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
 #define MB2FMU_NEWTON_WORK(n) (10 * (n))
@@ -63,6 +70,7 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_ERROR 1e-16
 #define MB2FMU_NEWTON_STEP 1e-13
 #define MB2FMU_NEWTON_RESIDUAL 1e-10
+#define MB2FMU_NEWTON_STEPS 2.0 /* times the sum of steps: what they leave over of rows of unit length, if they close */
 #define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
 /* Of a step: how far the next one may be from what the path leaves of it, which is 0.5 at a double solution; less than a
  * little shows that the solution is near, and a long step may have no more. */
@@ -73,6 +81,6 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_LEFT(part) \
     (1.0 - 0.5 * (part) > MB2FMU_NEWTON_SCARCELY ? 1.0 - 0.5 * (part) : MB2FMU_NEWTON_SCARCELY)
 MB2FMU_UNUSED static int mb2fmu_newton(int n, mb2fmu_newton_body body,
-                                       const double theta[], double y[], double work[]);
+                                       const double theta[], const double closing[], double y[], double work[]);
 
 #endif

@@ -213,6 +213,11 @@ MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_euler_step(mb2fmu_integrator *in
 MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_rosenbrock_step(mb2fmu_integrator *integrator,
                                                                 mb2fmu_problem *problem, double t, double h);
 
+/* What is wrong when solve number `failed` of the model has just failed, as a clause. Of equations that contradict each
+ * other (the lines behind the clause are their names) it says by how much each stays open. */
+#define MB2FMU_CLAUSE_SIZE 512
+MB2FMU_UNUSED static const char *mb2fmu_clause(const mb2fmu_prepared *w, int failed, char text[MB2FMU_CLAUSE_SIZE]);
+
 /* x at work.start + s work.step, 0 <= s <= 1. */
 MB2FMU_UNUSED static void mb2fmu_dopri5_dense(const mb2fmu_work *work, double s, double x[]);
 MB2FMU_UNUSED static void mb2fmu_rk4_dense(const mb2fmu_work *work, double s, double x[]);
