@@ -65,7 +65,7 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
             terms.append(load.potential)
     if terms:
         return sm.Add(*terms)
-    declared = [body.potential_energy for body in door.bodies(m.definition.mechanics)]
+    declared = [door.potential_energy(body) for body in door.bodies(m.definition.mechanics)]
     declared = [m.plain(v) for v in declared if v != 0]
     if declared:
         return sm.Add(*declared)

@@ -295,11 +295,11 @@ class ProgramBuilder(Nodes):
         value = self._value[a]
         if op is Op.FROZEN:
             return a if value is not None else self._intern(op, a, -1, -1, self._rank[a])
+        if op is Op.NEG:
+            return self.neg(a)
         if value is not None:
             return self.constant(evaluate(op, value))
         inner = self._op[a]
-        if op is Op.NEG:
-            return self.neg(a)
         if inner == _NEG and op in _ODD:
             return self.neg(self.unary(op, self._a[a]))
         if inner == _NEG and op in _EVEN:

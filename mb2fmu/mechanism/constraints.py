@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 from scipy.linalg import qr
-from sympy.physics.mechanics import Point, RigidBody
+from sympy.physics.mechanics import Point
 from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.equations.motion import VelocityConstraints
@@ -133,7 +133,7 @@ def dependent_speeds(constraints: VelocityConstraints, start: Mapping[sm.Symbol,
 def acted_on(said: Iterable[Constraint]) -> list[object]:
     """Points and frames at which forces of constraints act."""
     return [
-        place.masscenter if isinstance(place, (RigidBody, BodyBase)) else place
+        place.masscenter if isinstance(place, BodyBase) else place
         for item in said
         for place, *_ in item.acts
     ]
@@ -184,7 +184,8 @@ def _of_unit_length(
             kept.append(unit)
         elif not vanishes(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
             kept.append(phi)
-    return kept, [of_unit_length(row, groups, q) for row in rows if not vanishes(row, groups, q)]
+    units = [of_unit_length(row, groups, q) for row in rows]
+    return kept, [row for row in units if not vanishes(row, groups, q)]
 
 
 def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:

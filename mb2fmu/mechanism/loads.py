@@ -18,12 +18,11 @@ from sympy.physics.mechanics import (
     LinearPathway,
     LinearSpring,
     ObstacleSetPathway,
-    Particle,
     Point,
     ReferenceFrame,
-    RigidBody,
     TorqueActuator,
 )
+from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
@@ -100,7 +99,7 @@ def read_loads(
 
 
 def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: list[Fault]) -> Load | None:
-    if isinstance(place, (RigidBody, Particle)):
+    if isinstance(place, BodyBase):
         place = place.masscenter
     if isinstance(place, Point):
         if place in reader.point_of:

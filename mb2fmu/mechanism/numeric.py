@@ -178,8 +178,8 @@ class NumericMechanism:
 
     def _set_up_frames(self) -> None:
         frames, terms = self.mechanism.frames, [self._add_terms(f.angular_velocity) for f in self.mechanism.frames]
-        self._rotation_places = np.array([start for start, _ in self._rotations])[:, None] + np.arange(9)
-        self._rotation_places = self._rotation_places.reshape(-1, 3, 3)
+        starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
+        self._rotation_places = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
         self._frame_terms = Terms([term for some in terms for term in some], len(self._column))
         above = [-1, *(frame.reference for frame in frames[1:])]

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import Dyadic, LagrangesMethod, Particle, Point, ReferenceFrame, RigidBody
+from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFrame
+from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
@@ -23,6 +24,7 @@ from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinemati
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
+from mb2fmu.mechanism.recasting import recast
 from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
@@ -58,9 +60,10 @@ class _Reader:
     """Holds what is needed while one definition is read."""
 
     def __init__(self, definition: ModelDefinition) -> None:
-        self.definition = definition
+        self.recast = recast(definition)
+        self.definition = self.recast.definition
         self.mechanics = definition.mechanics
-        self.speeds = door.speeds(self.mechanics)
+        self.speeds = self.recast.speeds
         self.quaternions: tuple[Group, ...] = ()
         self.t = dynamicsymbols._t
         self._declare_symbols()
@@ -93,7 +96,7 @@ class _Reader:
         """K and k0; afterwards the translation knows q', q'' and u' too."""
         # auxiliary speeds are zero in the motion: they must not enter q'
         still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
-        equations = [sm.sympify(e).xreplace(still) for e in door.kinematic_equations(self.mechanics)]
+        equations = [sm.sympify(e).xreplace(still) for e in self.recast.kinematic_equations]
         kinematics = solve_kinematics(equations, self.q_user, self.u_user, dict(self.to_plain))
         self._translate_rates(kinematics)
         return kinematics
@@ -105,12 +108,22 @@ class _Reader:
         self.to_plain |= {rate_in_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
         self.to_plain |= {rate_in_time(user): dot for user, dot in dots.items()}
         self.to_plain |= {rate_in_time(user): sm.S.Zero for user in self.speeds.auxiliary}
+        self._translate_rates_of_states()
+        for speed, rate in self.recast.instead.items():
+            self.to_plain[speed] = self.to_plain[rate]
         dot_of = dict(zip(self.u, self.u_dot, strict=True))
         moving = self._rates()
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
             second = time_derivative(rate, *moving)
             second += sum(slope(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str))
             self.to_plain[rate_in_time(user, 2)] = second
+
+    def _translate_rates_of_states(self) -> None:
+        """z' as it was declared; those that contain rates of other states come after these."""
+        rates = {rate_in_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
+        for _ in rates:
+            rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
+        self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
 
     def mechanism(self) -> Mechanism:
         """Puts everything together and checks the kinematics numerically."""
@@ -246,7 +259,7 @@ class _Reader:
         """Points that something needs: mass centres, loads, pathways, outputs, joints."""
         wanted: list[Point] = [body.masscenter for body in door.bodies(self.mechanics)]
         places = [load[0] for load in door.loads(self.mechanics)]
-        wanted += [place.masscenter if isinstance(place, (RigidBody, Particle)) else place for place in places]
+        wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
         for actuator in door.actuators(self.mechanics):
             wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
             wanted += [load[0] for load in wrapping_loads(actuator)]
@@ -263,7 +276,7 @@ class _Reader:
         bodies, faults = [], []
         for body in door.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
-            if isinstance(body, Particle) or getattr(body, "is_rigidbody", True) is False:
+            if not door.is_rigid(body):
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
             if body.frame not in trees.frame_of:

@@ -168,6 +168,12 @@ class Trees:
         places.append(place)
 
 
+def oriented_frames(inertial: ReferenceFrame) -> list[sm.MatrixBase]:
+    """The direction cosines of each frame in the one that it is oriented in, of all that hang on the inertial frame."""
+    parents = _tree([inertial], lambda frame: frame._dcm_dict)
+    return [parent._dcm_dict[frame] for frame, parent in parents.items() if parent is not None]
+
+
 def _tree(roots: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> dict[Node, Node | None]:
     """Node → previous node on a shortest chain from one of ``roots``; parents come first."""
     tree: dict[Node, Node | None] = dict.fromkeys(roots)

@@ -31,14 +31,18 @@ _STRUCTURE = (
 """Nodes that are no named functions; conditions are ``Boolean``."""
 
 
-@lru_cache(maxsize=4096)
 def rate_in_time(function: sm.Expr, order: int = 1) -> sm.Expr:
-    """d/dt of a function of time, each of which is asked for many times.
+    """d/dt of a function of time, each of which is asked for many times."""
+    return _rate(function, order, dynamicsymbols._t)  # noqa: SLF001 - SymPy keeps its symbol of time there
+
+
+@lru_cache(maxsize=4096)
+def _rate(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
+    """The derivative by ``t``, which is a part of the key: users replace SymPy's symbol of time.
 
     A function that nothing else is known of has its derivative written down as ``diff`` would, in a hundredth of the
     time.
     """
-    t = dynamicsymbols._t  # noqa: SLF001 - SymPy keeps its symbol of time there
     if _of_time(function):
         return sm.Expr.__new__(sm.Derivative, function, sm.Tuple(t, sm.Integer(order)))
     return function.diff(t, order)

@@ -138,6 +138,21 @@ def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
     return tuple(body for body in _handed_over_bodies(mechanics) if not _is_ground(body, frame))
 
 
+def is_rigid(body: Any) -> bool:
+    """Whether a body has a frame and a rotational inertia, as opposed to a particle.
+
+    SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
+    ``is_rigidbody``. Of all other bodies their inertia tells it.
+    """
+    said = getattr(body, "is_rigidbody", None)
+    return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
+
+
+def potential_energy(body: Any) -> sm.Expr:
+    """The potential energy that a body was given; 0 for one of a class that knows of none."""
+    return sm.sympify(getattr(body, "potential_energy", 0))
+
+
 def loads(mechanics: Mechanics) -> tuple[Any, ...]:
     """Forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
-from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as door
@@ -31,7 +30,6 @@ from mb2fmu.variables import (
 
 Place = Literal["output", "state", "value", "potential"]
 GEOMETRY: tuple[Role, ...] = ("position", "velocity")
-_TIME = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +172,9 @@ class _Lists:
         elif function in known.coordinates | known.speeds:
             self._motion(function, order, occurrence)
         elif function in known.states:
-            remedy = f"write out the expression given to model.state({name}, …)"
-            self._add(f"the derivative of state {name} is used", name, occurrence, remedy)
+            if order > 1:
+                remedy = f"write out the derivative of what was given to model.state({name}, …)"
+                self._add(f"a higher derivative of state {name} is used", name, occurrence, remedy)
         elif function in known.forces:
             self._add(f"the derivative of the constraint force {name} is used", name, occurrence, "it is not known")
         elif function not in known.auxiliary | known.mistaken:
@@ -219,7 +218,7 @@ class _Lists:
         missing = [
             derivative
             for k in range(order, order + further + 1)
-            if (derivative := function.diff(_TIME, k) if k else function) not in self.known.inputs
+            if (derivative := rate_in_time(function, k) if k else function) not in self.known.inputs
         ]
         if not missing:
             return

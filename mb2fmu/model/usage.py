@@ -107,7 +107,7 @@ class _Collector:
         """Mass, inertia, potential energy and place of a body."""
         self.anchor(body)
         self.expression(f"the mass of body {body.name}", "inertia", body.mass)
-        self.expression(f"the potential energy of body {body.name}", "energy", sm.sympify(body.potential_energy))
+        self.expression(f"the potential energy of body {body.name}", "energy", door.potential_energy(body))
         inertia = getattr(body, "inertia", None)
         if inertia is not None:
             dyadic, point = inertia

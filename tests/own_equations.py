@@ -1,0 +1,184 @@
+"""x' of a unit's program held against SymPy's own equations of the very object that was handed over.
+
+SymPy's ``mass_matrix_full`` and ``forcing_full`` are evaluated as they are, number by number, and solved by NumPy;
+nothing of mb2fmu takes part but the names of the states and the program that is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.physics import mechanics as me
+
+from mb2fmu import pipeline
+from mb2fmu.lowering import evaluator
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Model, Parts
+
+Array = npt.NDArray[np.float64]
+_NEWTON = 30
+
+
+@dataclass(frozen=True)
+class Compared:
+    """States, x' by the unit's program and x' by SymPy, shape (n_states, n_x); outputs shape (n_states, n_y)."""
+
+    names: tuple[str, ...]
+    states: Array
+    ours: Array
+    own: Array
+    outputs: dict[str, Array]
+    values: list[dict[sm.Basic, float]]
+    derivation: pipeline.Derivation
+
+    @property
+    def error(self) -> float:
+        """The largest difference, relative to the largest rate of the same state."""
+        scale = 1e-300 + np.max(np.abs(self.own), axis=0) + 1e-3 * np.max(np.abs(self.own))
+        return float(np.max(np.abs(self.ours - self.own) / scale))
+
+
+def own_method(mechanics: Any) -> Any:
+    """SymPy's method object with its equations formed."""
+    if isinstance(mechanics, me.System):
+        mechanics.form_eoms()
+        return mechanics.eom_method
+    if isinstance(mechanics, Parts):
+        n_phi, n_rows = len(mechanics.holonomic_constraints), len(mechanics.velocity_constraints)
+        q_dependent = [*mechanics.q_dependent] or [*mechanics.q][len(mechanics.q) - n_phi :]
+        u_dependent = [*mechanics.u_dependent] or [*mechanics.u][len(mechanics.u) - n_phi - n_rows :]
+        independent = [u for u in mechanics.u if u not in u_dependent]
+        q_independent = [q for q in mechanics.q if q not in q_dependent]
+        rows = [sm.diff(phi, me.dynamicsymbols._t) for phi in mechanics.holonomic_constraints]
+        mechanics = me.KanesMethod(
+            mechanics.frame,
+            q_independent,
+            independent,
+            kd_eqs=list(mechanics.kinematic_equations),
+            q_dependent=q_dependent or None,
+            configuration_constraints=list(mechanics.holonomic_constraints) or None,
+            u_dependent=u_dependent or None,
+            velocity_constraints=[*rows, *mechanics.velocity_constraints] or None,
+            u_auxiliary=list(mechanics.u_auxiliary) or None,
+            bodies=list(mechanics.bodies),
+            forcelist=[*mechanics.loads, *(load for a in mechanics.actuators for load in a.to_loads())],
+        )
+    if isinstance(mechanics, me.LagrangesMethod):
+        mechanics.form_lagranges_equations()
+    elif getattr(mechanics, "_fr", None) is None:
+        mechanics.kanes_equations()
+    return mechanics
+
+
+class _Numbers:
+    """Expressions in functions of time, as functions of numbers."""
+
+    def __init__(self, known: list[sm.Basic], replaced: dict[sm.Basic, sm.Expr]) -> None:
+        self.known = known
+        self.replaced = replaced
+        self.dummies = [sm.Dummy() for _ in known]
+        # the highest derivatives first: they contain the functions
+        order = sorted(zip(known, self.dummies, strict=True), key=lambda pair: -_order(pair[0]))
+        self.stages = [{k: d for k, d in order if _order(k) == n} for n in (2, 1, 0)]
+
+    def __call__(self, expressions: Any) -> Any:
+        plain = sm.Matrix(expressions)
+        for _ in range(2):
+            plain = plain.xreplace(self.replaced).doit()
+        for stage in self.stages:
+            plain = plain.xreplace(stage)
+        return sm.lambdify(self.dummies, plain, modules=["scipy", "numpy"], cse=True)
+
+
+def _order(known: sm.Basic) -> int:
+    return int(known.derivative_count) if isinstance(known, sm.Derivative) else 0
+
+
+def compared(model: Model, count: int = 5, *, spread: float = 0.3, seed: int = 4, **options: Any) -> Compared:
+    """Random states on the constraints, with all inputs and parameters moved, and x' by both."""
+    derivation = pipeline.derive(model, **options)
+    method = own_method(model.mechanics)
+    own = _Own(model, derivation, method)
+    rhs = pipeline.right_hand_side(derivation)
+    outputs = evaluator(derivation.program, "outputs")
+    generator = np.random.default_rng(seed)
+    found = [own.sample(generator, spread) for _ in range(count)]
+    states = np.array([[values[s] for s in own.states] for values in found])
+    ours, theirs, y = [], [], []
+    for x, values in zip(states, found, strict=True):
+        r, p = [values[s] for s in own.inputs], [values[s] for s in own.parameters]
+        ours.append(rhs(values[own.t], x, r, p))
+        theirs.append(own.rates(values))
+        y.append(outputs(values[own.t], x, r, p))
+    labels = derivation.program.entries["outputs"].labels
+    columns = {name: np.array(y)[:, i] for i, name in enumerate(labels)} if labels else {}
+    return Compared(rhs.states, states, np.array(ours), np.array(theirs), columns, found, derivation)
+
+
+class _Own:
+    def __init__(self, model: Model, derivation: pipeline.Derivation, method: Any) -> None:
+        m, d = derivation.mechanism, derivation.definition
+        self.t = me.dynamicsymbols._t
+        self.definition, self.method = d, method
+        self.states = [m.dynamic[s] for s in derivation.equations.states]
+        self.inputs = [i.symbol for i in d.inputs]
+        self.parameters = [p.symbol for p in d.parameters if not p.calculated]
+        self.calculated = {p.symbol: p.value for p in d.parameters if p.calculated}
+        self.q, self.u = list(method.q), list(door.speeds(method).all)
+        self.z = [s for s in self.states if s not in {*self.q, *self.u}]
+        declared = [s.symbol for s in model.declared if type(s).__name__ == "AuxiliaryState"]
+        self.z += [s for s in declared if s not in self.z]
+        rates = {s.symbol: s.derivative for s in model.declared if type(s).__name__ == "AuxiliaryState"}
+        replaced: dict[sm.Basic, sm.Expr] = dict.fromkeys(door.speeds(method).auxiliary, sm.S.Zero)
+        replaced |= {sm.Derivative(z, self.t): rate for z, rate in rates.items()}
+        replaced |= self.calculated
+        known = [self.t, *self.q, *self.u, *self.z, *self.inputs, *self.parameters]
+        self.known = list(dict.fromkeys(known))
+        numbers = _Numbers(self.known, replaced)
+        self.full = numbers(method.mass_matrix_full.row_join(method.forcing_full))
+        self.z_dot = numbers(sm.Matrix([rates[z] for z in self.z])) if self.z else None
+        self.phi = sm.Matrix(list(door.holonomic_constraints(method)))
+        rows = sm.Matrix(list(door.velocity_constraints(method)))
+        self.n_phi, self.n_rows = len(self.phi), len(rows)
+        self.at_phi = numbers(self.phi.row_join(self.phi.jacobian(self.q))) if self.n_phi else None
+        if self.n_rows:
+            rows = rows.xreplace(getattr(method, "_qdot_u_map", None) or {})
+            still = dict.fromkeys(self.u, sm.S.Zero)
+            self.at_rows = numbers(rows.jacobian(self.u).row_join(rows.xreplace(still)))
+
+    def sample(self, generator: np.random.Generator, spread: float) -> dict[sm.Basic, float]:
+        d = self.definition
+        start = {c.symbol: c.start for c in (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs)}
+        values: dict[sm.Basic, float] = {self.t: float(generator.uniform(0.1, 1.0))}
+        for symbol in (*self.q, *self.u, *self.z, *self.inputs):
+            values[symbol] = start.get(symbol, 0.0) + spread * float(generator.uniform(-1, 1))
+        for p in d.parameters:
+            if not p.calculated:
+                values[p.symbol] = float(p.value) * (1 + 0.1 * spread * float(generator.uniform(-1, 1)))
+        for _ in range(_NEWTON if self.at_phi else 0):
+            block = np.array(self.at_phi(*self._row(values)), dtype=float).reshape(self.n_phi, -1)
+            step = np.linalg.pinv(block[:, 1:]) @ block[:, 0]
+            for symbol, change in zip(self.q, step, strict=True):
+                values[symbol] -= float(change)
+        if self.n_rows:
+            block = np.array(self.at_rows(*self._row(values)), dtype=float).reshape(self.n_rows, -1)
+            u = np.array([values[s] for s in self.u])
+            u -= np.linalg.pinv(block[:, :-1]) @ (block[:, :-1] @ u + block[:, -1])
+            values.update(zip(self.u, map(float, u), strict=True))
+        return values
+
+    def _row(self, values: dict[sm.Basic, float]) -> list[float]:
+        return [values[s] for s in self.known]
+
+    def rates(self, values: dict[sm.Basic, float]) -> list[float]:
+        block = np.array(self.full(*self._row(values)), dtype=float)
+        solved = np.linalg.solve(block[:, :-1], block[:, -1])
+        n = len(self.q)
+        rate = dict(zip([*self.q, *self.u], solved[: n + len(self.u)], strict=True))
+        if self.z_dot is not None:
+            rate |= dict(zip(self.z, np.array(self.z_dot(*self._row(values))).ravel(), strict=True))
+        return [float(rate[s]) for s in self.states]
