@@ -18,7 +18,7 @@ from sympy.physics.mechanics import System
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric import NumericMechanism
-from mb2fmu.mechanism.records import Act, Mechanism, Place, VectorTerms
+from mb2fmu.mechanism.records import Act, ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Parts
 
@@ -173,6 +173,7 @@ def _settle_points(
     points, faults, by_constraint = list(draft.points), [], []
     lost: set[int] = set()
     matters, contact_allowed = _moving_points(draft), _origin_was_found(draft)
+    only_loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _points_of_lengths(draft)
     for i in sorted(given):
         place = points[i]
         if i in anywhere:
@@ -186,6 +187,8 @@ def _settle_points(
             points[i] = replace(place, velocity=given[i], located=False)
             lost.add(i)
             by_constraint.append(place.name)
+        elif i in only_loaded and _is_particle(i, derived, taken, samples):
+            points[i] = replace(place, velocity=given[i], passing=True)
         elif i in matters:
             faults.append(_velocity_fault(i, derived, taken, samples[0]))
     for i, place in enumerate(points):
@@ -206,6 +209,34 @@ def _agreeing(
             _move(taken, sample, on_constraints=on)
             agreeing -= {i for i in agreeing if _far(taken.points[i].velocity, derived.points[i].velocity)}
     return anywhere, on_constraints
+
+
+def _points_of_lengths(m: Mechanism) -> set[int]:
+    """Points whose position is more than where something acts: mass centres, and ends of pathways."""
+    ends = (load.points for load in m.loads if isinstance(load, PathwayLoad))
+    return {body.masscenter for body in m.bodies}.union(*ends)
+
+
+def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample]) -> bool:
+    """Whether the given velocity is that of the particle of a body which is at the point now: v_G + w_B × (r - r_G).
+
+    So ``v2pt_theory`` from the centre of a wheel gives the velocity of what touches the ground, while the point where
+    it touches moves along the ground. Everywhere, or where the velocity constraints hold.
+    """
+    m = derived.mechanism
+    bodies = {(body.masscenter, body.frame) for body in m.bodies if body.frame >= 0 and m.points[body.masscenter].located}
+    agreeing = {False: set(bodies), True: set(bodies)}
+    for sample in samples:
+        for on, left in agreeing.items():
+            _move(derived, sample, on_constraints=on)
+            _move(taken, sample, on_constraints=on)
+            position, velocity = derived.points[i].position, taken.points[i].velocity
+            for centre, frame in sorted(left):
+                arm = position - derived.points[centre].position
+                particle = derived.points[centre].velocity + np.cross(derived.frames[frame].omega, arm)
+                if _far(velocity, particle):
+                    left.discard((centre, frame))
+    return any(agreeing.values())
 
 
 def _origin_was_found(m: Mechanism) -> bool:

@@ -56,6 +56,8 @@ class Place:
         velocity: In N, m/s, linear in u, where it is taken as the user gave it; None: it is the derivative of
             ``position`` added to the velocity of ``parent``.
         located: True if a chain of positions leads to the origin.
+        passing: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
+            ground), and ``velocity`` is that particle's, which is not the rate of the position.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Place:
     position: VectorTerms | None
     velocity: VectorTerms | None
     located: bool
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
