@@ -135,6 +135,7 @@ class _Own:
         rates = {s.symbol: s.derivative for s in model.declared if type(s).__name__ == "AuxiliaryState"}
         replaced: dict[sm.Basic, sm.Expr] = dict.fromkeys(door.speeds(method).auxiliary, sm.S.Zero)
         replaced |= {sm.Derivative(z, self.t): rate for z, rate in rates.items()}
+        replaced |= dict.fromkeys((f.symbol for f in d.constraint_forces), sm.S.Zero)
         replaced |= self.calculated
         known = [self.t, *self.q, *self.u, *self.z, *self.inputs, *self.parameters]
         self.known = list(dict.fromkeys(known))

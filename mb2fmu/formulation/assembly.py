@@ -79,7 +79,7 @@ def assemble(
         start=_start(m),
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late),
-        multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs) else (),
+        multipliers=m.multipliers if _asks_for_multipliers(kinematics, outputs, constraint_forces) else (),
         recursion=recursion and replace(recursion, quantities=tuple(kinematics.quantities)),
         constraint_forces=constraint_forces,
         bodies=bodies,
@@ -93,10 +93,13 @@ def _start(m: Mechanism) -> tuple[StartValue, ...]:
     return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 
-def _asks_for_multipliers(kinematics: NamedKinematics, outputs: Sequence[OutputExpression]) -> bool:
+def _asks_for_multipliers(
+    kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
+) -> bool:
     expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
     wanted = set(kinematics.mechanism.multipliers)
-    return any(e.free_symbols & wanted for e in expressions)
+    hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
+    return bool(hidden & wanted) or any(e.free_symbols & wanted for e in expressions)
 
 
 def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:

@@ -129,7 +129,7 @@ def _to_plain(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm
 
 def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
     """The auxiliary equations, linear in the unknown forces."""
-    rows = translate_matrix(method.auxiliary_eqs, back)
+    rows = translate_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
     unknown = list(m.constraint_forces)
     matrix = rows.jacobian(unknown)
     rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))

@@ -164,10 +164,10 @@ def _split(vector: Components, mechanism: Mechanism) -> tuple[Components, Compon
 def _constraint_forces(
     mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
 ) -> LinearSolve | None:
-    """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' = 0."""
+    """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
     if not mechanism.u_auxiliary:
         return None
     n, symbols = len(mechanism.u), mechanism.constraint_forces
     matrix = sm.Matrix(unknown[n:]).jacobian(list(symbols))
-    right = M[n:, :n] * sm.Matrix(mechanism.u_dot) - sm.Matrix(f[n:])
+    right = M[n:, :n] * sm.Matrix(mechanism.u_dot) - sm.Matrix(f[n:]) + mechanism.auxiliary_reactions
     return LinearSolve(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")

@@ -187,7 +187,7 @@ def _settle_points(
             points[i] = replace(place, velocity=given[i], located=False)
             lost.add(i)
             by_constraint.append(place.name)
-        elif i in only_loaded and _is_particle(i, derived, taken, samples):
+        elif i in only_loaded and (_is_auxiliary(draft, given[i]) or _is_particle(i, derived, taken, samples)):
             points[i] = replace(place, velocity=given[i], passing=True)
         elif i in matters:
             faults.append(_velocity_fault(i, derived, taken, samples[0]))
@@ -215,6 +215,13 @@ def _points_of_lengths(m: Mechanism) -> set[int]:
     """Points whose position is more than where something acts: mass centres, and ends of pathways."""
     ends = (load.points for load in m.loads if isinstance(load, PathwayLoad))
     return {body.masscenter for body in m.bodies}.union(*ends)
+
+
+def _is_auxiliary(m: Mechanism, given: VectorTerms) -> bool:
+    """Whether a velocity is made of auxiliary speeds only: what acts there is brought to light, and moves nothing."""
+    components = [c for _, cs in given for c in cs]
+    zero = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
+    return any(c != 0 for c in components) and all(c.xreplace(zero) == 0 for c in components)
 
 
 def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample]) -> bool:

@@ -34,6 +34,7 @@ class Motion:
     q_dot: Sequence[sm.Expr]
     u: Sequence[sm.Symbol]
     late: frozenset[sm.Symbol]
+    auxiliary: Sequence[sm.Symbol] = ()
     inputs: frozenset[sm.Symbol] = frozenset()
     quaternions: tuple[Group, ...] = ()
 
@@ -46,11 +47,13 @@ class Constraints:
         holonomic: (name, phi).
         velocity: A u + b = 0, those of ``holonomic`` first and in their order; None where there are none.
         said: What the model says of each row of ``velocity``; None where it says nothing.
+        auxiliary: What auxiliary speeds do in the rows, shape (m, n_aux); None where they stand in none.
     """
 
     holonomic: tuple[tuple[str, sm.Expr], ...]
     velocity: VelocityConstraints | None
     said: tuple[Constraint | None, ...]
+    auxiliary: sm.ImmutableMatrix | None = None
 
 
 def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, said: Sequence[Constraint]) -> Constraints:
@@ -72,7 +75,9 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     faults = _faults_of_rows(phis, rows, motion)
     if faults:
         raise MechanismError(HEADLINE, faults)
-    rows, faults = _rates_first(phis, rows, motion)
+    hidden = [_auxiliary_part(row, motion) for row in rows]
+    rows = [sm.expand(row - part) if part != 0 else row for row, part in zip(rows, hidden, strict=True)]
+    order, rows, faults = _rates_first(phis, rows, motion)
     names = [f"holonomic[{i + 1}]" for i in range(len(phis))]
     names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
     found, more = _assign(said, plain, phis, rows, motion)
@@ -92,7 +97,22 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
     bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
-    return Constraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found))
+    auxiliary = _auxiliary_columns([factor * hidden[k] for k, factor in order], motion)
+    return Constraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found), auxiliary)
+
+
+def _auxiliary_part(row: sm.Expr, motion: Motion) -> sm.Expr:
+    """What auxiliary speeds, which are zero in the motion, add to a row."""
+    parts = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
+    return sm.Add(*(part for speed, part in zip(motion.auxiliary, parts, strict=True) if speed in row.free_symbols))
+
+
+def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.ImmutableMatrix | None:
+    """The derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
+    if not any(part != 0 for part in parts):
+        return None
+    slopes = [directional_derivative(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary]
+    return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), slopes)
 
 
 def read_acts(said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[Any]) -> tuple[tuple[Act, ...], ...]:
@@ -194,20 +214,27 @@ def _slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Ex
     return [(j, directional_derivative(row, {s: sm.S.One})) for j, s in enumerate(symbols) if s in free]
 
 
-def _rates_first(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> tuple[list[sm.Expr], list[Fault]]:
-    """The velocity rows with the rate of holonomic row i in place i: a KanesMethod has them in any order and scale."""
-    left, first, faults = list(rows), [], []
+def _rates_first(
+    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion
+) -> tuple[list[tuple[int, sm.Expr]], list[sm.Expr], list[Fault]]:
+    """The velocity rows with the rate of holonomic row i in place i: a KanesMethod has them in any order and scale.
+
+    Returns:
+        Of each row (number among ``rows``, factor that it was multiplied by), the rows, faults.
+    """
+    left, first, faults = dict(enumerate(rows)), [], []
+    order: list[tuple[int, sm.Expr]] = []
     for i, phi in enumerate(phis):
         rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
         wanted = of_unit_length(rate, motion.quaternions, motion.q)
-        match = next((row for row in left if row == wanted or proportional(row, wanted)), None)
+        match = next((k for k, row in left.items() if row == wanted or proportional(row, wanted)), None)
         if match is None:
             what = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
             faults.append(Fault(what, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
             continue
-        left.remove(match)
+        order.append((match, _factor(wanted, left.pop(match))))
         first.append(rate)
-    return [*first, *left], faults
+    return [*order, *((k, sm.S.One) for k in left)], [*first, *left.values()], faults
 
 
 def _assign(
@@ -262,6 +289,16 @@ def proportional(a: sm.Expr, b: sm.Expr) -> bool:
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
     return bool(len(x) > 1 and np.linalg.norm(x) > 0 and abs(x @ y) >= (1 - 1e-12) * np.sqrt((x @ x) * (y @ y)))
+
+
+def _factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
+    """The constant c of a = c b, of what is ``proportional``."""
+    if a == b:
+        return sm.S.One
+    x, y = _samples(a, b)
+    good = np.isfinite(x) & np.isfinite(y)
+    factor = float(x[good] @ y[good] / (y[good] @ y[good]))
+    return sm.Integer(round(factor)) if abs(factor - round(factor)) < 1e-12 else sm.Float(factor, 17)
 
 
 def _names(symbols: Iterable[sm.Basic]) -> str:

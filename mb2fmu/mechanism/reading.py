@@ -224,6 +224,7 @@ class _Reader:
             "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
             "holonomic": constraints.holonomic,
             "velocity_constraints": constraints.velocity,
+            "auxiliary_rows": constraints.auxiliary,
             "multipliers": self._multipliers(constraints),
             "dynamic": self.to_dynamic,
             "kinematics": self.kinematics,
@@ -298,8 +299,8 @@ class _Reader:
         if self.quaternions:
             self._translate_rates(self.unattracted)
         symbols, rates, t = self._rates()
-        late = frozenset({*self.u_dot, *self.u_aux})
-        motion = Motion(t, symbols, rates, self.u, late, frozenset(self.r), self.quaternions)
+        late = frozenset(self.u_dot)
+        motion = Motion(t, symbols, rates, self.u, late, self.u_aux, frozenset(self.r), self.quaternions)
         found = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
         if self.quaternions:
             self._translate_rates(self.kinematics)

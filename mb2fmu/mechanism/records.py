@@ -57,7 +57,7 @@ class Place:
             ``position`` added to the velocity of ``parent``.
         located: True if a chain of positions leads to the origin.
         passing: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
-            ground), and ``velocity`` is that particle's, which is not the rate of the position.
+            ground), and ``velocity`` is that particle's, or one of auxiliary speeds only; it is not the position's rate.
     """
 
     name: str
@@ -203,6 +203,8 @@ class Mechanism:
         frame_of, point_of: The user's frame or point → number.
         holonomic: (name, phi).
         velocity_constraints: A u + b = 0, or None.
+        auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
+            constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
         multipliers: Symbols of lambda, one per velocity constraint.
         acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
         given_by_constraint: Names of points whose velocity already uses a constraint.
@@ -240,6 +242,7 @@ class Mechanism:
     point_of: Mapping[Any, int] = field(default_factory=dict)
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    auxiliary_rows: sm.ImmutableMatrix | None = None
     driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     acts: tuple[tuple[Act, ...], ...] = ()
@@ -272,15 +275,22 @@ class Mechanism:
 
     @property
     def asks_for_multipliers(self) -> bool:
-        """True if an output may need multipliers: then the equations are formed over all speeds."""
+        """True if an output or unknown force may need multipliers: then all speeds have equations."""
         d = self.definition
         kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
         reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(self.acts)
-        return "multiplier" in kinds or reactions or any(c.symbol is not None for c in d.constraints)
+        return self.auxiliary_rows is not None or "multiplier" in kinds or reactions or any(c.symbol is not None for c in d.constraints)
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
         """Everything that positions may contain and that moves, with its rate; time's is 1."""
         return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
+
+    @property
+    def auxiliary_reactions(self) -> sm.ImmutableMatrix:
+        """A_auxᵀ λ, what the constraints' forces do along the auxiliary speeds, shape (n_aux, 1)."""
+        if self.auxiliary_rows is None:
+            return sm.ImmutableMatrix.zeros(len(self.u_auxiliary), 1)
+        return sm.ImmutableMatrix(self.auxiliary_rows.T * sm.Matrix(self.multipliers))
 
     @property
     def u_all(self) -> tuple[sm.Symbol, ...]:
