@@ -6,6 +6,7 @@ nothing of mb2fmu takes part but the names of the states and the program that is
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,13 @@ class Compared:
 
 
 def own_method(mechanics: Any) -> Any:
-    """SymPy's method object with its equations formed."""
+    """SymPy's method object with its equations formed; SymPy warns where a velocity may be had in several ways."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _formed(mechanics)
+
+
+def _formed(mechanics: Any) -> Any:
     if isinstance(mechanics, me.System):
         mechanics.form_eoms()
         return mechanics.eom_method
@@ -175,11 +182,41 @@ class _Own:
     def _row(self, values: dict[sm.Basic, float]) -> list[float]:
         return [values[s] for s in self.known]
 
-    def rates(self, values: dict[sm.Basic, float]) -> list[float]:
+    def all_rates(self, values: dict[sm.Basic, float]) -> list[float]:
+        """q', u', all of them."""
         block = np.array(self.full(*self._row(values)), dtype=float)
-        solved = np.linalg.solve(block[:, :-1], block[:, -1])
-        n = len(self.q)
-        rate = dict(zip([*self.q, *self.u], solved[: n + len(self.u)], strict=True))
+        return [float(x) for x in np.linalg.solve(block[:, :-1], block[:, -1])[: len(self.q) + len(self.u)]]
+
+    def rates(self, values: dict[sm.Basic, float]) -> list[float]:
+        rate = dict(zip([*self.q, *self.u], self.all_rates(values), strict=True))
         if self.z_dot is not None:
             rate |= dict(zip(self.z, np.array(self.z_dot(*self._row(values))).ravel(), strict=True))
         return [float(rate[s]) for s in self.states]
+
+
+def own_constraint_forces(found: Compared) -> Array:
+    """The unknown forces that solve SymPy's auxiliary equations, shape (n_states, n_forces)."""
+    d = found.derivation.definition
+    method = own_method(d.mechanics)
+    unknown = [f.symbol for f in d.constraint_forces]
+    t = me.dynamicsymbols._t
+    still: dict[sm.Basic, sm.Expr] = dict.fromkeys(door.speeds(method).auxiliary, sm.S.Zero)
+    rates = [sm.Derivative(u, t) for u in method.u]
+    known = [t, *method.q, *method.u, *rates, *(p.symbol for p in d.parameters if not p.calculated)]
+    matrix = method.auxiliary_eqs.jacobian(unknown)
+    rest = method.auxiliary_eqs.xreplace(dict.fromkeys(unknown, sm.S.Zero))
+    evaluate = _Numbers(known, still)(matrix.row_join(rest))
+    own = _Own(_Nothing(), found.derivation, method)
+    solutions = []
+    for values in found.values:
+        u_dot = own.all_rates(values)[len(method.q) :]
+        point = {**values, **dict(zip(rates, u_dot, strict=True))}
+        block = np.array(evaluate(*(point[s] for s in known)), dtype=float)
+        solutions.append(-np.linalg.solve(block[:, :-1], block[:, -1]))
+    return np.array(solutions)
+
+
+class _Nothing:
+    """A model that declares nothing further."""
+
+    declared: tuple[()] = ()

@@ -26,6 +26,7 @@ from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.recasting import recast
 from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
+from mb2fmu.mechanism.redundancy import without_redundant_rows
 from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
@@ -198,7 +199,7 @@ class _Reader:
             acts=read_acts(constraints.said, trees, door.bodies(self.mechanics)),
             scenery=read_scenery(self.definition, trees, load_of, self._moving()),
         )
-        return settle_kinematics(draft, trees.given_velocities())
+        return settle_kinematics(without_redundant_rows(draft), trees.given_velocities())
 
     def _shared(self, constraints: Constraints) -> dict[str, Any]:
         """What a Lagrangian has too."""

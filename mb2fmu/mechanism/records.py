@@ -207,6 +207,7 @@ class Mechanism:
             constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
         multipliers: Symbols of lambda, one per velocity constraint.
         acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
+        redundant: Names of velocity constraints that were left out, since they follow from the others.
         given_by_constraint: Names of points whose velocity already uses a constraint.
         lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
@@ -246,6 +247,7 @@ class Mechanism:
     driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     acts: tuple[tuple[Act, ...], ...] = ()
+    redundant: tuple[str, ...] = ()
     given_by_constraint: tuple[str, ...] = ()
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()

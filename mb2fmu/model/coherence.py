@@ -93,7 +93,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
 
 
 def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
-    """As many dependent speeds as velocity constraints; where loops are closed there may be fewer, or none."""
+    """No more dependent speeds than velocity constraints; fewer where loops are closed, or rows follow from others."""
     mechanics = model.mechanics
     velocity, holonomic = len(door.velocity_constraints(mechanics)), len(door.holonomic_constraints(mechanics))
     if isinstance(mechanics, LagrangesMethod):
@@ -103,7 +103,7 @@ def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
         return
     dependent = len(door.dependent_coordinates(mechanics))
     named = len(speeds.dependent)
-    if named > velocity or (named < velocity and not holonomic):
+    if named > velocity or (velocity and not named and not holonomic):
         what = f"there are {velocity} velocity constraints (holonomic ones included) and {named} dependent speeds"
         yield Fault(what, model.where, "name one dependent speed (u_dep, u_dependent) per constraint")
     if dependent > holonomic:

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import sympy as sm
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.looks import Looks
 from mb2fmu.model.loops import DeclaredLoop, Loops
 from mb2fmu.model.outputs import Outputs
-from mb2fmu.model.parts import Parts
+from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.model.visuals import Look
@@ -149,7 +149,8 @@ class Model(Outputs, Connections, Loops, Looks):
 
     Args:
         name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
-        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``.
+        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
+            ``JointsMethod`` the method that it holds, or Kane's if it holds none yet.
         description: One line.
         diagram: SVG or text picture of what the coordinates mean.
 
@@ -161,9 +162,9 @@ class Model(Outputs, Connections, Loops, Looks):
         where: ``file:line`` where the model was made.
     """
 
-    def __init__(self, name: str, mechanics: Mechanics, *, description: str = "", diagram: str = "") -> None:
+    def __init__(self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = "") -> None:
         self.name = name
-        self.mechanics = mechanics
+        self.mechanics = method_of_joints(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
         self.description = description
         self.diagram = diagram
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
-from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.mechanics import JointsMethod, KanesMethod, Point, ReferenceFrame
 from sympy.physics.mechanics.actuator import ActuatorBase
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
@@ -76,6 +76,15 @@ class Parts:
                 strange = [symbol for symbol in getattr(self, part) if symbol not in getattr(self, whole)]
                 what = f"stands in {part} and not in {whole}"
                 yield from (Fault(f"{symbol} {what}", where, f"add it to {whole}") for symbol in strange)
+
+
+def method_of_joints(joints: JointsMethod) -> Any:
+    """The method object of a ``JointsMethod``; one by Kane's method of its parts where its equations are not formed."""
+    if joints.method is not None:
+        return joints.method
+    return KanesMethod(
+        joints.frame, joints.q, joints.u, kd_eqs=joints.kdes, forcelist=joints.loads, bodies=list(joints.bodies)
+    )
 
 
 def _is_motion(item: object) -> bool:

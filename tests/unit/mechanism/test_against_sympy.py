@@ -1,0 +1,69 @@
+"""What strangers hand over moves as SymPy's own equations of the very object say, by every formulation that applies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from own_equations import compared, own_constraint_forces
+from strangers import STRANGERS
+from sympy.physics import mechanics as me
+
+from mb2fmu import Model, mechanism
+from mb2fmu.formulation import applicable
+from mb2fmu.model import check
+
+CLOSE = 1e-9  # relative; x' of both sides is known to 1e-13 at least, for matrices that are well conditioned
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_the_unit_moves_as_the_object_that_was_handed_over(name):
+    methods = applicable(mechanism.close_loops(mechanism.read(check(STRANGERS[name]()))))
+    applying = [method for method, applies in methods.items() if applies.yes]
+    assert applying
+    for method in applying:
+        assert compared(STRANGERS[name](), method=method).error < CLOSE, method
+
+
+@pytest.mark.parametrize("name", ["force_in_the_joint_that_closes_a_loop", "force_along_a_velocity_constraint"])
+@pytest.mark.parametrize("method", ["kane", "tmt"])
+def test_unknown_forces_are_those_of_the_auxiliary_equations(name, method):
+    found = compared(STRANGERS[name](), method=method)
+    own = own_constraint_forces(found)
+    ours = np.stack([column for label, column in found.outputs.items() if label.startswith("force_")], axis=1)
+    assert np.max(np.abs(own)) > 1.0
+    assert np.allclose(ours, own, rtol=1e-9, atol=1e-9 * np.max(np.abs(own)))
+
+
+def test_time_may_be_another_symbol_than_sympys_own(monkeypatch):
+    t = sm.Symbol("t", real=True)
+    monkeypatch.setattr(me.dynamicsymbols, "_t", t)
+    q, u, r = me.dynamicsymbols("q u r")
+    m, l, g = sm.symbols("m l g")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    O.set_vel(N, 0)
+    S = O.locatenew("S", r * N.x)
+    S.set_vel(N, r.diff(t) * N.x)
+    P = S.locatenew("P", -l * A.y)
+    P.v2pt_theory(S, N, A)
+    kane = me.KanesMethod(
+        N, [q], [u], [q.diff(t) - u], bodies=[me.Particle("b", P, m)], forcelist=[(P, -m * g * N.y + sm.sin(t) * N.x)]
+    )
+    model = Model("P", kane)
+    for s in (m, l, g):
+        model.parameter(s, 1.0)
+    for k in range(3):
+        model.input(r.diff(t, k) if k else r, 0.0)
+    model.coordinate(q, 0.3)
+    model.speed(u, 0.0)
+    assert compared(model).error < CLOSE
+
+
+def test_the_name_of_a_speed_that_only_says_what_a_coordinate_does_is_kept():
+    found = compared(STRANGERS["quaternion_with_a_dependent_rate"]())
+    names = list(found.names)
+    assert "u0" not in names
+    rate = found.own[:, names.index("q0")]
+    assert np.allclose(found.outputs["u0"], rate, rtol=0, atol=1e-12)
