@@ -331,9 +331,7 @@ def speed_of_a_carriage_that_lags_behind_an_input() -> Model:
     S.set_vel(N, s * N.x)
     P = S.locatenew("P", -l * A.y)
     P.v2pt_theory(S, N, A)
-    kane = me.KanesMethod(
-        N, [q], [u], [q.diff() - u], bodies=[me.Particle("b", P, m)], forcelist=[(P, -m * g * N.y)]
-    )
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("b", P, m)], forcelist=[(P, -m * g * N.y)])
     model = declared("Carriage", kane, "m=1 l=0.7 g=9.81 tau=0.3", {q: 0.3, u: 0.0})
     model.input(r, 1.0, "m/s")
     model.state(s, (r - s) / tau, 0.5, "m/s")

@@ -231,7 +231,9 @@ def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, sam
     it touches moves along the ground. Everywhere, or where the velocity constraints hold.
     """
     m = derived.mechanism
-    bodies = {(body.masscenter, body.frame) for body in m.bodies if body.frame >= 0 and m.points[body.masscenter].located}
+    bodies = {
+        (body.masscenter, body.frame) for body in m.bodies if body.frame >= 0 and m.points[body.masscenter].located
+    }
     agreeing = {False: set(bodies), True: set(bodies)}
     for sample in samples:
         for on, left in agreeing.items():

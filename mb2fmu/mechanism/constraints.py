@@ -152,11 +152,7 @@ def dependent_speeds(constraints: VelocityConstraints, start: Mapping[sm.Symbol,
 
 def acted_on(said: Iterable[Constraint]) -> list[object]:
     """Points and frames at which forces of constraints act."""
-    return [
-        place.masscenter if isinstance(place, BodyBase) else place
-        for item in said
-        for place, *_ in item.acts
-    ]
+    return [place.masscenter if isinstance(place, BodyBase) else place for item in said for place, *_ in item.acts]
 
 
 def _faults_of_rows(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Motion) -> list[Fault]:

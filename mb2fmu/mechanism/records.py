@@ -281,7 +281,12 @@ class Mechanism:
         d = self.definition
         kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
         reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(self.acts)
-        return self.auxiliary_rows is not None or "multiplier" in kinds or reactions or any(c.symbol is not None for c in d.constraints)
+        return (
+            self.auxiliary_rows is not None
+            or "multiplier" in kinds
+            or reactions
+            or any(c.symbol is not None for c in d.constraints)
+        )
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
         """Everything that positions may contain and that moves, with its rate; time's is 1."""

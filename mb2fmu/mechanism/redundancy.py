@@ -101,9 +101,13 @@ def without_redundant_rows(m: Mechanism) -> Mechanism:
         what += f"and {len(dependent)} dependent speeds"
         faults.append(Fault(what, remedy=f"name {len(kept)} dependent speeds (u_dep, u_dependent)"))
     if found.always and m.asks_for_multipliers:
-        what = f"how {', '.join(found.sharing)} share their forces is not determined: {', '.join(found.always)} follows "
+        what = (
+            f"how {', '.join(found.sharing)} share their forces is not determined: {', '.join(found.always)} follows "
+        )
         what += "from the others wherever these hold"
-        faults.append(Fault(what, remedy="leave redundant constraints out, or do not ask for multipliers and reactions"))
+        faults.append(
+            Fault(what, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
+        )
     if faults:
         raise MechanismError("the constraints cannot be used:", faults)
     if not found.always:

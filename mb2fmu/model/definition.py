@@ -162,7 +162,9 @@ class Model(Outputs, Connections, Loops, Looks):
         where: ``file:line`` where the model was made.
     """
 
-    def __init__(self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = "") -> None:
+    def __init__(
+        self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = ""
+    ) -> None:
         self.name = name
         self.mechanics = method_of_joints(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
         self.description = description

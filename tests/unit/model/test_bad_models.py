@@ -367,7 +367,9 @@ def test_derivatives_that_nobody_knows(pendulum, faults_of):
     model = pendulum.model(pendulum.parts(u_auxiliary=[u_aux]))
     model.state(activation, -activation + tension)
     model.constraint_force(tension)
-    model.output("rate", activation.diff(me.dynamicsymbols._t, 2) + tension.diff() + me.dynamicsymbols("stranger").diff())
+    model.output(
+        "rate", activation.diff(me.dynamicsymbols._t, 2) + tension.diff() + me.dynamicsymbols("stranger").diff()
+    )
     whats = " ".join(fault.what for fault in faults_of(model))
     assert "a higher derivative of state activation is used (in output rate)" in whats
     assert "the derivative of the constraint force tension is used (in output rate)" in whats
