@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import sympy as sm
 from sympy.physics import mechanics as me
@@ -90,7 +91,7 @@ def rod_by_deprecated_body_in_a_system() -> Model:
 
 
 def _by_joints_method(*, formed: bool) -> Model:
-    ceiling, rod, joint, (q, u) = _hinged_rod(central_inertia=True)
+    ceiling, _, joint, (q, u) = _hinged_rod(central_inertia=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         method = me.JointsMethod(ceiling, joint)
@@ -214,8 +215,8 @@ def force_in_the_joint_that_closes_a_loop() -> Model:
         frame = N if i == 0 else me.ReferenceFrame(f"F{i}")
         links.append(me.RigidBody(f"Link{i}", frame=frame, mass=rho * l, masscenter=centre, inertia=inertia))
     system = me.System.from_newtonian(links[0])
-    for i, (one, other) in enumerate(zip(links, links[1:], strict=False)):
-        at, to = -lengths[0] / 2 if i == -1 else lengths[i] / 2, -lengths[i + 1] / 2
+    for i, (one, other) in enumerate(pairwise(links)):
+        at, to = lengths[i] / 2, -lengths[i + 1] / 2
         places = {"parent_point": at * one.x, "child_point": to * other.x, "joint_axis": one.z}
         system.add_joints(me.PinJoint(f"J{i}", one, other, coordinates=q[i], speeds=u[i], **places))
     start = links[0].masscenter.locatenew("start", -lengths[0] / 2 * links[0].x)
@@ -336,3 +337,49 @@ def speed_of_a_carriage_that_lags_behind_an_input() -> Model:
     model.input(r, 1.0, "m/s")
     model.state(s, (r - s) / tau, 0.5, "m/s")
     return model
+
+
+def axle(*, rows: int, dependent: int) -> Model:
+    """Two wheels that roll on one axle: the two rows across the axle's way are one and the same."""
+    q = x, y, heading, a1, a2 = me.dynamicsymbols("x y heading a1 a2")
+    u = vx, vy, w, w1, w2 = me.dynamicsymbols("v_x v_y w w1 w2")
+    r, b, torque = sm.symbols("r b torque")
+    N, O = world()
+    A, B1, B2 = (me.ReferenceFrame(name) for name in ("A", "B1", "B2"))
+    A.orient_axis(N, N.z, heading)
+    A.set_ang_vel(N, w * N.z)
+    for wheel, angle, speed in ((B1, a1, w1), (B2, a2, w2)):
+        wheel.orient_axis(A, A.y, angle)
+        wheel.set_ang_vel(A, speed * A.y)
+    G = O.locatenew("G", x * N.x + y * N.y + r * N.z)
+    G.set_vel(N, vx * N.x + vy * N.y)
+    hubs = [G.locatenew("C1", b * A.y + 0.1 * A.x), G.locatenew("C2", -b * A.y + 0.1 * A.x)]
+    for hub in hubs:
+        hub.v2pt_theory(G, N, A)
+    m, J = sm.symbols("m J")
+    spinning = [me.inertia(wheel, J, 2 * J, J) for wheel in (B1, B2)]
+    wheels = [
+        me.RigidBody(hub.name, hub, wheel, m, (inertia, hub))
+        for hub, wheel, inertia in zip(hubs, (B1, B2), spinning, strict=True)
+    ]
+    touching = [hub.vel(N) + wheel.ang_vel_in(N).cross(-r * A.z) for hub, wheel in zip(hubs, (B1, B2), strict=True)]
+    along = [v.dot(A.x) for v in touching]
+    across = [v.dot(A.y) for v in touching]
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=q,
+        u=u,
+        kinematic_equations=[a.diff(T) - s for a, s in zip(q, u, strict=True)],
+        bodies=[body("axle", G, A), *wheels],
+        loads=[(B1, torque * A.y), (A, -torque * A.y)],
+        velocity_constraints=[*along, *across][:rows],
+        u_dependent=[vx, vy, w, w2][:dependent],
+    )
+    starts = {**dict.fromkeys(q, 0.1), **dict.fromkeys(u, 0.0), w1: 0.4}
+    return declared("Axle", parts, "m=1 J=0.3 r=0.4 b=0.6 torque=0.8", starts, v_x=1, v_y=1, w=1, w2=1)
+
+
+@stranger
+def wheels_on_an_axle() -> Model:
+    return axle(rows=3, dependent=3)

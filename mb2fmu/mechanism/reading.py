@@ -22,11 +22,11 @@ from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
+from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.recasting import recast
 from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
-from mb2fmu.mechanism.redundancy import without_redundant_rows
 from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,

@@ -57,7 +57,7 @@ class Place:
             ``position`` added to the velocity of ``parent``.
         located: True if a chain of positions leads to the origin.
         passing: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
-            ground), and ``velocity`` is that particle's, or one of auxiliary speeds only; it is not the position's rate.
+            ground), and ``velocity`` is that particle's, or one of auxiliary speeds only: not the position's rate.
     """
 
     name: str

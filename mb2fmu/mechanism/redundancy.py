@@ -7,16 +7,12 @@ are redundant wherever the constraints hold stay so, but for the square of the d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import sympy as sm
 
-from mb2fmu.equations.motion import VelocityConstraints
-from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
@@ -29,8 +25,6 @@ _SHORT = 1e-6  # of the longest row, and of 1: a shorter one counts as none
 _ASIDE = 1e-4  # how far the mechanism is moved
 _RANK_ASIDE = 1e-6  # the same there: between the distance and its square
 _DIRECTIONS = 3
-_ASIDE_FAR = 0.5  # how far coordinates are moved where no constraint of positions holds them
-_CHANGED = 0.1  # part of their values by which parameters are changed
 _SHARE = 1e-3  # of a row in a combination of unit length: far above what moving aside mixes in
 
 
@@ -56,8 +50,17 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
     c = m.velocity_constraints
     if c is None:
         return Redundancy()
-    here, numeric, rows = _rows_at_start(m)
+    numeric = NumericMechanism(m)
+    parameters = numeric.parameters(parameter_values(m))
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+
+    def rows(q: Floats) -> Floats:
+        numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
+        A = numeric.constraints()[0]
+        return A / row_lengths(A)[:, None]
+
     start = np.array([item.start for item in d.coordinates])
+    here = rows(start)
     first = len(m.holonomic)
     singular = _dependent(here, first, _RANK)
     if not singular:
@@ -75,89 +78,6 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
             always, regular = set(beside), moved
     named = (sorted(always), _combined(regular, len(always)), sorted(set(singular) - always))
     return Redundancy(*(tuple(c.names[i] for i in numbers) for numbers in named))
-
-
-def without_redundant_rows(m: Mechanism) -> Mechanism:
-    """The mechanism without the velocity constraints that follow from others: two wheels that roll on one axle.
-
-    Of dependent speeds as many are left as there are rows left, those that these determine best at the start. Where
-    loops are closed all rows stay: their treatment knows of redundant ones.
-
-    Raises:
-        MechanismError: If there are fewer dependent speeds than rows, or somebody asks for the forces of rows that
-            share them with redundant ones.
-    """
-    c = m.velocity_constraints
-    if c is None or m.holonomic or m.lagrangian is not None:
-        return m
-    found = find_redundancy(m)
-    if found.always and _ranks_elsewhere(m) != {len(c.names) - len(found.always)}:
-        found = Redundancy()  # they follow with these parameters only, which may be changed
-    kept = [i for i, name in enumerate(c.names) if name not in found.always]
-    dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
-    faults = []
-    if len(dependent) < len(kept):
-        what = f"there are {len(c.names)} velocity constraints, {len(kept)} of them independent of each other, "
-        what += f"and {len(dependent)} dependent speeds"
-        faults.append(Fault(what, remedy=f"name {len(kept)} dependent speeds (u_dep, u_dependent)"))
-    if found.always and m.asks_for_multipliers:
-        what = (
-            f"how {', '.join(found.sharing)} share their forces is not determined: {', '.join(found.always)} follows "
-        )
-        what += "from the others wherever these hold"
-        faults.append(
-            Fault(what, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
-        )
-    if faults:
-        raise MechanismError("the constraints cannot be used:", faults)
-    if not found.always:
-        return m
-    rows = VelocityConstraints(
-        tuple(c.names[i] for i in kept),
-        *(sm.ImmutableMatrix(part.extract(kept, list(range(part.cols)))) for part in (c.jacobian, c.offset, c.bias)),
-    )
-    if len(dependent) > len(kept):
-        A = _rows_at_start(m)[0][kept][:, dependent]
-        order = scipy.linalg.qr(A, mode="r", pivoting=True)[1]
-        dependent = sorted(dependent[int(k)] for k in order[: len(kept)])
-    return replace(
-        m,
-        velocity_constraints=rows,
-        u_independent=tuple(i for i in range(len(m.u)) if i not in dependent),
-        multipliers=tuple(m.multipliers[i] for i in kept),
-        acts=tuple(m.acts[i] for i in kept),
-        redundant=found.always,
-    )
-
-
-def _ranks_elsewhere(m: Mechanism) -> set[int]:
-    """How many rows are independent with other parameters and coordinates, wherever they are."""
-    generator = np.random.default_rng(17)
-    nominal, d = np.array(parameter_values(m)), m.definition
-    start = np.array([item.start for item in d.coordinates])
-    ranks = set()
-    for _ in range(_DIRECTIONS):
-        parameters = nominal * (1.0 + _CHANGED * generator.uniform(-1.0, 1.0, nominal.shape))
-        rows = _rows_at_start(m, parameters)[2](start + _ASIDE_FAR * generator.uniform(-1.0, 1.0, start.shape))
-        ranks.add(len(rows) - len(_dependent(rows, 0, _RANK)))
-    return ranks
-
-
-def _rows_at_start(
-    m: Mechanism, values: Sequence[float] | Floats | None = None
-) -> tuple[Floats, NumericMechanism, Callable[[Floats], Floats]]:
-    """A of unit rows at the start, what evaluates it, and A of unit rows at other coordinates."""
-    d = m.definition
-    numeric = NumericMechanism(m)
-    parameters = numeric.parameters(parameter_values(m) if values is None else values)
-    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-
-    def rows(q: Floats) -> Floats:
-        numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
-        A = numeric.constraints()[0]
-        return A / row_lengths(A)[:, None]
-
-    return rows(np.array([item.start for item in d.coordinates])), numeric, rows
 
 
 def _combined(rows: Floats, redundant: int) -> list[int]:

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import sympy as sm
 from own_equations import compared, own_constraint_forces
-from strangers import STRANGERS
+from strangers import STRANGERS, axle
 from sympy.physics import mechanics as me
 
-from mb2fmu import Model, mechanism
+from mb2fmu import Model, mechanism, pipeline
+from mb2fmu.errors import MechanismError
 from mb2fmu.formulation import applicable
 from mb2fmu.model import check
 
+T = me.dynamicsymbols._t
 CLOSE = 1e-9  # relative; x' of both sides is known to 1e-13 at least, for matrices that are well conditioned
 
 
@@ -67,3 +69,20 @@ def test_the_name_of_a_speed_that_only_says_what_a_coordinate_does_is_kept():
     assert "u0" not in names
     rate = found.own[:, names.index("q0")]
     assert np.allclose(found.outputs["u0"], rate, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dependent", [3, 4])
+def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
+    redundant = pipeline.derive(axle(rows=4, dependent=dependent))
+    assert redundant.mechanism.redundant == ("nonholonomic[4]",)
+    found = compared(axle(rows=3, dependent=3))
+    rhs = pipeline.right_hand_side(redundant)
+    order = [found.names.index(name) for name in rhs.states]
+    for values, x, expected in zip(found.values, found.states, found.own, strict=True):
+        p = [values[s.symbol] for s in redundant.definition.parameters]
+        assert np.allclose(rhs(values[T], x[order], [], p), expected[order], rtol=1e-9, atol=1e-9)
+
+
+def test_too_few_dependent_speeds_are_told():
+    with pytest.raises(MechanismError, match="3 of them independent of each other, and 2 dependent speeds"):
+        pipeline.derive(axle(rows=4, dependent=2))

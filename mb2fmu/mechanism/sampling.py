@@ -1,0 +1,84 @@
+"""Random states of a mechanism near its start, and how far two vectors of numbers are apart there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Mechanism
+
+Array = npt.NDArray[np.float64]
+SAMPLES = 3
+ATTEMPTS = 20
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One random state: anywhere (``u``), and with the speeds moved onto the velocity constraints (``u_on``)."""
+
+    t: float
+    q: Array
+    u: Array
+    u_on: Array
+    z: Array
+    r: Array
+    parameters: Array
+
+
+def parameter_values(mechanism: Mechanism) -> list[float]:
+    """Values of the free parameters as declared."""
+    return [float(p.value) for p in mechanism.definition.parameters if not p.calculated]
+
+
+def random_samples(numeric: NumericMechanism) -> list[Sample]:
+    """Random states near the start, where everything is finite."""
+    m = numeric.mechanism
+    generator = np.random.default_rng(20090)
+    start = np.array([c.start for c in m.definition.coordinates])
+    nominal = np.array(parameter_values(m))
+    samples: list[Sample] = []
+    for _ in range(ATTEMPTS):
+        p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
+        q = start + generator.uniform(-0.7, 0.7, start.shape)
+        u = generator.uniform(-1, 1, len(m.u))
+        z = np.array([s.start for s in m.definition.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
+        r = np.array([i.start for i in m.definition.inputs]) + generator.uniform(-0.1, 0.1, len(m.r))
+        t = float(generator.uniform(0.1, 1))
+        with np.errstate(all="ignore"):
+            parameters = numeric.parameters(p)
+            numeric.set(t, q, with_auxiliary(m, u), z, r, parameters)
+            A, b, _ = numeric.constraints()
+            finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
+        if finite:
+            u_on = u - np.linalg.pinv(A) @ (A @ u + b) if len(A) else u
+            samples.append(Sample(t, q, u, u_on, z, r, parameters))
+        if len(samples) == SAMPLES:
+            return samples
+    what = "positions and velocities are not finite at any of the states tried near the start values"
+    raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
+
+
+def with_auxiliary(m: Mechanism, u: Array) -> Array:
+    """All speeds: auxiliary ones, last, are zero."""
+    return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
+
+
+def move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> None:
+    """Moves the mechanism to a sample, with its speeds anywhere or where the velocity constraints hold."""
+    u = sample.u_on if on_constraints else sample.u
+    numeric.set(sample.t, sample.q, with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
+
+
+def far(a: Array, b: Array) -> bool:
+    """Whether two vectors differ by more than round-off."""
+    return bool(np.max(np.abs(a - b)) > TOLERANCE * (1 + np.max(np.abs(a)) + np.max(np.abs(b))))
+
+
+def listed(vector: Array) -> str:
+    """The components for a message."""
+    return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

@@ -1,0 +1,158 @@
+"""Which velocity of a point is used: the one that follows from its position, or the one that the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import sympy as sm
+from sympy.physics.mechanics import System
+
+from mb2fmu.errors import Fault
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
+from mb2fmu.mechanism.sampling import Sample, far, listed, move
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.definition import Parts
+
+
+def settle_points(
+    draft: Mechanism, derived: NumericMechanism, samples: list[Sample], given: Mapping[int, VectorTerms]
+) -> tuple[Mechanism, list[Fault]]:
+    """Decides for each located point with a given velocity which one is used.
+
+    Args:
+        draft: Velocities derived from positions.
+        derived: The same in numbers.
+        samples: Random states.
+        given: Point number → velocity in N as the user gave it.
+
+    Returns:
+        The mechanism with settled velocities, and contradictions.
+    """
+    given = {i: velocity for i, velocity in given.items() if draft.points[i].located}
+    if not given:
+        return draft, []
+    trial = tuple(replace(p, velocity=given.get(i, p.velocity)) for i, p in enumerate(draft.points))
+    taken = NumericMechanism(replace(draft, points=trial))
+    anywhere, on_constraints = _agreeing(derived, taken, samples, set(given))
+    points, faults, by_constraint = list(draft.points), [], []
+    lost: set[int] = set()
+    matters, contact_allowed = _moving_points(draft), _origin_was_found(draft)
+    only_loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _points_of_lengths(draft)
+    for i in sorted(given):
+        place = points[i]
+        if i in anywhere:
+            if _prefer_given(draft, place, given[i]):
+                points[i] = replace(place, velocity=given[i])
+        elif i in on_constraints:
+            points[i] = replace(place, velocity=given[i])
+            by_constraint.append(place.name)
+        elif contact_allowed and place.parent in {0, *lost}:
+            # what was found as the origin is a contact point of zero velocity, not a point fixed in N
+            points[i] = replace(place, velocity=given[i], located=False)
+            lost.add(i)
+            by_constraint.append(place.name)
+        elif i in only_loaded and (_is_auxiliary(draft, given[i]) or _is_particle(i, derived, taken, samples)):
+            points[i] = replace(place, velocity=given[i], passing=True)
+        elif i in matters:
+            faults.append(_velocity_fault(i, derived, taken, samples[0]))
+    _unlocate_after(points, lost)
+    return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
+
+
+def _unlocate_after(points: list[Place], lost: set[int]) -> None:
+    """Nor is what hangs on a point located whose position is not known; ``points`` change, ``lost`` grows."""
+    for i, place in enumerate(points):
+        if place.parent in lost and place.located:
+            points[i] = replace(place, located=False)
+            lost.add(i)
+
+
+def _agreeing(
+    derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample], points: set[int]
+) -> tuple[set[int], set[int]]:
+    """Points whose velocities agree anywhere, and those that agree where the velocity constraints hold."""
+    anywhere, on_constraints = set(points), set(points)
+    for sample in samples:
+        for on, agreeing in ((False, anywhere), (True, on_constraints)):
+            move(derived, sample, on_constraints=on)
+            move(taken, sample, on_constraints=on)
+            agreeing -= {i for i in agreeing if far(taken.points[i].velocity, derived.points[i].velocity)}
+    return anywhere, on_constraints
+
+
+def _points_of_lengths(m: Mechanism) -> set[int]:
+    """Points whose position is more than where something acts: mass centres, and ends of pathways."""
+    ends = (load.points for load in m.loads if isinstance(load, PathwayLoad))
+    return {body.masscenter for body in m.bodies}.union(*ends)
+
+
+def _is_auxiliary(m: Mechanism, given: VectorTerms) -> bool:
+    """Whether a velocity is made of auxiliary speeds only: what acts there is brought to light, and moves nothing."""
+    components = [c for _, cs in given for c in cs]
+    zero = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
+    return any(c != 0 for c in components) and all(c.xreplace(zero) == 0 for c in components)
+
+
+def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, samples: list[Sample]) -> bool:
+    """Whether the given velocity is that of the particle of a body which is at the point now: v_G + w_B × (r - r_G).
+
+    So ``v2pt_theory`` from the centre of a wheel gives the velocity of what touches the ground, while the point where
+    it touches moves along the ground. Everywhere, or where the velocity constraints hold.
+    """
+    m = derived.mechanism
+    bodies = {
+        (body.masscenter, body.frame) for body in m.bodies if body.frame >= 0 and m.points[body.masscenter].located
+    }
+    agreeing = {False: set(bodies), True: set(bodies)}
+    for sample in samples:
+        for on, left in agreeing.items():
+            move(derived, sample, on_constraints=on)
+            move(taken, sample, on_constraints=on)
+            position, velocity = derived.points[i].position, taken.points[i].velocity
+            for centre, frame in sorted(left):
+                arm = position - derived.points[centre].position
+                particle = derived.points[centre].velocity + np.cross(derived.frames[frame].omega, arm)
+                if far(velocity, particle):
+                    left.discard((centre, frame))
+    return any(agreeing.values())
+
+
+def _origin_was_found(m: Mechanism) -> bool:
+    """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
+    mechanics = m.definition.mechanics
+    return not isinstance(mechanics, (System, Parts)) and door.origin(mechanics) is not None
+
+
+def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: Sample) -> Fault:
+    move(derived, sample, on_constraints=True)
+    move(taken, sample, on_constraints=True)
+    m = derived.mechanism
+    what = (
+        f"the velocity of point {m.points[i].name} is given as {listed(taken.points[i].velocity)} where its position "
+        f"moves with {listed(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
+    )
+    return Fault(what, remedy="mend set_vel, the position, or the kinematic equations")
+
+
+def _moving_points(m: Mechanism) -> set[int]:
+    """Points whose velocity enters the dynamics."""
+    numbers = {body.masscenter for body in m.bodies}
+    for load in m.loads:
+        numbers |= set(getattr(load, "points", ())) | {getattr(load, "point", 0)}
+    return numbers
+
+
+def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
+    """True where the user's velocity says more (auxiliary speeds), or is the simpler of two equal expressions."""
+    components = [c for _, cs in given for c in cs]
+    if any(c.free_symbols & set(m.u_auxiliary) for c in components):
+        return True
+    offsets = [c for _, cs in place.position or () for c in cs]
+    constant = not any(c.free_symbols & {*m.q, *m.r, m.t} for c in offsets)
+    frames = {frame for frame, _ in place.position or ()}
+    if constant and frames != {0}:
+        return False
+    return bool(sum(sm.count_ops(c) for c in components) <= sum(sm.count_ops(c) for c in offsets))
