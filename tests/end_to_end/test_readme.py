@@ -29,6 +29,16 @@ def test_the_model_shown_works(page: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(f(0.0, [0.3, 0.7], [0.2]), [0.7, -9.81 / 0.5 * np.sin(0.3) + 0.2 / 0.25], rtol=1e-13)
 
 
+def test_the_model_shown_is_proven_for_its_input(tmp_path: Path) -> None:
+    """Its default experiment leaves the torque at 0; the proof does not."""
+    path = tmp_path / "pendulum.py"
+    path.write_text(next(block for block in blocks(ROOT / "README.md", "python") if "-> Model" in block))
+    result = pipeline.run(path, tmp_path).validated.result
+    assert result.passed
+    assert [(item.role, item.name) for item in result.unproven] == []
+    assert ("input", "torque") in {(item.role, item.name) for item in result.influences}
+
+
 def test_the_commands_shown_are_there() -> None:
     """Every `mb2fmu …` of the README is a command, every `scripts/…` a script that can be run."""
     from mb2fmu.cli import commands

@@ -1,0 +1,46 @@
+"""Units that are wrong in one place of their C sources, really compiled."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mb2fmu import package
+from mb2fmu.filetree import FileTree
+from mb2fmu.outcomes import Build
+
+
+def packed(build: Build, path: Path) -> Path:
+    """The unit as it is."""
+    package.pack(build.core, path)
+    return path
+
+
+def changed_unit(build: Build, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
+    """The unit with some of its sources (file → what is replaced, by what) changed and compiled for this machine.
+
+    What is replaced must stand there once.
+    """
+    members = {name: build.core[name] for name in build.core}
+    for name, (old, new) in edits.items():
+        text = members[f"sources/{name}"].decode()
+        assert text.count(old) == 1, f"{name}: {old!r}"
+        members[f"sources/{name}"] = text.replace(old, new).encode()
+    folder = path.with_suffix("")
+    for name, content in members.items():
+        if name.startswith("sources/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+    listed = members.get("sources/buildDescription.xml") or members["modelDescription.xml"]
+    units = sorted({name.decode() for name in re.findall(rb'<(?:Source)?File name="([^"]+)"', listed)})
+    compiler = [shutil.which("gcc") or ""] if shutil.which("gcc") else [sys.executable, "-m", "ziglang", "cc"]
+    flags = ["-shared", "-fPIC", "-O1", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
+    command = [*compiler, *flags, "-DDISABLE_PREFIX", *units, "-o", "unit.so", "-lm"]
+    subprocess.run(command, cwd=folder / "sources", check=True, timeout=300)
+    binary = next(name for name in members if name.startswith("binaries/"))
+    package.pack(FileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
+    return path
