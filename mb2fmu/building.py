@@ -11,7 +11,7 @@ from __future__ import annotations
 from mb2fmu import lowering
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.outcomes import Backend, Build, BuildOptions, Derivation, Observer
+from mb2fmu.outcomes import Backend, Build, BuildOptions, Derivation, Observer, major_version
 from mb2fmu.stopwatch import Compiling, Stopwatch
 
 BACKEND: Backend = "native"
@@ -32,7 +32,7 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
 
     _refuse_native_options(options)
     with stage("describe"):
-        target = interface.Target(fmi=options.get("fmi", "2"), backend="python", solver=options.get("solver"))
+        target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
         described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
     with stage("emit"):
         sources = python.emit(derivation.program, described)
@@ -63,7 +63,7 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     from mb2fmu.emit import c, xml
 
     platforms = toolchain.parse(options.get("platforms", "host"))
-    fmi, compiler, fast = options.get("fmi", "2"), options.get("compiler", "zig"), options.get("fast", False)
+    fmi, compiler, fast = major_version(options), options.get("compiler", "zig"), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.lowering.dependencies import operation_count
 from mb2fmu.lowering.program import Program
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Backend = Literal["native", "python"]
-FmiVersion = Literal["2", "3"]
+FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]
 
 
 class BuildOptions(TypedDict, total=False):
@@ -45,6 +46,20 @@ class BuildOptions(TypedDict, total=False):
     compiler: Compiler
     fast: bool
     solver: SolverName | None
+
+
+def major_version(options: BuildOptions) -> Literal["2", "3"]:
+    """The version of the standard that a unit is built for, however it was written.
+
+    Raises:
+        InterfaceError: It is none that units are built for.
+    """
+    asked = options.get("fmi", "2")
+    for known in get_args(FmiVersion):
+        if type(asked) is type(known) and asked == known:
+            return "3" if str(known).startswith("3") else "2"
+    fault = Fault(f"there are units of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    raise InterfaceError("no such unit can be built:", [fault])
 
 
 @dataclass(frozen=True, slots=True)

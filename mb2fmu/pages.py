@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.outcomes import Build, BuildOptions, Timing, Validated
+from mb2fmu.outcomes import Build, BuildOptions, Timing, Validated, major_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def command(
         "--baumgarte": (treatment[1], None),
         "--independent": (",".join(treatment[2]), ""),
         "--backend": (options.get("backend"), "native"),
-        "--fmi": (options.get("fmi"), "2"),
+        "--fmi": (major_version(options), "2"),
         "--platform": (options.get("platforms"), "host"),
         "--compiler": (options.get("compiler"), "zig"),
         "--solver": (options.get("solver"), None),

@@ -97,7 +97,8 @@ def describe(
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
     native = target.backend == "native"
     solver = _solver(definition.experiment, target)
-    variables = tuple(_Describer(definition, equations, program).variables())
+    first = 1 if target.fmi == "3" else 0
+    variables = tuple(_Describer(definition, equations, program).variables(first))
     types: tuple[TypeDefinition, ...] = ()
     if native:
         variables, types = _with_types(
@@ -171,17 +172,23 @@ class _Describer:
         }
         self._dependencies = self._all_dependencies()
 
-    def variables(self) -> Iterator[FmuVariable]:
-        """All, with value references in their order."""
+    def variables(self, first: int) -> Iterator[FmuVariable]:
+        """All, with value references in their order.
+
+        Args:
+            first: Value reference of the first one. In FMI 3 dependencies are value references, in FMI 2 they are
+                places counted from 1, and importers exist that take the ones for the others: from 1 on they are the
+                same.
+        """
         parts = (self._time(), self._parameters(), self._inputs(), self._motion(), self._outputs(), self._derivatives())
         everything = [variable for part in parts for variable in part]
         order = {variable.name: i for i, variable in enumerate(everything)}
         ordered: dict[int, tuple[Dependency, ...]] = {}  # what many variables share stays shared
-        for i, variable in enumerate(everything):
+        for reference, variable in enumerate(everything, start=first):
             on = variable.dependencies
             if id(on) not in ordered:
                 ordered[id(on)] = tuple(sorted(on, key=lambda dependency: order[dependency.on]))
-            yield dataclasses.replace(variable, value_reference=i, dependencies=ordered[id(on)])
+            yield dataclasses.replace(variable, value_reference=reference, dependencies=ordered[id(on)])
 
     def _time(self) -> Iterator[FmuVariable]:
         yield FmuVariable(

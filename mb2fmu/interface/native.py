@@ -55,9 +55,10 @@ def solver_parameters(
         internal_step: Of the experiment in s; None: fixed steps are the communication steps.
     """
     taken = [variable.name for variable in variables]
+    free = max(variable.value_reference for variable in variables) + 1
     choice = FmuVariable(
         name=free_name("solver", taken),
-        value_reference=len(variables),
+        value_reference=free,
         causality="parameter",
         variability="fixed",
         initial="exact",
@@ -69,7 +70,7 @@ def solver_parameters(
     )
     step = FmuVariable(
         name=free_name("solver_step", taken),
-        value_reference=len(variables) + 1,
+        value_reference=free + 1,
         causality="parameter",
         variability="fixed",
         initial="exact",

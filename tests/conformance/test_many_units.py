@@ -153,3 +153,45 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
     for number, value in enumerate(found):
         x = [0.1 + 0.1 * number, float(definition.speeds[0].start)]
         assert value == pytest.approx(x[0] + 1e3 * evaluate(0.0, x, (), p)[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_one_unit_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
+    """The same sources with two prefixes, and once without any: nothing in them has the same name outside."""
+    native, described = pendulum(1, fmi)
+    caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
+    sources = emit(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
+    several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
+    equations = [file for file in translation_units(sources) if file != "unit.c"]
+    ways = {
+        "left_": (f"-DFMI{fmi}_FUNCTION_PREFIX=left_",),
+        "right_": (f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"-DFMI{fmi}_ACTUAL_FUNCTION_PREFIX=right_"),
+        "": (f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX",),
+    }
+    objects, calls = [], []
+    for prefix, flags in ways.items():
+        place = tmp_path / f"unit_{prefix}"
+        compiled(sources, place, *several, *flags, "-c", *translation_units(sources))
+        compiled(sources, place, *flags, f"-DNAME(x)={prefix}##x" if prefix else "-DNAME(x)=x", "-c", "caller.c")
+        for file in equations if several else ():
+            compiled(sources, place, *flags, "-DMB2FMU_AVX2", "-mavx2", "-c", file, "-o", f"avx2_{file[:-2]}.o")
+        objects += sorted((place / "sources").glob("*.o"))
+        calls.append(f"{prefix}first_derivative")
+        listed = subprocess.run(
+            ["nm", "--defined-only", "--extern-only", *sorted((place / "sources").glob("*.o"))],
+            capture_output=True, text=True, timeout=60, check=True,
+        ).stdout  # fmt: skip
+        names = [line.split()[-1] for line in listed.splitlines() if len(line.split()) == 3]
+        assert names
+        assert all(name.startswith((prefix or "fmi", "Pendulum1_", "first_derivative")) for name in names)
+        assert any(name == f"{prefix}fmi{fmi}GetVersion" for name in names)
+    declared = [f"double {call}(const char *token);" for call in calls]
+    said = [f'printf("%.17g\\n", {call}("{{{described.token}}}"));' for call in calls]
+    main = "\n".join(["#include <stdio.h>", *declared, "int main(void)", "{", *said, "return 0;", "}", ""])
+    (tmp_path / "main.c").write_text(main)
+    command = [*COMPILER, "main.c", *map(str, objects), "-lm", "-o", "main"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert len(set(found.split())) == 1
+    assert float(found.split()[0]) != -1.0

@@ -51,15 +51,34 @@ _HEADERS: dict[Fmi, tuple[str, ...]] = {
 _OTHER: dict[Fmi, Fmi] = {"2": "3", "3": "2"}
 
 _NO_PREFIX = b"#define fmi2FullName(name) name\n"
-_PREFIX = b"""#if defined(FMI2_FUNCTION_PREFIX)
+_PREFIX = b"""#if defined(FMI2_OVERRIDE_FUNCTION_PREFIX)
+  #if defined(FMI2_ACTUAL_FUNCTION_PREFIX)
+    #define MB2FMU_FMI2_PREFIX FMI2_ACTUAL_FUNCTION_PREFIX
+  #endif
+#elif defined(FMI2_FUNCTION_PREFIX)
+  #define MB2FMU_FMI2_PREFIX FMI2_FUNCTION_PREFIX
+#endif
+#if defined(MB2FMU_FMI2_PREFIX)
   #define fmi2Paste(a,b)     a ## b
   #define fmi2PasteB(a,b)    fmi2Paste(a,b)
-  #define fmi2FullName(name) fmi2PasteB(FMI2_FUNCTION_PREFIX, name)
+  #define fmi2FullName(name) fmi2PasteB(MB2FMU_FMI2_PREFIX, name)
 #else
   #define fmi2FullName(name) name
 #endif
 """
-"""fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1)."""
+"""fmpy's copy of fmi2Functions.h has lost the prefix that units compiled as source code need (FMI 2.0.5, 2.1.1).
+
+As in the headers of FMI 2.0.5 and 3.0 the builder overrides it: FMI2_OVERRIDE_FUNCTION_PREFIX takes it away, or puts
+FMI2_ACTUAL_FUNCTION_PREFIX in its place if that is defined too.
+"""
+
+_NO_VARIABLE = ", ".join(
+    (
+        *("MB2FMU_SOURCE_NONE", "MB2FMU_CAUSALITY_LOCAL", "MB2FMU_VARIABILITY_FIXED", "MB2FMU_INITIAL_NONE", "0"),
+        *("MB2FMU_NAN", "-MB2FMU_INFINITY", "MB2FMU_INFINITY", "1.0", '""'),
+    )
+)
+"""Row of the table of variables for value reference 0, where the first variable has 1."""
 
 _STEMS = {"equations": "equations", "derivatives": "derived"}
 _ONCE = "derived_once"
@@ -106,10 +125,12 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
     _refuse(program, interface, RESULTS)
     printed, fmi = print_motion(program, part), interface.target.fmi
     by_reference = sorted(interface.variables, key=lambda variable: variable.value_reference)
+    rows = [_NO_VARIABLE] * by_reference[0].value_reference + [_row(variable) for variable in by_reference]
     facts: dict[str, object] = {
         "interface": interface,
         "program": program,
         "adjoint": adjoint,
+        "rows": rows,
         "first_memory": first_memory(program),
         "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
         "coordinates": coordinates(program),
@@ -120,7 +141,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
     }
     files = {
         "model_config.h": render("model_config.h.jinja", **facts),
-        "model.c": render("model.c.jinja", rows=[_row(v) for v in by_reference], **facts),
+        "model.c": render("model.c.jinja", **facts),
         "unit.c": render("unit.c.jinja", **facts),
         **_equations(printed),
     }
@@ -173,9 +194,10 @@ def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) ->
     """What cannot be printed."""
     missing = [name for name in needed if name not in program.entries]
     faults = [Fault("the program has no such entry point", name) for name in missing]
-    references = [variable.value_reference for variable in interface.variables]
-    if sorted(references) != list(range(len(references))):
-        faults.append(Fault(f"they do not count from 0 to {len(references) - 1}", "value references"))
+    references = sorted(variable.value_reference for variable in interface.variables)
+    first = references[0]
+    if first not in {0, 1} or references != list(range(first, first + len(references))):
+        faults.append(Fault("they do not count from 0, or from 1, without gaps", "value references"))
     if faults:
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
 

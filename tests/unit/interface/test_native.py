@@ -26,7 +26,9 @@ def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
     native, program = described()
     python = describe(*double_pendulum(), program)
     *same, solver, step = native.variables
-    assert [dataclasses.replace(variable, declared_type=None) for variable in same] == list(python.variables)
+    first = same[0].value_reference
+    plain = [dataclasses.replace(v, declared_type=None, value_reference=v.value_reference - first) for v in same]
+    assert (first, plain) == (1, list(python.variables))
     assert (solver.name, solver.kind, solver.causality, solver.variability) == (
         "solver",
         "enumeration",

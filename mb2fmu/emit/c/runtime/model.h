@@ -19,7 +19,7 @@
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
  *   MB2FMU_N_PROJECTED        the first states, which constraints attract; may be left out if there are none
  *   MB2FMU_N_MEMORY           what is remembered from one accepted step to the next; may be left out if there is none
- *   MB2FMU_N_VARIABLES        variables of the unit, value references 0 to MB2FMU_N_VARIABLES - 1
+ *   MB2FMU_N_VARIABLES        rows of the table of variables; a value reference is a place in it, 0 may be none
  * and besides
  *   MB2FMU_FMI                2 or 3
  *   MB2FMU_WITHOUT_ADJOINT    defined where there are no adjoint derivatives: FMI 2.0 cannot ask for them
@@ -175,7 +175,8 @@ enum mb2fmu_source {
     MB2FMU_SOURCE_VELOCITY,          /* model_velocity, y[index] */
     MB2FMU_SOURCE_ACCELERATION,      /* model_acceleration, y[index] */
     MB2FMU_SOURCE_SOLVER,            /* the Enumeration parameter that chooses the solver; start is an integer */
-    MB2FMU_SOURCE_SOLVER_STEP        /* internal step of the solvers with fixed steps, s; 0: the communication step */
+    MB2FMU_SOURCE_SOLVER_STEP,       /* internal step of the solvers with fixed steps, s; 0: the communication step */
+    MB2FMU_SOURCE_NONE               /* no variable has this value reference */
 };
 
 enum mb2fmu_causality {

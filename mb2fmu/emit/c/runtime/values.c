@@ -145,7 +145,8 @@ static double mb2fmu_value(const mb2fmu_instance *instance, const mb2fmu_variabl
 
 static const mb2fmu_variable *mb2fmu_real(mb2fmu_instance *instance, unsigned reference)
 {
-    if (reference >= (unsigned)MB2FMU_N_VARIABLES || model_variables[reference].source == MB2FMU_SOURCE_SOLVER) {
+    if (reference >= (unsigned)MB2FMU_N_VARIABLES || model_variables[reference].source == MB2FMU_SOURCE_SOLVER ||
+        model_variables[reference].source == MB2FMU_SOURCE_NONE) {
         (void)mb2fmu_fail(instance, MB2FMU_ERROR, "no real variable has the value reference %u", reference);
         return NULL;
     }
