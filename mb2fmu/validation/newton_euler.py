@@ -8,6 +8,7 @@ declared outputs are evaluated from expressions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -49,13 +50,15 @@ class NewtonEuler(NumericEquations):
     formulation = "Newton-Euler, numerically"
 
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
-        self._mechanism = NumericMechanism(mechanism)
+        self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
         super().__init__(equations)
 
-    def compile(self) -> bool:
-        """Not yet."""
-        return False
+    @cached_property
+    def _numeric(self) -> NumericMechanism:
+        """The mechanism in NumPy; not needed where it is compiled."""
+        assert self.mechanism
+        return NumericMechanism(self.mechanism)
 
     def _plan_dynamics(self, planner: Planner) -> Plan:
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
@@ -69,7 +72,7 @@ class NewtonEuler(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
     ) -> tuple[list[float], list[float], Floats, float]:
         n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
-        m = self._mechanism
+        m = self._numeric
         q, z = x[:n_q], x[n_q + n_i :]
         u = np.zeros(n_u)
         u[self._independent] = x[n_q : n_q + n_i]

@@ -16,6 +16,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
+from mb2fmu.mechanism import Mechanism
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import CannotWriteError
 from mb2fmu.validation.compiled.machine import FailureError, Machine, Sizes
@@ -82,6 +83,8 @@ class NumericEquations:
     """
 
     formulation: str = ""
+    mechanism: Mechanism | None = None
+    """What the dynamics come from, where they do not come from the equations."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
         e = self.equations = equations
@@ -118,7 +121,7 @@ class NumericEquations:
         if self.machine:
             return True
         try:
-            self.machine = Machine(self._sizes(), self._independent, self._plans())
+            self.machine = Machine(self._sizes(), self._independent, self._plans(), self.mechanism)
         except (ToolError, PlatformError, CannotWriteError):
             return False
         return True

@@ -50,6 +50,9 @@ static double piece(double x, const double breaks[], const double rows[], int64_
 """
 """What the written code may call: the remainder and step function of SymPy, and tables."""
 
+Tables = dict[Any, tuple[str, str]]
+"""Lookup tables (table, order of the derivative) → (arguments of ``piece`` after the first, definition)."""
+
 _MULTIPLIED = 4
 """Exponents up to which powers are products."""
 
@@ -88,7 +91,7 @@ class CWriter:
         tables: Names of the tables that were printed before, by content; those that are met are added.
     """
 
-    def __init__(self, places: Mapping[sm.Symbol, str], tables: dict[Any, tuple[str, str]]) -> None:
+    def __init__(self, places: Mapping[sm.Symbol, str], tables: Tables) -> None:
         self.lines: list[str] = []
         self._names: dict[Any, str] = dict(places)
         self._tables = tables

@@ -90,3 +90,79 @@ class Journey(ctypes.Structure):
         *whole("spent"),
         ("stuck", ctypes.c_double),
     ]
+
+
+class Group(ctypes.Structure):
+    """``struct group``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointers("function places"), *whole("count first")]
+
+
+class Groups(ctypes.Structure):
+    """``struct groups``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointers("groups"), *whole("count")]
+
+
+class Terms(ctypes.Structure):
+    """``struct terms``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("frame numbers speeds columns begin")]
+
+
+class Ways(ctypes.Structure):
+    """``struct ways``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("order above first terms")]
+
+
+class Pieces(ctypes.Structure):
+    """``struct pieces``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("node frame vector factor sign")]
+
+
+class Pathways(ctypes.Structure):
+    """``struct pathways``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("first points length force")]
+
+
+class Entries(ctypes.Structure):
+    """``struct entries``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*whole("count"), *pointers("row column place")]
+
+
+class Mechanism(ctypes.Structure):
+    """``struct mechanism``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *whole("n_v n_w n_q n_u n_all n_z m"),
+        *pointers("w"),
+        ("motion", Groups),
+        ("acting", Groups),
+        *whole("n_gathered"),
+        *pointers("gathered"),
+        *whole("n_frames"),
+        *pointers("frame_parent rotation"),
+        ("frame_terms", Terms),
+        ("turning", Ways),
+        ("point_terms", Terms),
+        ("places_of_points", Ways),
+        ("moving", Ways),
+        *pointers("given"),
+        *whole("n_bodies"),
+        *pointers("masscenter body_frame mass inertia"),
+        ("forces", Pieces),
+        ("torques", Pieces),
+        ("pathways", Pathways),
+        *whole("n_potential"),
+        *pointers("potential"),
+        ("K", Entries),
+        ("A", Entries),
+        *pointers("k0 b gamma z_dot"),
+        *pointers("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
+        *pointers("memory g R omega alpha position velocity acceleration F T Q"),
+        *pointers("frame_numbers point_numbers inertia_N"),
+    ]

@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate._ivp import dop853_coefficients as coefficients
 
+from mb2fmu.mechanism import Mechanism
 from mb2fmu.toolchain import load_library
 from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.bodies_tables import MechanismTables
+from mb2fmu.validation.compiled.c_writer import PRELUDE, Tables
 from mb2fmu.validation.compiled.layout import address
 from mb2fmu.validation.compiled.plan_code import FIRST_NAME, PlanCode
 from mb2fmu.validation.plans import Plan
@@ -93,18 +96,25 @@ class Machine:
         sizes: Numbers of everything.
         independent: Speeds that are states.
         plans: By their names in ``layout.PLANS``.
+        mechanism: Where the dynamics come from it, and not from a plan.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
         CannotWriteError: If there is no C for some expression.
     """
 
-    def __init__(self, sizes: Sizes, independent: Sequence[int], plans: dict[str, Plan]) -> None:
-        code = PlanCode()
+    def __init__(
+        self, sizes: Sizes, independent: Sequence[int], plans: dict[str, Plan], mechanism: Mechanism | None = None
+    ) -> None:
+        shared: Tables = {}
+        code = PlanCode(shared)
         for name, plan in plans.items():
             code.add(name, plan)
+        tables = MechanismTables(mechanism, shared) if mechanism else None
+        texts = [PRELUDE, *(text for _, text in shared.values()), code.text()]
+        texts += [tables.values.text()] if tables else []
         self._library = runtime()
-        own = load_library({"expressions.c": code.text().encode()}, "expressions")
+        own = load_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
         e = self._equations = layout.Equations()
@@ -114,13 +124,17 @@ class Machine:
             setattr(e, name, code.plan(name, own))
         e.n_independent, e.largest = len(self._independent), code.largest
         e.independent, e.dependent = address(self._independent), address(self._dependent)
+        self._kept = tables
+        bodies = tables.structure(own) if tables else None
+        if bodies:
+            e.mechanism = ctypes.addressof(bodies)
         self._code = code
         self._sizes = sizes
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
         self._at = ctypes.addressof(e)
         if self._library.reference_begin(self._at) != layout.OK:
             raise MemoryError("no memory for the reference")
-        weakref.finalize(self, _end, self._library, e)
+        weakref.finalize(self, _end, self._library, e, bodies)
 
     def motion(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
@@ -216,6 +230,6 @@ class Machine:
 assert FIRST_NAME == 2
 
 
-def _end(library: Any, equations: layout.Equations) -> None:
-    """Gives the memory back."""
+def _end(library: Any, equations: layout.Equations, _bodies: layout.Mechanism | None) -> None:
+    """Gives the memory back; ``_bodies`` are part of ``equations``."""
     library.reference_end(ctypes.addressof(equations))

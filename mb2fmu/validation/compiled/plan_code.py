@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from mb2fmu.validation.compiled import layout
-from mb2fmu.validation.compiled.c_writer import PRELUDE, CWriter
+from mb2fmu.validation.compiled.c_writer import CWriter, Tables
 from mb2fmu.validation.plans import Plan, Step
 
 FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
@@ -15,16 +15,19 @@ FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
 class PlanCode:
     """Collects plans, then compiled code of theirs.
 
+    Args:
+        tables: Lookup tables that were printed before; those that are met are added.
+
     Attributes:
         names: Of the linear solves, for messages: the number of one less :data:`FIRST_NAME` is its place.
         largest: Number of results of any step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Tables) -> None:
         self.names: list[str] = []
         self.largest = 0
         self._functions: list[str] = []
-        self._tables: dict[Any, tuple[str, str]] = {}
+        self._tables = tables
         self._plans: dict[str, list[tuple[int, Step]]] = {}
         self._kept: list[Any] = []
 
@@ -55,8 +58,8 @@ class PlanCode:
         return number
 
     def text(self) -> str:
-        """The translation unit."""
-        return "\n".join([PRELUDE, *(text for _, text in self._tables.values()), *self._functions])
+        """What is to be compiled; needs the prelude of ``c_writer`` and the tables."""
+        return "\n".join(self._functions)
 
     def plan(self, name: str, library: ctypes.CDLL) -> layout.Plan:
         """The table of a plan, whose functions are in ``library``; it lives as long as this object."""

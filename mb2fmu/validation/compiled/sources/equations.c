@@ -73,11 +73,14 @@ int reference_begin(struct equations *e)
         return NO_MEMORY;
     }
     distribute(e, e->memory);
-    return OK;
+    return e->mechanism && mechanism_begin(e->mechanism) ? NO_MEMORY : OK;
 }
 
 void reference_end(struct equations *e)
 {
+    if (e->mechanism) {
+        mechanism_end(e->mechanism);
+    }
     free(e->memory);
     e->memory = NULL;
 }

@@ -1,0 +1,300 @@
+"""``MechanismTables``: a ``Mechanism`` as the tables of ``bodies.h``: which numbers, and what hangs on what.
+
+Read from the records alone, apart from mechanism/numeric.py: rates are SymPy's derivatives, partial velocities too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.validation.compiled import layout
+from mb2fmu.validation.compiled.c_writer import Tables
+from mb2fmu.validation.compiled.values_code import ValuesCode
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A vector in a frame: speeds (indices), and its numbers: partials, vector, rate, second rate (3 each)."""
+
+    frame: int
+    speeds: tuple[int, ...]
+    numbers: tuple[sm.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Frames or points: the terms of each, the node above each (-1: none), and an order with those above first."""
+
+    terms: tuple[tuple[_Term, ...], ...]
+    above: tuple[int, ...]
+
+    def order(self) -> list[int]:
+        """Nodes, those above first."""
+        placed: dict[int, None] = {}
+        for node in range(len(self.above)):
+            way = [node]
+            while way[-1] not in placed and self.above[way[-1]] >= 0:
+                way.append(self.above[way[-1]])
+            placed.update(dict.fromkeys(reversed(way)))
+        return list(placed)
+
+    def with_ways(self, nodes: Iterable[int]) -> list[int]:
+        """The nodes and all above them, in order."""
+        found: set[int] = set()
+        for start in nodes:
+            node = start
+            while node >= 0 and node not in found:
+                found.add(node)
+                node = self.above[node]
+        return [node for node in self.order() if node in found]
+
+
+class MechanismTables:
+    """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then ask for :meth:`structure`.
+
+    Args:
+        mechanism: With bodies.
+        tables: Lookup tables that were printed before; those that are met are added.
+    """
+
+    def __init__(self, mechanism: Mechanism, tables: Tables) -> None:
+        m = self._m = mechanism
+        self._columns = {ui: k for k, ui in enumerate(m.u_all)}
+        self._rates = m.rates(_rates_of_coordinates(m))
+        parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
+        given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
+        self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
+        lengths = [s for load in self._pathways for s in (load.length, load.rate)]
+        self.values = ValuesCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
+        self._given = len(given)
+        self._kept: list[Any] = []
+        self._frames = _Nodes(
+            tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
+            (-1, *(f.reference for f in m.frames[1:])),
+        )
+        positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
+        velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
+        own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
+        self._places = _Nodes(positions, tuple(p.parent for p in m.points))
+        self._moving = _Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
+        self._motion = self.values.write(self._expressions_of_motion())
+        self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
+
+    def structure(self, library: ctypes.CDLL) -> layout.Mechanism:
+        """The filled structure; ``library`` has the functions of :attr:`values`. It lives as long as this object."""
+        m, values = self._m, self.values
+        s = layout.Mechanism()
+        w = values.values()
+        s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given, len(w), len(m.q), len(m.u)
+        s.n_all, s.n_z = len(m.u_all), len(m.z)
+        s.motion, s.acting = values.groups(self._motion, library), values.groups(self._acting, library)
+        self._add_vectors(s)
+        self._add_bodies(s)
+        self._add_loads(s)
+        self._add_constraints(s)
+        self._add_columns(s)
+        return s
+
+    # ------------------------------------------------------------------ expressions
+
+    def _rate(self, expression: sm.Expr) -> sm.Expr:
+        """Its derivative with respect to time, accelerations left out."""
+        moving = expression.free_symbols & self._rates.keys()
+        return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
+
+    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[_Term]:
+        """Terms of a position (``twice``: its partial velocities are those of its rate), or of a velocity."""
+        found = []
+        for frame, components in vector:
+            own = [sm.sympify(c) for c in components]
+            rate = [self._rate(c) for c in own]
+            linear = rate if twice else own
+            second = [self._rate(c) for c in rate] if twice else [sm.S.Zero] * 3
+            free = set().union(*(c.free_symbols for c in linear))
+            speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
+            partials = [c.diff(speed) for speed in speeds for c in linear]
+            indices = tuple(self._columns[speed] for speed in speeds)
+            found.append(_Term(frame, indices, (*partials, *own, *rate, *second)))
+        return found
+
+    def _expressions_of_motion(self) -> list[sm.Expr]:
+        m = self._m
+        expressions = [e for f in m.frames for e in f.rotation]
+        for nodes in (self._frames, self._places, self._moving):
+            expressions += [e for terms in nodes.terms for term in terms for e in term.numbers]
+        for body in m.bodies:
+            expressions += [body.mass, *(body.inertia if body.inertia is not None else ())]
+        expressions += [*m.potential_forces, *m.kinematics.matrix.todok().values(), *m.kinematics.offset]
+        if m.velocity_constraints:
+            c = m.velocity_constraints
+            expressions += [*c.jacobian.todok().values(), *c.offset, *c.bias]
+        return expressions
+
+    def _expressions_of_loads(self) -> list[sm.Expr]:
+        expressions: list[sm.Expr] = []
+        for load in self._m.loads:
+            if isinstance(load, ForceLoad):
+                expressions += [c for _, components in load.force for c in components]
+            elif isinstance(load, TorqueLoad):
+                expressions += [c for _, components in load.torque for c in components]
+            elif isinstance(load, TorqueActuatorLoad):
+                expressions += [load.torque, *(c for _, components in load.axis for c in components)]
+            else:
+                expressions.append(load.force)
+        return expressions
+
+    # ------------------------------------------------------------------ tables
+
+    def _array(self, numbers: Any, kind: type = np.float64) -> int:
+        """Address of an array that is kept."""
+        array: npt.NDArray[Any] = np.ascontiguousarray(numbers, dtype=kind)
+        self._kept.append(array)
+        return layout.address(array)
+
+    def _whole(self, numbers: Iterable[int]) -> int:
+        """The same of 64-bit integers."""
+        return self._array([*numbers, 0], np.int64)  # never empty
+
+    def _add_vectors(self, s: layout.Mechanism) -> None:
+        """Frames, points, and the terms of both, whose numbers are gathered one after the other."""
+        m = self._m
+        gathered: list[int] = []
+        rotation = []
+        for frame in m.frames:
+            rotation.append(len(gathered))
+            gathered += self.values.places(list(frame.rotation))
+        s.n_frames, s.rotation = len(m.frames), self._whole(rotation)
+        s.frame_parent = self._whole(f.parent for f in m.frames)
+        s.frame_terms, (s.turning,) = self._vectors([self._frames], gathered)
+        both = [self._places if self._pathways else _Nodes(((),) * len(m.points), self._places.above), self._moving]
+        s.point_terms, (s.places_of_points, s.moving) = self._vectors(both, gathered)
+        s.given = self._whole(int(p.velocity is not None) for p in m.points)
+        s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
+
+    def _vectors(self, nodes: Sequence[_Nodes], gathered: list[int]) -> tuple[layout.Terms, list[layout.Ways]]:
+        """Terms of some sets of nodes, whose places are added to ``gathered``, and the ways of each set."""
+        terms: list[_Term] = []
+        ways = []
+        for each in nodes:
+            first = []
+            for own in each.terms:
+                first.append(len(terms))
+                terms += own
+            counts = [len(own) for own in each.terms]
+            arrays = map(self._whole, (each.order(), each.above, first, counts))
+            ways.append(layout.Ways(len(each.above), *arrays))
+        numbers = []
+        for term in terms:
+            numbers.append(len(gathered))
+            gathered += self.values.places(term.numbers)
+        speeds = [len(term.speeds) for term in terms]
+        begin = [0, *itertools.accumulate(speeds)][: len(terms)]
+        columns = [column for term in terms for column in term.speeds]
+        arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
+        return layout.Terms(len(terms), *arrays), ways
+
+    def _add_bodies(self, s: layout.Mechanism) -> None:
+        bodies = self._m.bodies
+        s.n_bodies = len(bodies)
+        s.masscenter = self._whole(b.masscenter for b in bodies)
+        s.body_frame = self._whole(b.frame if b.inertia is not None else -1 for b in bodies)
+        s.mass = self._whole(self.values.place(b.mass) for b in bodies)
+        inertias = [self.values.places(list(b.inertia)) if b.inertia is not None else [0] * 9 for b in bodies]
+        s.inertia = self._whole(itertools.chain(*inertias))
+        s.n_potential = len(self._m.potential_forces)
+        s.potential = self._whole(self.values.places(self._m.potential_forces))
+
+    def _add_loads(self, s: layout.Mechanism) -> None:
+        place, places = self.values.place, self.values.places
+        forces: list[tuple[int, int, list[int], int, float]] = []  # node, frame, vector, factor, sign
+        torques: list[tuple[int, int, list[int], int, float]] = []
+        for load in self._m.loads:
+            if isinstance(load, ForceLoad):
+                forces += [(load.point, frame, places(c), -1, 1.0) for frame, c in load.force]
+            elif isinstance(load, TorqueLoad):
+                torques += [(load.frame, frame, places(c), -1, 1.0) for frame, c in load.torque]
+            elif isinstance(load, TorqueActuatorLoad):
+                for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
+                    if node >= 0:
+                        torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
+        s.forces, s.torques = self._pieces(forces), self._pieces(torques)
+        ways = [load.points for load in self._pathways]
+        s.pathways = layout.Pathways(
+            len(ways),
+            self._whole(itertools.accumulate(map(len, ways), initial=0)),
+            self._whole(itertools.chain(*ways)),
+            self._whole(place(load.length) for load in self._pathways),
+            self._whole(place(load.force) for load in self._pathways),
+        )
+
+    def _pieces(self, rows: Sequence[tuple[int, int, list[int], int, float]]) -> layout.Pieces:
+        nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
+        whole = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
+        return layout.Pieces(len(rows), *whole, self._array([*signs, 0.0]))
+
+    def _add_constraints(self, s: layout.Mechanism) -> None:
+        m, c, places = self._m, self._m.velocity_constraints, self.values.places
+        s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
+        s.z_dot = self._whole(places(m.z_dot))
+        s.m = len(c.names) if c else 0
+        s.A = self._entries(c.jacobian) if c else self._entries(sm.zeros(0, 0))
+        s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
+
+    def _entries(self, matrix: sm.MatrixBase) -> layout.Entries:
+        entries = matrix.todok()
+        rows, columns = ([at[k] for at in entries] for k in (0, 1))
+        places = self.values.places(list(entries.values()))
+        return layout.Entries(len(entries), *map(self._whole, (rows, columns, places)))
+
+    def _add_columns(self, s: layout.Mechanism) -> None:
+        """What each speed moves, and what its forces go back over."""
+        found: tuple[list[list[int]], ...] = ([], [], [])
+        for speed in range(len(self._m.u)):
+            for lists, nodes in zip(found, self._moved(speed), strict=True):
+                lists.append(nodes)
+        names = ("frames", "points", "bodies")
+        for name, lists in zip(names, found, strict=True):
+            setattr(s, f"{name}_begin", self._whole(itertools.accumulate(map(len, lists), initial=0)))
+            setattr(s, f"{name}_of", self._whole(itertools.chain(*lists)))
+
+    def _moved(self, speed: int) -> tuple[list[int], list[int], list[int]]:
+        """Frames, points and bodies that a speed moves, with what is on their ways to the origin."""
+        turned: set[int] = set()
+        for node in self._frames.order():
+            if self._frames.above[node] in turned or any(speed in term.speeds for term in self._frames.terms[node]):
+                turned.add(node)
+        moved: set[int] = set()
+        for node in self._moving.order():
+            terms = self._moving.terms[node]
+            carried = self._m.points[node].velocity is None and any(term.frame in turned for term in terms)
+            if carried or self._moving.above[node] in moved or any(speed in term.speeds for term in terms):
+                moved.add(node)
+        bodies = [
+            k
+            for k, body in enumerate(self._m.bodies)
+            if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
+        ]
+        points = self._moving.with_ways(self._m.bodies[k].masscenter for k in bodies)
+        frames = {self._m.bodies[k].frame for k in bodies if self._m.bodies[k].inertia is not None}
+        frames |= {
+            t.frame for node in points if self._m.points[node].velocity is None for t in self._moving.terms[node]
+        }
+        return self._frames.with_ways(frames), points, bodies
+
+
+def _rates_of_coordinates(m: Mechanism) -> list[sm.Expr]:
+    """K u + k0, one by one."""
+    rates = list(m.kinematics.offset)
+    for (row, column), entry in m.kinematics.matrix.todok().items():
+        rates[row] += entry * m.u[column]
+    return rates
