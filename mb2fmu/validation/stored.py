@@ -86,13 +86,14 @@ def read(folder: Path) -> Trajectory:
 def differences(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
     """Why a stored reference is not current; () if it is.
 
-    It is current if it has the same variables, times and provenance (versions and measured balances aside), and no
+    It is current if it has the same variables, times and provenance (versions, measured balances and whether it was
+    compiled aside), and no
     value differs by more than three times the sum of both uncertainties.
     """
     found = []
     if stored.names != fresh.names:
         return (f"variables {', '.join(stored.names)} instead of {', '.join(fresh.names)}",)
-    aside = {"versions", "balances"}
+    aside = {"versions", "balances", "evaluation"}
     for key in sorted((stored.provenance.keys() | fresh.provenance.keys()) - aside):
         old, new = stored.provenance.get(key), fresh.provenance.get(key)
         if old != new:

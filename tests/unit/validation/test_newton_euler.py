@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import cart_with_pathways, mechanism_of, model_of, random_states
+from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, random_states, sympy_rolling_disc
 from sympy.physics import mechanics as me
 
 from mb2fmu.formulation import formulate
@@ -51,6 +51,21 @@ def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference():
         assert np.allclose(a.outputs, b.outputs, rtol=1e-11, atol=1e-11)
         assert a.power == pytest.approx(b.power, rel=1e-10, abs=1e-10)
         assert a.kinetic == pytest.approx(b.kinetic, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", [cart_with_pathways, moving_pivot, sympy_rolling_disc, lambda: None])
+def test_compiled_it_is_what_it_is_in_numpy(make):
+    model = make()
+    mechanism = mechanism_of(model) if model else _chain(5, spatial=True)
+    equations = formulate(mechanism, "tmt")
+    plain, fast = NewtonEuler(mechanism, equations), NewtonEuler(mechanism, equations)
+    assert fast.compile()
+    for state in random_states(mechanism, 10):
+        prepared = plain.prepare(list(state.p))
+        one = plain.motion(state.t, state.x, list(state.r), prepared)
+        other = fast.motion(state.t, state.x, list(state.r), prepared)
+        for name in ("x_dot", "outputs", "residual", "u", "power", "kinetic"):
+            assert np.allclose(getattr(other, name), getattr(one, name), rtol=1e-11, atol=1e-11), name
 
 
 def test_a_whole_reference():
