@@ -14,6 +14,7 @@ is read (``stopwatch``) for the observer and for the page beside the unit only; 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -405,4 +406,6 @@ def _validate(
         reference = formulation.formulate_motion(read) if numeric else formulation.formulate(read, second)
     with stage("validate"):
         result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
+    with stage("ask the model's own equations"):
+        result = replace(result, independence=validation.prove_independently(fmu, definition, read))
     return Validated(definition, read, reference, result, stage.timings)

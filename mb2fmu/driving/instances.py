@@ -107,7 +107,8 @@ class Unit2(Stateful):
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """To step mode, with start values and the first inputs set."""
         fmu = self._fmu
-        fmu.setupExperiment(tolerance=experiment["tolerance"], startTime=0.0, stopTime=experiment["stop"])
+        begin = experiment.get("begin", 0.0)
+        fmu.setupExperiment(tolerance=experiment["tolerance"], startTime=begin, stopTime=experiment["stop"])
         self.set(experiment["starts"]["references"], experiment["starts"]["values"])
         fmu.enterInitializationMode()
         self.set(experiment["inputs"], inputs)
@@ -166,7 +167,8 @@ class Unit3(Stateful):
         """To step mode, with start values and the first inputs set."""
         fmu = self._fmu
         self.set(experiment["starts"]["references"], experiment["starts"]["values"])
-        fmu.enterInitializationMode(tolerance=experiment["tolerance"], startTime=0.0, stopTime=experiment["stop"])
+        begin = experiment.get("begin", 0.0)
+        fmu.enterInitializationMode(tolerance=experiment["tolerance"], startTime=begin, stopTime=experiment["stop"])
         self.set(experiment["inputs"], inputs)
         fmu.exitInitializationMode()
 
@@ -231,6 +233,14 @@ class Exchange2(Unit2):
         """Sets parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
 
+    def derivatives(self, time: float, states: list[float]) -> list[float]:
+        """x' at a time and state."""
+        self._fmu.setTime(time)
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+        found = (ctypes.c_double * len(states))()
+        self._fmu.getDerivatives(found, len(states))
+        return list(found)
+
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""
         self._integration.afresh(time)
@@ -265,6 +275,14 @@ class Exchange3(Unit3):
     def tune(self, references: list[int], values: list[float]) -> None:
         """Sets parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
+
+    def derivatives(self, time: float, states: list[float]) -> list[float]:
+        """x' at a time and state."""
+        self._fmu.setTime(time)
+        self._fmu.setContinuousStates((ctypes.c_double * len(states))(*states), len(states))
+        found = (ctypes.c_double * len(states))()
+        self._fmu.getContinuousStateDerivatives(found, len(states))
+        return list(found)
 
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""

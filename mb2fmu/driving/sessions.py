@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.driving.instances import STATUS, UNITS, Log, Unit3
+from mb2fmu.driving.instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
 
 
 class Session:
@@ -94,6 +94,15 @@ class Session:
     def do_slopes(self, references: list[int], order: int) -> list[float]:
         """Derivatives of outputs by time."""
         return list(self._unit.slopes(references, order))
+
+    def do_derivatives(
+        self, point: dict[str, Any], inputs: list[float], states: list[float], references: list[int]
+    ) -> list[float]:
+        """x' at a point: of Model Exchange as it hands it out, of Co-Simulation the variables that hold it."""
+        self._unit.initialize(point, inputs)
+        if isinstance(self._unit, Exchange2 | Exchange3):
+            return self._unit.derivatives(point["begin"], states)
+        return list(self._unit.get(references))
 
     def do_save(self) -> None:
         """Keeps the state; what integrates begins anew here, as it will when the state is restored."""

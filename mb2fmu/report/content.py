@@ -190,6 +190,31 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
+class LadderRow:
+    """One rung of the ladder that says how independent the proof was.
+
+    Attributes:
+        name: What was compared with what.
+        how: By which numbers.
+        points: How many; empty where it was not done.
+        ratio: Largest error over its bound; None where it was not done.
+        worst: Of what, and when.
+        verdict: In a word.
+        state: Its colour.
+        remark: Why it failed or was not done.
+    """
+
+    name: str
+    how: str
+    points: str
+    ratio: Number | None
+    worst: str
+    verdict: str
+    state: State
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class VariableRow:
     """One variable of the unit."""
 
@@ -233,6 +258,7 @@ class Page:
     animation: Element | None = None
     still: Markup = field(default_factory=Markup)
     exercise: Exercise | None = None
+    ladder: tuple[LadderRow, ...] = ()
 
     @property
     def claims(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.report import description, exercised, results
 from mb2fmu.report.content import FigureGroup, Page, Provenance
 from mb2fmu.report.equations import equation_blocks
+from mb2fmu.report.ladder import ladder_rows
 from mb2fmu.report.numbers import short
 from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
@@ -104,6 +105,7 @@ def _page(
         timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
         exercise=exercised.exercise(result),
+        ladder=ladder_rows(result),
     )
 
 

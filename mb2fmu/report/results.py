@@ -39,6 +39,11 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
         f"{len(unjudged)} of {_count(total, 'variable')} could not be judged: {_listed(unjudged)}" if unjudged else "",
         f"not kept: {_listed(broken)}" if broken else "",
         f"{_count(errors, 'error')} found by the checkers" if errors else "",
+        *(
+            f"not as {rung.name}"
+            for rung in (result.independence.rungs if result.independence else ())
+            if rung.verdict == "failed"
+        ),
         *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]
     headline = "; ".join(part for part in (*parts, *exercised) if part)

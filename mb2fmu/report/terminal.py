@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.exercised import coverage_text
+from mb2fmu.validation.independence import Rung
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
@@ -25,6 +26,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
     for other in result.others:
         yield _other_kind(other)
     yield from _exercised(result)
+    yield from map(_rung, result.ladder)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
@@ -45,6 +47,7 @@ def verdict_line(result: ValidationResult) -> Text:
         return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
+    lacking += [f"x' against {rung.name}" for rung in result.ladder if rung.verdict == "failed" and rung.reason]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
     wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
@@ -79,6 +82,16 @@ def _other_kind(other: KindResult) -> Text:
     verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else "passed"
     text = f"{KIND_NAMES[other.simulation.kind]}: {verdict}, largest error/bound {_number(worst.ratio)} ({worst.name})"
     return Text(text, style="bold red" if short else "green")
+
+
+def _rung(rung: Rung) -> Text:
+    """One line: how independent the proof was."""
+    if rung.verdict == "unjudged":
+        return Text(f"{rung.name}: not done: {rung.reason}")
+    text = f"{rung.name}: {rung.verdict}, {rung.points} points, largest error/bound {_number(rung.ratio)}"
+    text += f" ({rung.worst})" if rung.worst else ""
+    reason = f": {rung.reason}" if rung.reason else ""
+    return Text(text + reason, style="bold red" if rung.verdict == "failed" else "green")
 
 
 def _number(value: float) -> str:

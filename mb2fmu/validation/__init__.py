@@ -7,7 +7,8 @@ checkers say, the verdict.
 Promises: the reference shares nothing with the FMU beyond the model (SymPy's ``lambdify``, SciPy's DOP853, never the
 Program); its own uncertainty is measured and shown; bounds are formulas stated in ``compare`` and depend on the
 measured sensitivity, so chaos is neither excused nor punished; what cannot be judged does not pass. The FMU runs in a
-process of its own, with a time limit.
+process of its own, with a time limit. Beside the trajectory, x' of the unit is held against the user's own SymPy
+objects without the reading's help (``independence``).
 
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
@@ -15,6 +16,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.independence import Independence, Rung, prove_independently
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import (
@@ -36,12 +38,14 @@ __all__ = [
     "CallResult",
     "Conditions",
     "Finding",
+    "Independence",
     "InfluenceResult",
     "InvariantResult",
     "KindResult",
     "Move",
     "MovedResult",
     "Reference",
+    "Rung",
     "Simulation",
     "Trajectory",
     "ValidationResult",
@@ -54,6 +58,7 @@ __all__ = [
     "make_yardstick",
     "measure_sensitivity",
     "outgrows_symbols",
+    "prove_independently",
     "reference_method",
     "simulate",
     "stored",

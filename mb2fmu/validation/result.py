@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.validation.description import UnitKind
+from mb2fmu.validation.independence import Independence, Rung
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
 
@@ -235,6 +236,7 @@ class ValidationResult:
         moved: The second experiment; None where only the first was asked for.
         calls: What else the unit offers, called in mid-run.
         influences: One per free parameter, start value and input: proven, or not.
+        independence: The unit against what was handed over, without the reading's help; None where it was not asked.
     """
 
     model: str
@@ -250,6 +252,7 @@ class ValidationResult:
     moved: MovedResult | None = None
     calls: tuple[CallResult, ...] = ()
     influences: tuple[InfluenceResult, ...] = ()
+    independence: Independence | None = None
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -264,6 +267,7 @@ class ValidationResult:
             and all(other.passed for other in self.others)
             and (self.moved is None or self.moved.passed)
             and not any(call.verdict == "failed" for call in self.calls)
+            and (self.independence is None or self.independence.passed)
             and not any(f.severity == "error" for f in self.conformance)
         )
 
@@ -271,6 +275,27 @@ class ValidationResult:
     def unproven(self) -> tuple[InfluenceResult, ...]:
         """Parameters, start values and inputs of which nothing is proven: that they act as they should was not seen."""
         return tuple(item for item in self.influences if not item.proven)
+
+    @property
+    def ladder(self) -> tuple[Rung, ...]:
+        """How independent the proof is: what the unit was compared with, the least shared with it first."""
+        rungs = self.independence.rungs if self.independence else ()
+        return (*rungs, self._trajectory_rung())
+
+    def _trajectory_rung(self) -> Rung:
+        """The comparison of the default experiment, the reference of which was read as the unit was."""
+        by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
+        if by.startswith("Newton-Euler"):
+            name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
+        elif by == used:
+            name, how = f"the same formulation ({by}) on the same reading", "evaluated and integrated differently"
+        else:
+            name, how = f"another formulation ({by}) on the same reading", "evaluated and integrated differently"
+        worst = max(self.variables, key=lambda v: v.ratio if v.verdict != "unjudged" else -1.0)
+        verdict: Verdict = "passed" if all(v.verdict == "passed" for v in self.variables) else "failed"
+        at = f"{worst.name} at t = {worst.at:.4g} s"
+        points = len(self.reference.trajectory.time)
+        return Rung(name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict)
 
     def to_json(self, *, timings: bool = False) -> str:
         """The result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
@@ -298,6 +323,7 @@ class ValidationResult:
             "notes": list(self.notes),
             "moved": _moved(self.moved),
             "calls": [_scalars(call) for call in self.calls],
+            "ladder": [_scalars(rung) for rung in self.ladder],
             "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
         }
         if timings:
@@ -329,7 +355,7 @@ def _kind(result: KindResult) -> dict[str, object]:
 
 
 def _scalars(
-    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult,
+    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung,
 ) -> dict[str, object]:
     """The record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]

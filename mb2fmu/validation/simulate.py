@@ -135,7 +135,9 @@ def drive(
             "kind": chosen,
             "identifier": description.identifiers[chosen],
             "token": description.token,
-            "integration_tolerance": max(EXCHANGE_TOLERANCE * experiments[0].tolerance, TIGHTEST_TOLERANCE),
+            "integration_tolerance": max(
+                EXCHANGE_TOLERANCE * min((each.tolerance for each in experiments), default=0.0), TIGHTEST_TOLERANCE
+            ),
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.completes_steps,

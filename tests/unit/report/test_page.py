@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,8 @@ from mb2fmu import animation
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.formulation import formulate
 from mb2fmu.report import Provenance, describe, render
+from mb2fmu.report.terminal import verdict_line
+from mb2fmu.validation import Independence, Rung
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[3]
@@ -46,6 +49,7 @@ def test_the_page_is_well_formed_and_has_every_section(pendulum):
         "errors",
         "trajectories",
         "balances",
+        "independence",
         "conformance",
         "equations",
         "variables",
@@ -55,6 +59,23 @@ def test_the_page_is_well_formed_and_has_every_section(pendulum):
     assert len(identities) == len(set(identities))
     targets = {a.get("href").removeprefix("#") for a in root.iter("a")}
     assert targets <= set(identities)
+
+
+def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
+    case = pendulum()
+    good = Rung(
+        name="own equations", how="in numbers", points=24, ratio=0.01, worst="der(u) at t = 1 s", verdict="passed"
+    )
+    bad = replace(good, name="own kinematics", ratio=7.5, verdict="failed", reason="der(u) is 7.5 times off")
+    none = replace(good, points=0, ratio=0.0, worst="", verdict="unjudged", reason="too many operations")
+    for rungs, passed in (((good, none), case.result.passed), ((good, bad), False)):
+        result = replace(case.result, independence=Independence(rungs=rungs))
+        assert result.passed is passed
+        text = render(case.definition, case.equations, case.interface, result).decode()
+        assert all(rung.name in text for rung in (*rungs, result.ladder[-1]))
+        assert [row["verdict"] for row in json.loads(result.to_json())["ladder"]][:2] == [r.verdict for r in rungs]
+    assert "not as own kinematics" in text
+    assert "own kinematics" in str(verdict_line(result))
 
 
 def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
@@ -112,7 +133,8 @@ def test_the_verdict_and_the_variables_that_failed_are_said_first(pendulum):
     assert "2 of 8 variables out of bounds: y2, y5" in headline
     assert "1 of 8 variables could not be judged: y3" in headline
     rows = [row for row in root.iter("tr") if row.get("class") == "bad"]
-    assert [row.find("th/a").text for row in rows] == ["y5", "y2", "y3"]
+    assert [row.find("th/a").text for row in rows if row.find("th/a") is not None] == ["y5", "y2", "y3"]
+    assert [row.find("th").text.split(":")[0] for row in rows if row.find("th/a") is None] == ["trajectory"]
     assert len([f for f in root.iter("figure") if f.get("class") == "card bad"]) == 3
 
 

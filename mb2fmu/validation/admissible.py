@@ -1,0 +1,174 @@
+"""Random admissible points: states on the constraints, inputs, parameters and times, all generic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sm
+
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.own_constraints import OwnConstraints
+from mb2fmu.validation.own_objects import Handed
+from mb2fmu.validation.own_symbols import Floats, OwnSymbols
+from mb2fmu.variables import Coordinate, Input, Quantity, Speed
+
+SEED = 11
+_SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
+"""Of parameters, relative to their values, attempt after attempt; then those of the geometry keep theirs."""
+_TURN = 0.6
+"""How far angles and numbers without a unit go from their start values."""
+_RATES = 10.0
+"""Speeds that are not known better go through the scale of their coordinate so often in an experiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One admissible point.
+
+    Attributes:
+        time: In s.
+        values: Of all slots of ``OwnSymbols``, q' included.
+    """
+
+    time: float
+    values: tuple[float, ...]
+
+
+class Admissible:
+    """Draws points; the same ones each time.
+
+    Args:
+        definition: The checked model: start values, bounds, units.
+        parts: What was handed over.
+        symbols: Slots of their symbols.
+        constraints: What holds the states.
+        quaternions: Numbers of coordinates (in the definition's order) that form unit quaternions.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        parts: Handed,
+        symbols: OwnSymbols,
+        constraints: OwnConstraints,
+        quaternions: Sequence[Sequence[int]] = (),
+    ) -> None:
+        self._definition, self._symbols, self._constraints = definition, symbols, constraints
+        names = {c.symbol: c for c in definition.coordinates}
+        self._quaternions = [[symbols.slot[definition.coordinates[i].symbol] for i in group] for group in quaternions]
+        self.q_scale = np.array([self._scale(names[qi]) for qi in symbols.q])
+        geometry = set().union(*(sm.sympify(row).free_symbols for row in parts.holonomic)) if parts.holonomic else set()
+        self._geometry = geometry | {
+            other
+            for p in definition.parameters
+            if p.calculated and p.symbol in geometry
+            for other in sm.sympify(p.value).free_symbols
+        }
+        self._random = np.random.default_rng(SEED)
+
+    def draw(self) -> Iterator[Point]:
+        """Points, one after another without end; None of those that the constraints do not let be is among them."""
+        attempt = 0
+        while True:
+            values = self._drawn(attempt)
+            found = self._projected(values)
+            if found is None:
+                attempt += 1
+                if attempt > 40 * len(_SPREADS):
+                    return
+                continue
+            attempt = max(attempt - 1, 0)
+            yield Point(found[0], tuple(found))
+
+    def _projected(self, values: list[float]) -> list[float] | None:
+        u_scale = self._speed_scale(values)
+        try:
+            found = self._constraints.projected(values, self.q_scale, u_scale)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+            return None
+        return found if found is not None and np.all(np.isfinite(found)) else None
+
+    def _speed_scale(self, values: list[float]) -> Floats:
+        """How far each speed may go to find the constraints."""
+        speeds = {s.symbol: s for s in self._definition.speeds}
+        return np.array([max(abs(values[self._symbols.slot[u]]), self._of_speed(speeds[u])) for u in self._symbols.u])
+
+    def _drawn(self, attempt: int) -> list[float]:
+        """Values of all slots, not yet on the constraints."""
+        d, slot, random = self._definition, self._symbols.slot, self._random
+        values = [0.0] * len(slot)
+        values[0] = float(random.uniform(0.0, d.experiment.stop))
+        spread = _SPREADS[min(attempt, len(_SPREADS) - 1)]
+        rigid = attempt >= len(_SPREADS)
+        for p in d.parameters:
+            if not p.calculated:
+                change = spread * random.uniform(-1.0, 1.0)
+                kept = rigid and p.symbol in self._geometry
+                value = float(p.value)
+                size = abs(value) or self._alike(p)
+                values[slot[p.symbol]] = value if kept else _within(p, value + (0.3 if rigid else 1.0) * change * size)
+        for c in d.coordinates:
+            values[slot[c.symbol]] = _within(c, c.start + self._scale(c) * random.uniform(-1.0, 1.0))
+        for s in d.speeds:
+            values[slot[s.symbol]] = _within(s, s.start + self._of_speed(s) * random.uniform(-1.0, 1.0))
+        for z in d.auxiliary_states:
+            values[slot[z.symbol]] = _within(
+                z, z.start + 0.3 * (abs(z.start) or self._alike(z)) * random.uniform(-1, 1)
+            )
+        for r in d.inputs:
+            values[slot[r.symbol]] = _within(r, r.start + self._of_input(r) * random.uniform(-1.0, 1.0))
+        for places in self._quaternions:
+            length = np.linalg.norm([values[k] for k in places])
+            for k in places:
+                values[k] = float(values[k] / length)
+        return self._symbols.completed(values)
+
+    def _scale(self, c: Coordinate) -> float:
+        """How far a coordinate goes from its start."""
+        if c.unit in {"rad", "1", "deg"}:
+            return _TURN
+        return c.nominal or 0.3 * (abs(c.start) or self._alike(c))
+
+    def _of_speed(self, s: Speed) -> float:
+        """How far a speed goes from its start: at least about its coordinates' scale in a part of the experiment."""
+        rate = _RATES / self._definition.experiment.stop
+        lengths = [self._scale(c) for c in self._definition.coordinates if f"{c.unit}/s" == s.unit]
+        size = max(lengths, default=_TURN if s.unit in {"rad/s", "1/s"} else 0.0) * rate
+        start = abs(s.start)
+        return s.nominal or max(size, 0.3 * start) or self._alike(s)
+
+    def _of_input(self, r: Input) -> float:
+        """How far an input goes from its start: as far as its signal, or the quantities of its unit."""
+        signal = self._definition.experiment.signals.get(r.symbol)
+        size = 0.0
+        if signal is not None:
+            stop = self._definition.experiment.stop
+            at = [float(sm.sympify(signal).subs(self._symbols.t, part * stop)) for part in (0.1, 0.37, 0.61, 0.89)]
+            size = max(map(abs, at))
+        return r.nominal or size or self._alike(r)
+
+    def _alike(self, item: Quantity) -> float:
+        """The magnitude of what has the same unit, of free parameters before all; 1 where nothing has."""
+        d = self._definition
+        if item.nominal:
+            return item.nominal
+        if item.minimum is not None and item.maximum is not None:
+            return (item.maximum - item.minimum) / 2
+        same = [abs(float(p.value)) for p in d.parameters if not p.calculated and p.unit == item.unit and p.value]
+        starts: list[Coordinate | Speed | Input] = [*d.coordinates, *d.speeds, *d.inputs]
+        same = same or [abs(x.start) for x in starts if x.unit == item.unit and x.start]
+        return float(np.median(same)) if same else 1.0
+
+
+def _within(item: Quantity, value: float) -> float:
+    """The value, mirrored at the bounds that it has passed, and never zero by being cut off there."""
+    low, high = item.minimum, item.maximum
+    if low is not None and value < low:
+        value = 2 * low - value
+    if high is not None and value > high:
+        value = 2 * high - value
+        if low is not None and value < low:
+            value = (low + high) / 2
+    return value

@@ -1,0 +1,221 @@
+"""How independent the proof is: a unit's x' at random points against the very objects that were handed over.
+
+The trajectory that a unit is compared with comes from ``Mechanism``, as the unit does: a fault in reading would be on
+both sides. Here x' of a real instance (by fmpy) is held against the user's own SymPy objects, which are asked without
+the reading: by their own ``mass_matrix_full`` and ``forcing_full`` (``own_equations``), and by their own frames,
+points, bodies and loads point by point (``own_kinematics``). Where the equations would be too long to be formed, the
+mechanism that was read is held against the objects too: velocities, kinetic energy, generalized forces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.package import unpack
+from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
+from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
+
+Verdict = Literal["passed", "failed", "unjudged"]
+LEAST = 20
+"""With fewer points than that, a rung proves nothing."""
+_TITLES = {
+    "equations": "the handed-over object's own equations",
+    "kinematics": "the handed-over object's own kinematics and loads",
+    "reading": "what was read against the handed-over object",
+}
+_HOW = {
+    "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
+    "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
+    "by a complex step",
+    "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One step of the ladder.
+
+    Attributes:
+        name: What was compared with what.
+        how: By which numbers; or why it was not done.
+        points: At how many admissible points.
+        ratio: Largest error over its bound.
+        worst: Of what, and at which time.
+        verdict: ``unjudged``: it could not be done, which is neither a pass nor a failure.
+        reason: Why it failed.
+    """
+
+    name: str
+    how: str
+    points: int
+    ratio: float
+    worst: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Independence:
+    """What was compared without the reading's help.
+
+    Attributes:
+        rungs: The most independent first.
+    """
+
+    rungs: tuple[Rung, ...]
+
+    @property
+    def passed(self) -> bool:
+        """No rung failed, and the unit was held against the handed-over object in one way at least."""
+        return all(rung.verdict != "failed" for rung in self.rungs)
+
+
+def prove_independently(
+    fmu: Path,
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    *,
+    kind: UnitKind | None = None,
+    motions: OwnMotions | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Independence:
+    """Holds a unit's x' against the user's own SymPy objects at random admissible points.
+
+    Args:
+        fmu: The archive, FMI 2.0 or 3.0.
+        definition: The checked model.
+        mechanism: What was read from it.
+        kind: How the unit is run; None: as Model Exchange if it offers that.
+        motions: What :func:`own_motions` gave for the same definition, where several units are judged.
+        time_limit: In s.
+
+    Raises:
+        PackageError, ValidationError, ToolError: As ``validate`` does.
+    """
+    description = read_description(unpack(fmu))
+    chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
+    made = motions or own_motions(definition, mechanism)
+    lacking = _lacking(description, made)
+    if lacking or not made.samples:
+        return _unjudged(made, lacking)
+    answers = drive(fmu, [], [], kind=chosen, sessions=sessions(made, description, definition), time_limit=time_limit)
+    return judged(made, description, answers.answers)
+
+
+def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
+    """One session for each sample: an instance is set to it and asked for x'."""
+    known = description.variables
+    starts = {name: k for name, k in made.starts.items() if known[name].settable}
+    references = [known[name].reference for name in _derivatives(description)]
+    found: dict[str, Operations] = {}
+    for number, sample in enumerate(made.samples):
+        values = sample.point.values
+        point = {
+            "begin": sample.point.time,
+            "stop": sample.point.time + definition.experiment.stop,
+            "tolerance": definition.experiment.tolerance,
+            "starts": {
+                "references": [known[name].reference for name in starts],
+                "values": [values[k] for k in starts.values()],
+            },
+            "inputs": [known[name].reference for name in made.inputs],
+        }
+        states = [values[made.starts[name]] for name, _ in description.rates]
+        inputs = [values[k] for k in made.inputs.values()]
+        found[_session(number)] = [["derivatives", point, inputs, states, references]]
+    return found
+
+
+def judged(made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]]) -> Independence:
+    """The rungs from what the unit answered in :func:`sessions`."""
+    names = _judged_names(description)
+    rungs = []
+    for way in ("equations", "kinematics"):
+        if way in made.missing:
+            rungs.append(_missing(way, made.missing[way]))
+            continue
+        errors, refusals = [], []
+        for number, sample in enumerate(made.samples):
+            answer = answers[_session(number)][0]
+            if isinstance(answer, dict):
+                refusals.append(f"at t = {sample.point.time:.4g} s the unit gave no derivatives: {answer['failed']}")
+                continue
+            errors += _errors(sample, sample.rates[way], dict(zip(names, answer, strict=True)))
+        rungs.append(_rung(way, len(made.samples), errors, refusals))
+    differences = [(s, d) for s in made.samples for d in s.differences.items()]
+    if differences:
+        errors = [(_ratio(*pair), f"{what} at t = {s.point.time:.4g} s") for s, (what, pair) in differences]
+        rungs.append(_rung("reading", len(made.samples), errors, []))
+    return Independence(rungs=tuple(rungs))
+
+
+def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, float]) -> list[tuple[float, str]]:
+    """Error over bound of each state's derivative, and where."""
+    return [
+        (_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
+        for name, value in found.items()
+    ]
+
+
+def _ratio(error: float, bound: float) -> float:
+    if math.isfinite(error):
+        return error / bound if bound > 0 else (0.0 if error == 0 else math.inf)
+    return math.inf
+
+
+def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> Rung:
+    ratio, worst = max(errors, default=(0.0, ""))
+    reason = refusals[0] if refusals else ""
+    if ratio > 1:
+        reason = reason or f"{worst} is {ratio:.3g} times as far off as round-off explains"
+    verdict: Verdict = "failed" if reason else "passed" if points >= LEAST and errors else "unjudged"
+    if verdict == "unjudged":
+        reason = f"only {points} admissible points were found, {LEAST} are needed"
+    return Rung(
+        name=_TITLES[way], how=_HOW[way], points=points, ratio=ratio, worst=worst, verdict=verdict, reason=reason
+    )
+
+
+def _missing(way: str, reason: str) -> Rung:
+    return Rung(name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason)
+
+
+def _unjudged(made: OwnMotions, lacking: str) -> Independence:
+    """Nothing could be compared; each rung says why."""
+    reason = lacking or "no admissible points were found"
+    rungs = [_missing(way, made.missing.get(way, reason)) for way in ("equations", "kinematics")]
+    return Independence(rungs=tuple(rungs))
+
+
+def _session(number: int) -> str:
+    return f"own motion {number}"
+
+
+def _derivatives(description: UnitDescription) -> list[str]:
+    """Variables that hold derivatives of states."""
+    return [derivative for _, derivative in description.rates]
+
+
+def _judged_names(description: UnitDescription) -> list[str]:
+    """States whose derivatives the unit answers with, in this order."""
+    return [name for name, _ in description.rates]
+
+
+def _lacking(description: UnitDescription, made: OwnMotions) -> str:
+    """What the unit does not have that it is set to or asked for; empty if it has all."""
+    missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
+    strange = [name for name, _ in description.rates if name not in made.starts]
+    if missing:
+        return f"the unit has no variable {', '.join(missing[:3])}"
+    if strange:
+        return f"states of the unit are not the model's: {', '.join(strange[:3])}"
+    if not _judged_names(description):
+        return "the unit shows no derivatives"
+    return ""

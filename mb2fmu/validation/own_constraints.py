@@ -1,0 +1,147 @@
+"""q' = K u + k0 and the constraints, as the user's own objects have them, in numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.own_objects import Handed
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+
+Numbers = npt.NDArray[Any]
+"""Floats, or complex numbers where something is differentiated by a complex step."""
+_PROJECTIONS = 60
+_SETTLED = 1e-13
+_POLISHED = 2
+"""Steps more than are needed, until nothing but round-off is left."""
+_RANK = 1e-9
+_SLOPE_STEP = 1e-6
+
+
+class OwnConstraints:
+    """Evaluates the kinematic equations and the constraints that were handed over.
+
+    Args:
+        parts: What was handed over.
+        symbols: Slots of their symbols.
+        complex_step: True: everything is to be differentiated by a complex step.
+
+    Raises:
+        NotFormedError: If that cannot be done, or the kinematic equations do not determine q'.
+    """
+
+    def __init__(self, parts: Handed, symbols: OwnSymbols, *, complex_step: bool) -> None:
+        self._symbols = symbols
+        kinematic = [row for row in parts.kinematic if row != 0]  # a q' that is a speed needs none
+        self._kinematic = len(kinematic)
+        self.rates = [symbols.slot[qi.diff(symbols.t)] for qi in symbols.q]
+        self.speeds = [symbols.slot[ui] for ui in symbols.u]
+        self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
+        if len(self._free) != len(kinematic):
+            raise NotFormedError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
+        self._evaluate = symbols.array_function([*kinematic, *parts.velocity], complex_step=complex_step)
+        self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
+
+    def rows(self, values: list[Any], count: int) -> Numbers:
+        """The velocity constraints' left sides, shape (m, count)."""
+        return self._rows(values, count)[self._kinematic :]
+
+    def _rows(self, values: list[Any], count: int) -> Numbers:
+        """Kinematic equations, then velocity constraints."""
+        found = [np.broadcast_to(np.asarray(value), (count,)) for value in self._evaluate(values)]
+        return np.array(found).reshape(-1, count)
+
+    def kinematics(self, values: list[Any]) -> tuple[Numbers, Numbers]:
+        """K and k0 of q' = K u + k0 at one state, complex at a complex one."""
+        free, speeds = self._free, self.speeds
+        moving = [*(self.rates[i] for i in free), *speeds]
+        K = np.array([[float(k == j) for j in speeds] for k in self.rates])
+        k0 = np.zeros(len(self.rates))
+        if not free:
+            return K, k0
+        batch = list(values)
+        for column, k in enumerate(moving):
+            batch[k] = np.eye(len(moving) + 1)[column]
+        rows = self._rows(batch, len(moving) + 1)[: self._kinematic]
+        slopes = rows[:, :-1] - rows[:, -1:]
+        right = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
+        solved = -np.linalg.solve(slopes[:, : len(free)], right)
+        K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
+        K[free], k0[free] = solved[:, :-1], solved[:, -1]
+        return K, k0
+
+    def with_rates(self, values: list[Any]) -> list[Any]:
+        """The values with q' as it follows from q and u; complex ones at a complex state."""
+        K, k0 = self.kinematics(values)
+        found = list(values)
+        for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
+            found[k] = rate
+        return found
+
+    def unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
+        """Each speed alone at 1, then all at 0; q' accordingly."""
+        batch = list(values)
+        unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
+        for k, row in zip([*self.rates, *self.speeds], [*(K @ unit + k0[:, None]), *unit], strict=True):
+            batch[k] = row
+        return batch
+
+    def linear(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
+        """K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
+        K, k0 = self.kinematics(values)
+        rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
+        return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
+
+    def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
+        """The state moved onto the constraints: Newton's steps for q, least in parts of the scales, then for u.
+
+        Args:
+            values: Of all slots.
+            q_scale: How far each coordinate moves, in its own unit.
+            u_scale: The same of the speeds.
+
+        Returns:
+            None if there is no such state near by.
+        """
+        values, places = list(values), [self._symbols.slot[qi] for qi in self._symbols.q]
+        settled = 0
+        for _ in range(_PROJECTIONS if self._holonomic else 0):
+            step = self._position_step(values, places, q_scale)
+            for k, change in zip(places, (step * q_scale).tolist(), strict=True):
+                values[k] -= change
+            if np.max(np.abs(step)) <= _SETTLED:
+                settled += 1
+            if settled > _POLISHED:
+                break
+        else:
+            if self._holonomic:
+                return None
+        _, _, A, b = self.linear(values)
+        u = np.array([values[k] for k in self.speeds])
+        for _ in range(1 + _POLISHED if len(A) else 0):
+            u = u - u_scale * _least_norm(A * u_scale, A @ u + b)
+        for k, value in zip(self.speeds, u.tolist(), strict=True):
+            values[k] = value
+        return self.with_rates(values)
+
+    def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
+        """Newton's step of least norm, in parts of the scales; slopes by central differences are near enough."""
+        assert self._holonomic is not None
+        columns = []
+        for k, size in zip(places, scale.tolist(), strict=True):
+            sides = []
+            for sign in (1.0, -1.0):
+                moved = list(values)
+                moved[k] += sign * _SLOPE_STEP * size
+                sides.append(np.array(self._holonomic(moved)))
+            columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
+        return _least_norm(np.array(columns).T, np.array(self._holonomic(values)))
+
+
+def _least_norm(J: Floats, residual: Floats) -> Floats:
+    """The least step with J step = residual; rows are brought to one length, redundant ones are allowed."""
+    lengths = np.linalg.norm(J, axis=1)
+    lengths[lengths == 0] = 1.0
+    return np.asarray(np.linalg.lstsq(J / lengths[:, None], residual / lengths, rcond=_RANK)[0])

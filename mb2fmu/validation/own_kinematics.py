@@ -1,0 +1,364 @@
+"""x' by Kane's equations, formed in numbers out of SymPy's own frames, points, bodies and loads, state by state.
+
+Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
+neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
+are those that ``Point.vel`` would take: the one that is set, else that of the nearest point that has one and the
+derivative of the position between. They are linear in the speeds, so unit speeds give the partial velocities. The
+accelerations at u' = 0 are derivatives along the motion by a complex step, exact to round-off (Squire and Trapp, SIAM
+Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
+"""
+# ruff: noqa: SLF001 - SymPy keeps what frames and points know of their neighbours in private attributes
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sm
+from sympy.physics.mechanics import Point, RigidBody
+from sympy.physics.vector import Vector
+
+from mb2fmu.validation.own_constraints import Numbers, OwnConstraints
+from mb2fmu.validation.own_objects import Handed, tree
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+
+_STEP = 1e-30
+_RANK = 1e-10
+MIXED = 2.0**-6
+"""64 of the 4,096 units of round-off that a bound is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMotion:
+    """What the objects say at one state; bodies in the order they were handed over, vectors in the inertial frame.
+
+    Attributes:
+        q_dot: Shape (n_q,).
+        u_dot: Shape (n_u,).
+        rate_scale: Sum of the magnitudes of the terms of each q'.
+        scale: Sum of the magnitudes of the terms that each u' is left of.
+        velocities: Of the mass centres, shape (n_b, 3), m/s.
+        omegas: Angular velocities, shape (n_b, 3), rad/s; zero for particles.
+        kinetic: Kinetic energy, J.
+        forces: Generalized active forces, shape (n_u,).
+        force_scale: Sum of the magnitudes of their terms.
+    """
+
+    q_dot: Floats
+    u_dot: Floats
+    rate_scale: Floats
+    scale: Floats
+    velocities: Floats
+    omegas: Floats
+    kinetic: float
+    forces: Floats
+    force_scale: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Velocities:
+    """Velocities of mass centres and of the points of loads, angular velocities of bodies and of frames of loads.
+
+    Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
+    """
+
+    linear: Numbers
+    angular: Numbers
+    rotations: dict[Any, Numbers]
+
+
+class OwnKinematics:
+    """Evaluates what was handed over. Call it within ``untouched``.
+
+    Args:
+        parts: What was handed over, with bodies.
+        symbols: Slots of their symbols.
+
+    Raises:
+        NotFormedError: If the objects do not give velocities, or not in this way.
+    """
+
+    def __init__(self, parts: Handed, symbols: OwnSymbols) -> None:
+        if parts.frame is None or not parts.bodies:
+            raise NotFormedError("there are no bodies")
+        self._parts, self._symbols = parts, symbols
+        self._expressions: list[sm.Expr] = []
+        N = parts.frame
+        self._frames = tree(N, lambda frame: frame._dcm_dict)
+        self._turning = tree(N, lambda frame: frame._ang_vel_dict)
+        self._rotations = {
+            f: self._add(parent._dcm_dict[f].flat()) for f, parent in self._frames.items() if parent is not None
+        }
+        self._rigid = [isinstance(b, RigidBody) and getattr(b, "is_rigidbody", True) for b in parts.bodies]
+        self._points = [body.masscenter for body in parts.bodies]
+        self._points += [place for place, _ in parts.loads if isinstance(place, Point)]
+        self._spinning = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
+        self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
+        self._omegas: dict[Any, list[tuple[Any, int]]] = {}
+        self._ways = [self._way(point) for point in dict.fromkeys(self._points)]
+        for frame in self._spinning:
+            self._need_omega(frame)
+        self._masses = self._add([body.mass for body in parts.bodies])
+        self._inertias = [
+            [(self._add([factor])[0], self._terms(a), self._terms(b)) for factor, a, b in body.central_inertia.args]
+            if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
+        ]  # fmt: skip
+        self._constraints = OwnConstraints(parts, symbols, complex_step=True)
+        self._evaluate = symbols.array_function(self._expressions)
+        self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
+        flat = [e for _, terms in self._loads for components, _ in terms for e in components]
+        self._load_values = symbols.function(flat)
+
+    # ------------------------------------------------------------------ collecting expressions
+
+    def _add(self, expressions: Iterable[Any]) -> list[int]:
+        start = len(self._expressions)
+        self._expressions += map(sm.sympify, expressions)
+        return list(range(start, len(self._expressions)))
+
+    def _constants(self, vector: Vector) -> list[tuple[list[Any], Any]]:
+        """(components, frame) of a vector, which may be written 0."""
+        return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
+
+    def _terms(self, vector: Vector) -> list[tuple[list[int], Any]]:
+        return [(self._add(components), frame) for components, frame in self._constants(vector)]
+
+    def _rates(self, vector: Vector) -> list[tuple[list[int], Any]]:
+        t = self._symbols.t
+        return [(self._add(c.diff(t) for c in components), frame) for components, frame in self._constants(vector)]
+
+    def _need_omega(self, frame: Any) -> None:
+        """Angular velocities on the way from the inertial frame."""
+        while frame not in self._omegas:
+            if frame not in self._turning:
+                raise NotFormedError(f"the angular velocity of frame {frame.name} is not known")
+            parent = self._turning[frame]
+            self._omegas[frame] = [] if parent is None else self._terms(frame._ang_vel_dict[parent])
+            if parent is None:
+                return
+            frame = parent
+
+    def _way(self, point: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
+        """(point, terms of the velocity that is set, pairs of terms of each position from there and of their rates).
+
+        Raises:
+            NotFormedError: If no velocity of any point near by is set.
+        """
+        N = self._parts.frame
+        parents: dict[Any, Any] = {point: None}
+        queue = deque([point])
+        while queue:
+            node = queue.popleft()
+            if N in node._vel_dict:
+                way = []
+                given = self._terms(node._vel_dict[N])
+                while parents[node] is not None:
+                    position = parents[node]._pos_dict[node]
+                    for _, frame in self._constants(position):
+                        self._need_omega(frame)
+                    way.append((self._terms(position), self._rates(position)))
+                    node = parents[node]
+                return point, given, way
+            for neighbour in node._pos_dict:
+                if neighbour not in parents:
+                    parents[neighbour] = node
+                    queue.append(neighbour)
+        raise NotFormedError(f"the velocity of point {point.name} is not known")
+
+    # ------------------------------------------------------------------ numbers
+
+    def _velocities(self, found: list[Numbers], dtype: Any) -> _Velocities:
+        count = max(len(value) for value in found)
+
+        def expressed(terms: list[tuple[list[int], Any]], rotations: dict[Any, Numbers]) -> Numbers:
+            total = np.zeros((3, count), dtype=dtype)
+            for places, frame in terms:
+                total += np.einsum("ijk,jk->ik", rotations[frame], np.array([found[i] + 0 * found[-1] for i in places]))
+            return total
+
+        R: dict[Any, Numbers] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
+        for frame, parent in self._frames.items():
+            if parent is not None:
+                local = np.array([found[i] + 0 * found[-1] for i in self._rotations[frame]]).reshape(3, 3, count)
+                R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
+        omegas: dict[Any, Numbers] = {}
+        for frame, parent in self._turning.items():
+            if frame in self._omegas:
+                own = expressed(self._omegas[frame], R)
+                omegas[frame] = own if parent is None else omegas[parent] + own
+        moving: dict[Any, Numbers] = {}
+        for point, given, way in self._ways:
+            velocity = expressed(given, R)
+            for position, rates in way:
+                velocity = velocity + expressed(rates, R)
+                for places, frame in position:
+                    arm = expressed([(places, frame)], R)
+                    velocity = velocity + np.cross(omegas[frame], arm, axis=0)
+            moving[point] = velocity
+        linear = np.array([moving[point] for point in self._points])
+        return _Velocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
+
+    def _found(self, values: list[Any], count: int) -> list[Numbers]:
+        """All expressions, each of shape (count,)."""
+        return [np.broadcast_to(np.asarray(value), (count,)) for value in (*self._evaluate(values), 1.0)]
+
+    def motion(self, values: list[float]) -> OwnMotion:
+        """x' and what it is made of; ``values`` are those of all slots but q', which follow.
+
+        Raises:
+            numpy.linalg.LinAlgError: If the mass matrix is singular.
+        """
+        n, rows = len(self._symbols.u), self._constraints
+        K, k0, A, b = rows.linear(values)
+        values = rows.with_rates(values)
+        alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1), float)
+        J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
+        W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
+        along = self._along(values)
+        found = self._found(along, 1)
+        gamma = rows.rows(along, 1)[:, 0].imag / _STEP
+        return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found, complex))
+
+    def _along(self, values: list[float]) -> list[Any]:
+        """The state a complex step further along the motion at u' = 0."""
+        s = self._symbols
+        along: list[Any] = list(values)
+        along[0] = values[0] + 1j * _STEP
+        for symbol in (*s.q, *s.r):
+            k = s.slot.get(symbol.diff(s.t), -1)
+            along[s.slot[symbol]] = values[s.slot[symbol]] + (1j * _STEP * values[k] if k >= 0 else 0.0)
+        return self._constraints.with_rates(along)
+
+    def _put_together(
+        self,
+        values: list[float],
+        rows: tuple[Floats, Floats, Floats, Floats, Floats],
+        partials: tuple[Floats, Floats],
+        found: list[Numbers],
+        moving: _Velocities,
+    ) -> OwnMotion:
+        """M u' = f of all bodies and loads, solved on the constraints."""
+        (K, k0, A, b, gamma), (J, W) = rows, partials
+        n, count = len(self._symbols.u), len(self._parts.bodies)
+        M, f, size = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        kinetic = 0.0
+        turning = float(np.max(np.abs(moving.angular.real), initial=0.0))
+        for i in range(count):
+            mass = found[self._masses[i]][0].real
+            v, a0 = moving.linear[i, :, 0].real, moving.linear[i, :, 0].imag / _STEP
+            M += mass * J[i].T @ J[i]
+            f -= mass * J[i].T @ a0
+            # What centripetal terms leave of each other may be nothing: they are as large as this.
+            size += abs(mass) * np.abs(J[i]).T @ (np.abs(a0) + turning * np.max(np.abs(v)))
+            kinetic += mass * float(v @ v) / 2
+            if not self._rigid[i]:
+                continue
+            inertia = self._inertia(i, found, moving)
+            momentum = inertia @ moving.angular[i, :, 0]
+            M += W[i].T @ inertia.real @ W[i]
+            f -= W[i].T @ momentum.imag / _STEP
+            gyration = turning * np.max(np.abs(inertia.real)) * np.max(np.abs(moving.angular[i, :, 0].real))
+            size += np.abs(W[i]).T @ (np.abs(momentum.imag / _STEP) + gyration)
+            kinetic += float(moving.angular[i, :, 0].real @ momentum.real) / 2
+        Q, Q_size = self._forces(values, J[count:], W[count:], moving)
+        f, size = f + Q, size + Q_size
+        u_dot, scale = _on_constraints(M, f, size, A, gamma)
+        q_dot, u = (
+            np.array([values[k] for k in places]) for places in (self._constraints.rates, self._constraints.speeds)
+        )
+        # Speeds that constraints tie to others are known as well as what they are tied to.
+        tied = np.abs(_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
+        rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
+        v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
+        unit = _units(M)
+        return OwnMotion(q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit))
+
+    def _inertia(self, i: int, found: list[Numbers], moving: _Velocities) -> Numbers:
+        """Central inertia of a body in the inertial frame's axes, shape (3, 3), complex: it turns with the body."""
+        total = np.zeros((3, 3), dtype=complex)
+        for factor, *pair in self._inertias[i]:
+            a, b = (
+                sum((moving.rotations[frame][:, :, 0] @ np.array([found[k][0] for k in places]) for places, frame in v),
+                    np.zeros(3)) for v in pair
+            )  # fmt: skip
+            total += found[factor][0] * np.outer(a, b)
+        return total
+
+    def _forces(self, values: list[float], J: Floats, W: Floats, moving: _Velocities) -> tuple[Floats, Floats]:
+        """Generalized active forces and the sums of the magnitudes of their terms; loads in their order."""
+        numbers = iter(self._load_values(values))
+        n = len(self._symbols.u)
+        Q, size, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
+        for place, terms in self._loads:
+            vector, magnitude = np.zeros(3), np.zeros(3)
+            for components, frame in terms:
+                part = moving.rotations[frame][:, :, 0].real @ np.array([next(numbers) for _ in components])
+                vector, magnitude = vector + part, magnitude + np.abs(part)
+            partial = next(points) if isinstance(place, Point) else next(frames)
+            Q += partial.T @ vector
+            size += np.abs(partial).T @ magnitude
+        return Q, size
+
+
+def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats) -> tuple[Floats, Floats]:
+    """u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of what each u' is left of.
+
+    Speeds are scaled by the square roots of M's diagonal, so that ranks do not depend on units.
+
+    Args:
+        M: Shape (n, n).
+        f: Shape (n,).
+        size: Sums of the magnitudes of the terms of ``f``.
+        A: Shape (m, n); rows may be redundant.
+        gamma: Shape (m,).
+    """
+    unit = _units(M)
+    rows = A / unit
+    lengths = np.linalg.norm(rows, axis=1)
+    rows, right = rows / lengths[:, None], -gamma / lengths
+    U, S, Vt = np.linalg.svd(rows) if len(rows) else (np.eye(0), np.zeros(0), np.eye(len(f)))
+    rank = int(np.count_nonzero(_RANK * S[0] < S)) if len(S) else 0
+    inverse = (Vt[:rank].T / S[:rank]) @ U.T[:rank]
+    Z = Vt[rank:].T
+    scaled = M / np.outer(unit, unit)
+    G = Z @ np.linalg.solve(Z.T @ scaled @ Z, Z.T)
+    particular = inverse @ right
+    w = particular + G @ (f / unit - scaled @ particular)
+    bound = np.abs(G) @ (size / unit + np.abs(scaled) @ np.abs(w))
+    bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right) + np.abs(rows) @ np.abs(w))
+    return w / unit, mixed(bound / unit, unit)
+
+
+def mixed(scale: Floats, unit: Floats) -> Floats:
+    """The scales, with a small part of the largest one of all, in terms of energy.
+
+    A linear solve that is stable in norm leaves in each unknown some round-off of the largest one; what constraints
+    hold at zero has no terms of its own.
+
+    Args:
+        scale: Of each u'.
+        unit: Square roots of the mass matrix's diagonal: unit times u' is of one unit for all.
+    """
+    positive = unit > 0
+    largest = float(np.max(scale[positive] * unit[positive], initial=0.0))
+    return scale + MIXED * largest * np.divide(1.0, unit, out=np.zeros_like(unit), where=positive)
+
+
+def _units(M: Floats) -> Floats:
+    """Square roots of the diagonal: speeds times these are all of the square root of an energy."""
+    unit = np.sqrt(np.abs(np.diag(M)))
+    unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
+    return np.asarray(unit)
+
+
+def _inverse(A: Floats, M: Floats) -> Floats:
+    """The pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
+    if not len(A):
+        return np.zeros((A.shape[1], 0))
+    unit = _units(M)
+    rows = A / unit
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.asarray(np.linalg.pinv(rows / lengths[:, None], rcond=_RANK) / unit[:, None] / lengths)

@@ -1,0 +1,262 @@
+"""x' of what was handed over at random admissible points, by its own equations and by its own kinematics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.admissible import Admissible, Point
+from mb2fmu.validation.own_constraints import OwnConstraints
+from mb2fmu.validation.own_equations import MOST_WORK, OwnEquations, expected_work
+from mb2fmu.validation.own_kinematics import MIXED, OwnKinematics, OwnMotion
+from mb2fmu.validation.own_objects import Handed, handed, untouched
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+
+POINTS = 24
+ATTRACTOR_RATE = 10.0
+"""In 1/s, what units draw states to the constraints with if the model does not say it."""
+EPSILON = float(np.finfo(float).eps)
+ROUNDING = 4096
+"""A bound is so many units of round-off: see docs/validation.md."""
+_SLIGHT = 2.0**-22
+_BLUNT = 1e-6
+_PERTURBED = 2
+_TRIED = 20 * POINTS
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the handed-over object says at one admissible point.
+
+    Attributes:
+        point: Where.
+        rates: By way (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
+        bounds: How far a unit may be off, by FMU name of the state.
+        differences: What the reading is off by, by quantity: (error, bound).
+    """
+
+    point: Point
+    rates: dict[str, dict[str, float]]
+    bounds: dict[str, float]
+    differences: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMotions:
+    """The samples, how they were made and why something is missing.
+
+    Attributes:
+        samples: At most :data:`POINTS`.
+        starts: FMU name → number of the slot, of everything that a unit is set to.
+        inputs: The same of the inputs.
+        missing: By way: why it was not gone.
+    """
+
+    samples: tuple[Sample, ...]
+    starts: dict[str, int]
+    inputs: dict[str, int]
+    missing: dict[str, str]
+
+
+def own_motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions:
+    """Samples of x' from the mechanics themselves, which are left as they were.
+
+    Args:
+        definition: The checked model.
+        mechanism: What was read from it; it is held against the objects where their equations are not formed.
+    """
+    with untouched(definition.mechanics):
+        maker = _Maker(definition, mechanism)
+        samples = maker.samples() if maker.ways else []
+    d, slot = definition, maker.symbols.slot
+    free = [p for p in d.parameters if not p.calculated]
+    states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+    starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
+    return OwnMotions(tuple(samples), starts, {r.name: slot[r.symbol] for r in d.inputs}, maker.missing)
+
+
+class _Maker:
+    """Forms what can be formed, and samples it."""
+
+    def __init__(self, definition: ModelDefinition, mechanism: Mechanism) -> None:
+        self._definition = definition
+        self._rate = mechanism.stabilization_rate
+        self.missing: dict[str, str] = {}
+        parts = self._parts = handed(definition.mechanics)
+        self.symbols = OwnSymbols(definition, parts)
+        self._z_dot = self.symbols.function([state.derivative for state in definition.auxiliary_states])
+        self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
+        self.ways = [w for w in (self._equations, self._kinematics) if w is not None]
+        self._reading = None
+        if self._equations is None and self._kinematics is not None and mechanism.bodies:
+            self._reading = _Reading(mechanism, parts, self.symbols)
+        if self.ways:
+            constraints = OwnConstraints(parts, self.symbols, complex_step=False)
+            groups = mechanism.quaternions
+            self._points = Admissible(definition, parts, self.symbols, constraints, groups)
+
+    def _form_equations(self) -> OwnEquations | None:
+        work = expected_work(self._definition.mechanics, self._parts)
+        if work > MOST_WORK:
+            text = f"SymPy would compose about {work:.1e} operations to form them"
+            self.missing["equations"] = f"{text}, more than {MOST_WORK:.1e}"
+            return None
+        try:
+            return OwnEquations(self._definition.mechanics, self._parts, self.symbols)
+        except NotFormedError as reason:
+            self.missing["equations"] = str(reason)
+        return None
+
+    def _form_kinematics(self) -> OwnKinematics | None:
+        if self._parts.lagrangian:
+            self.missing["kinematics"] = "forces come from a Lagrangian"
+            return None
+        try:
+            return OwnKinematics(self._parts, self.symbols)
+        except NotFormedError as reason:
+            self.missing["kinematics"] = str(reason)
+        return None
+
+    def samples(self) -> list[Sample]:
+        """Of points where the numbers say something; those are left out where round-off alone is more than 1e-6."""
+        found: list[Sample] = []
+        for tried, point in enumerate(self._points.draw()):
+            try:
+                sample = self._sample(point)
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                sample = None  # the object itself has no numbers there
+            if sample is not None:
+                found.append(sample)
+            if len(found) == POINTS or tried == _TRIED:
+                break
+        return found
+
+    def _sample(self, point: Point) -> Sample | None:
+        values = list(point.values)
+        motion = self._kinematics.motion(values) if self._kinematics is not None else None
+        rates, scale = {}, np.zeros(len(self._names()))
+        if self._equations is not None:
+            rates["equations"], scale = self._by_equations(values)
+        if motion is not None:
+            rates["kinematics"], size = self._by_kinematics(values, motion)
+            scale = np.maximum(scale, size)
+        scale = scale + self._pull(values)
+        spread = self._spread(values, rates)
+        if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
+            return None
+        bound = ROUNDING * EPSILON * (scale + spread)
+        if np.any(bound > _BLUNT * np.maximum(scale, np.abs(next(iter(rates.values()))))):
+            return None
+        names = self._names()
+        differences = self._reading.differences(values, motion) if self._reading is not None and motion else {}
+        named = {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()}
+        return Sample(point, named, dict(zip(names, bound.tolist(), strict=True)), differences)
+
+    def _pull(self, values: list[float]) -> Floats:
+        """What draws a unit's states to the constraints acts on their round-off, too: so much per second of them.
+
+        Small parts, as in :func:`mixed`: round-off of the states themselves, not of their derivatives.
+        """
+        d, slot = self._definition, self.symbols.slot
+        if not self._parts.holonomic:
+            return np.zeros(len(self._names()))
+        rate = abs(values[slot[self._rate]]) if self._rate in slot else ATTRACTOR_RATE
+        scale = dict(zip(self.symbols.q, self._points.q_scale.tolist(), strict=True))
+        q = [abs(values[slot[c.symbol]]) + scale[c.symbol] for c in d.coordinates]
+        u = [abs(values[slot[s.symbol]]) for s in d.speeds]
+        return np.array([MIXED * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
+
+    def _names(self) -> list[str]:
+        d = self._definition
+        return [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
+
+    def _by_equations(self, values: list[float]) -> tuple[Floats, Floats]:
+        assert self._equations is not None
+        e = self._equations
+        x_dot, scale = e.x_dot(values)
+        return self._ordered(values, (*e.q, *e.u), x_dot, scale)
+
+    def _by_kinematics(self, values: list[float], motion: OwnMotion) -> tuple[Floats, Floats]:
+        s = self.symbols
+        x_dot = np.concatenate([motion.q_dot, motion.u_dot])
+        return self._ordered(values, (*s.q, *s.u), x_dot, np.concatenate([motion.rate_scale, motion.scale]))
+
+    def _ordered(
+        self, values: list[float], symbols: tuple[object, ...], x_dot: Floats, scale: Floats
+    ) -> tuple[Floats, Floats]:
+        """Values and scales in the order of the definition, with those of z."""
+        d = self._definition
+        at = {symbol: k for k, symbol in enumerate(symbols)}
+        # A speed that is q' itself stands twice among them: its derivative comes after the coordinates' ones.
+        places = [list(symbols).index(c.symbol) for c in d.coordinates] + [at[s.symbol] for s in d.speeds]
+        z_dot = np.array(self._z_dot(values))
+        return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
+
+    def _spread(self, values: list[float], rates: dict[str, Floats]) -> Floats:
+        """How much x' changes per relative change of all numbers that it is computed from."""
+        random = np.random.default_rng(len(values))
+        way = next(iter(rates))
+        changes = []
+        for _ in range(_PERTURBED):
+            signs = random.choice([-1.0, 1.0], len(values))
+            moved = self.symbols.completed((np.array(values) * (1 + _SLIGHT * signs)).tolist())
+            if way == "equations":
+                there = self._by_equations(moved)[0]
+            else:
+                assert self._kinematics is not None
+                there = self._by_kinematics(moved, self._kinematics.motion(moved))[0]
+            changes.append(np.abs(there - rates[way]) / _SLIGHT)
+        return np.asarray(np.max(changes, axis=0))
+
+
+class _Reading:
+    """The mechanism that was read, held against the objects: velocities, kinetic energy, generalized forces."""
+
+    def __init__(self, mechanism: Mechanism, parts: Handed, symbols: OwnSymbols) -> None:
+        self._numeric, self._symbols = NumericMechanism(mechanism), symbols
+        d = mechanism.definition
+        self._q = [symbols.slot[c.symbol] for c in d.coordinates]
+        self._u = [symbols.slot[s.symbol] for s in d.speeds]
+        self._order = [list(symbols.u).index(s.symbol) for s in d.speeds]
+        self._still = np.zeros(len(mechanism.u_auxiliary))
+        number = {(body.name, body.masscenter): k for k, body in enumerate(mechanism.bodies)}
+        self._pairs = [
+            (k, number[body.name, mechanism.point_of[body.masscenter]])
+            for k, body in enumerate(parts.bodies)
+            if (body.name, mechanism.point_of.get(body.masscenter)) in number
+        ]
+        self.complete = len(self._pairs) == len(mechanism.bodies)
+
+    def differences(self, values: list[float], motion: OwnMotion) -> dict[str, tuple[float, float]]:
+        """(error, bound) of the worst velocity, angular velocity, of the energy and the worst generalized force."""
+        s, n, array = self._symbols, self._numeric, np.array(values)
+        z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
+        u_all = np.concatenate([array[self._u], self._still])
+        n.set(values[0], array[self._q], u_all, array[z], array[r], array[p])
+        bodies = n.mechanism.bodies
+        v = np.array([n.points[bodies[j].masscenter].velocity for _, j in self._pairs])
+        w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])
+        own = [k for k, _ in self._pairs]
+        Q = n.generalized_forces()[: len(self._order)]
+        off = ROUNDING * EPSILON
+        return {
+            "velocities": _worst(v - motion.velocities[own], off * np.max(np.abs(motion.velocities))),
+            "angular velocities": _worst(w - motion.omegas[own], off * np.max(np.abs(motion.omegas))),
+            "kinetic energy": _worst(np.array([n.kinetic_energy() - motion.kinetic]), off * abs(motion.kinetic)),
+            "generalized forces": _worst(Q - motion.forces[self._order], off * motion.force_scale[self._order]),
+        }
+
+
+def _worst(error: Floats, bound: Floats | float) -> tuple[float, float]:
+    """The error that is largest in relation to its bound, and that bound."""
+    error = np.abs(error).ravel()
+    bounds = np.broadcast_to(bound, error.shape)
+    if not len(error):
+        return 0.0, 0.0
+    k = int(np.argmax(np.where(bounds > 0, error / np.where(bounds > 0, bounds, 1.0), np.where(error > 0, np.inf, 0))))
+    return float(error[k]), float(bounds[k])

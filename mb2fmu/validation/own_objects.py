@@ -1,0 +1,190 @@
+"""What was handed over, looked at without the reading's help: SymPy's own objects, left as they were.
+
+The reading (``mb2fmu.mechanism``) is part of what is to be proven, so nothing of it is used here: bodies, loads and
+constraints are asked of the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
+"""
+# ruff: noqa: SLF001 - what KanesMethod, points and frames were given stands in private attributes only
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.vector import Vector, dynamicsymbols
+
+from mb2fmu.model.definition import Mechanics
+from mb2fmu.model.parts import Parts
+
+Expressions = tuple[sm.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The parts of what was handed over, in SymPy's own objects and functions of time.
+
+    Attributes:
+        frame: The inertial frame; None for a Lagrangian that was given none.
+        q: Coordinates, independent before dependent ones.
+        u: Speeds, independent before dependent ones, without auxiliary ones.
+        auxiliary: Auxiliary speeds.
+        dependent: Those of ``u`` that follow from the velocity constraints.
+        kinematic: Expressions that vanish, linear in q' and u.
+        holonomic: Expressions of q and t that vanish.
+        velocity: Expressions that vanish, linear in u or q': the rates of the holonomic ones and the others.
+        bodies: Of all kinds, the ground too.
+        loads: (point or frame, vector), those of actuators too.
+        lagrangian: True where forces may come from a Lagrangian, too.
+    """
+
+    frame: ReferenceFrame | None
+    q: Expressions
+    u: Expressions
+    auxiliary: Expressions
+    dependent: Expressions
+    kinematic: Expressions
+    holonomic: Expressions
+    velocity: Expressions
+    bodies: tuple[Any, ...]
+    loads: tuple[tuple[Any, Vector], ...]
+    lagrangian: bool = False
+
+
+def handed(mechanics: Mechanics) -> Handed:
+    """Takes the mechanics apart; call it within :func:`untouched`, for actuators write what they compute into points.
+
+    Args:
+        mechanics: As the model has it.
+    """
+    match mechanics:
+        case KanesMethod():
+            return _of_kane(mechanics)
+        case System():
+            return Handed(
+                mechanics.frame, tuple(mechanics.q), tuple(mechanics.u), tuple(mechanics.u_aux),
+                tuple(mechanics.u_dep), tuple(mechanics.kdes), tuple(mechanics.holonomic_constraints),
+                tuple(mechanics.velocity_constraints), tuple(mechanics.bodies),
+                _placed(mechanics.loads, mechanics.actuators),
+            )  # fmt: skip
+        case LagrangesMethod():
+            bodies, loads = tuple(mechanics._bodies or ()), _placed(mechanics.forcelist or (), ())
+            rates, rows = tuple(mechanics._qdots), tuple(mechanics.coneqs)
+            found = tuple(mechanics._hol_coneqs)
+            return Handed(
+                mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
+            )
+    return _of_parts(mechanics)
+
+
+def _of_kane(method: KanesMethod) -> Handed:
+    kinematic = ()
+    if method._k_kqdot_implicit:
+        rows = method._k_kqdot_implicit * method._qdot + method._f_k_implicit + method._k_ku_implicit * method.u
+        kinematic = tuple(rows)
+    velocity = tuple(method._k_nh * method.u + method._f_nh) if method._k_nh else ()
+    return Handed(
+        method._inertial, tuple(method.q), tuple(method.u), tuple(method._uaux), tuple(method._udep), kinematic,
+        tuple(method._f_h), velocity, tuple(method.bodylist or ()), _placed(method.forcelist or (), ()),
+    )  # fmt: skip
+
+
+def _of_parts(parts: Parts) -> Handed:
+    if parts.frame not in parts.origin._vel_dict:
+        parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
+    independent = tuple(u for u in parts.u if u not in parts.u_dependent)
+    coordinates = tuple(q for q in parts.q if q not in parts.q_dependent)
+    rates = tuple(sm.diff(row, dynamicsymbols._t) for row in parts.holonomic_constraints)
+    return Handed(
+        parts.frame, (*coordinates, *parts.q_dependent), (*independent, *parts.u_dependent), tuple(parts.u_auxiliary),
+        tuple(parts.u_dependent), tuple(parts.kinematic_equations), tuple(parts.holonomic_constraints),
+        (*rates, *parts.velocity_constraints), tuple(parts.bodies), _placed(parts.loads, parts.actuators),
+    )  # fmt: skip
+
+
+def _placed(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, Vector], ...]:
+    """All loads at points and frames: a force on a body acts at its mass centre, as SymPy's ``Force`` has it."""
+    every = [*loads, *(load for actuator in actuators for load in actuator.to_loads())]
+    return tuple((load[0].masscenter if isinstance(load[0], BodyBase) else load[0], load[1]) for load in every)
+
+
+@contextmanager
+def untouched(mechanics: Mechanics) -> Iterator[None]:
+    """Restores, when it is left, what SymPy has written into frames and points in the meantime.
+
+    ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects, and
+    ``KanesMethod`` asks for it. A point without a velocity would have one from then on, which is another model.
+
+    Args:
+        mechanics: Frames and points that its parts are linked with, directly or not, are restored.
+    """
+    stores = [store for item in _reachable(mechanics) for store in _stores(item)]
+    before = [dict(store) for store in stores]
+    try:
+        yield
+    finally:
+        for store, content in zip(stores, before, strict=True):
+            store.clear()
+            store.update(content)
+
+
+def _stores(item: Any) -> list[dict[Any, Any]]:
+    """The dictionaries in which SymPy keeps what it knows of a frame or a point."""
+    if isinstance(item, Point):
+        return [item._pos_dict, item._vel_dict, item._acc_dict]
+    return [item._dcm_dict, item._dcm_cache, item._ang_vel_dict, item._ang_acc_dict, item._var_dict]
+
+
+def _reachable(mechanics: Mechanics) -> list[Any]:
+    """All frames and points that the mechanics speak of, and all that those are linked with."""
+    if isinstance(mechanics, KanesMethod | LagrangesMethod):
+        bodies = mechanics.bodylist if isinstance(mechanics, KanesMethod) else mechanics._bodies
+        roots: list[Any] = [mechanics._inertial if isinstance(mechanics, KanesMethod) else mechanics.inertial]
+        loads: Iterable[Any] = mechanics.forcelist or ()
+        actuators: Iterable[Any] = ()
+    else:
+        bodies, roots, loads, actuators = mechanics.bodies, [mechanics.frame], mechanics.loads, mechanics.actuators
+        roots.append(mechanics.fixed_point if isinstance(mechanics, System) else mechanics.origin)
+    for body in bodies or ():
+        roots += [body.masscenter, getattr(body, "frame", None)]
+    for place, vector in loads:
+        roots += [place, getattr(place, "masscenter", None), *_frames_in(vector)]
+    for actuator in actuators:
+        roots += getattr(getattr(actuator, "pathway", None), "attachments", ())
+        roots += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
+    found: dict[Any, None] = {}
+    queue = [root for root in roots if isinstance(root, Point | ReferenceFrame)]
+    while queue:
+        item = queue.pop()
+        if item not in found:
+            found[item] = None
+            queue += _linked(item)
+    return list(found)
+
+
+def _linked(item: Any) -> list[Any]:
+    if isinstance(item, Point):
+        vectors = [*item._pos_dict.values(), *item._vel_dict.values()]
+        return [*item._pos_dict, *item._vel_dict, *(frame for vector in vectors for frame in _frames_in(vector))]
+    return [*item._dcm_dict, *item._ang_vel_dict]
+
+
+def _frames_in(vector: Any) -> Sequence[ReferenceFrame]:
+    return [frame for _, frame in getattr(vector, "args", ())]
+
+
+def tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
+    """Each node → the one before it on a shortest way from the root; parents come first."""
+    tree: dict[Any, Any] = {root: None}
+    queue = deque([root])
+    while queue:
+        node = queue.popleft()
+        for neighbour in neighbours(node):
+            if neighbour not in tree:
+                tree[neighbour] = node
+                queue.append(neighbour)
+    return tree

@@ -1,0 +1,114 @@
+"""Numbers for the user's own expressions: functions of time, their derivatives, and parameters have one slot each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.vector import dynamicsymbols
+from sympy.printing.numpy import NumPyPrinter
+
+from mb2fmu.functions import TableValue
+from mb2fmu.mechanism.symbols import translate
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.validation.own_objects import Handed
+from mb2fmu.validation.scalar import NAMESPACE, scalar_function
+
+Floats = npt.NDArray[np.float64]
+
+# Not analytic, or unknown to NumPy with complex arguments: nothing of it may be differentiated by a complex step.
+_NO_COMPLEX_STEP = (
+    sm.Abs, sm.sign, sm.Heaviside, sm.Max, sm.Min, sm.Piecewise, sm.atan2, sm.floor, sm.ceiling, sm.re, sm.im,
+    sm.conjugate, sm.Mod,
+)  # fmt: skip
+
+
+class NotFormedError(Exception):
+    """The user's objects do not give numbers in this way; the text says why."""
+
+
+class OwnSymbols:
+    """Gives every symbol of the user's expressions a slot in one list of values.
+
+    The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and
+    unknown constraint forces are zero. A rate of an input that is no input itself is zero: the input is held. A plain
+    symbol that nothing declares (the mass of a ground body) has an arbitrary number: it must not matter.
+
+    Args:
+        definition: Names, symbols and parameters.
+        parts: What was handed over.
+    """
+
+    def __init__(self, definition: ModelDefinition, parts: Handed) -> None:
+        t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
+        self.t = t
+        rates = [qi.diff(t) for qi in parts.q]
+        self.q, self.u = parts.q, parts.u
+        self.rates = tuple(rate for rate in rates if rate not in parts.u)
+        self.z = tuple(state.symbol for state in definition.auxiliary_states)
+        self.r = tuple(record.symbol for record in definition.inputs)
+        self.p = tuple(p.symbol for p in definition.parameters if not p.calculated)
+        self.calculated = tuple(p.symbol for p in definition.parameters if p.calculated)
+        known = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
+        self.slot = {symbol: k for k, symbol in enumerate(known)}
+        self._dummies = [sm.Dummy(f"s{k}") for k in range(len(known))]
+        self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._dummies, strict=True))
+        still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
+        self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
+        self._plain |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
+        values = [(self.slot[p.symbol], sm.sympify(p.value)) for p in definition.parameters if p.calculated]
+        self._calculate = [(k, self.function([value])) for k, value in values]
+
+    def function(
+        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Dummy] = ()
+    ) -> Callable[[Sequence[float]], list[float]]:
+        """A function of the slots' values, followed by those of ``more``, on Python's floats; nothing is expanded."""
+        self._dummies += more
+        plain = [self._translated(expression) for expression in expressions]
+        made = scalar_function(self._dummies, plain)
+        del self._dummies[len(self.slot) :]
+        return lambda values: list(map(float, made(*values)))
+
+    def array_function(
+        self, expressions: Sequence[sm.Expr], *, complex_step: bool = True
+    ) -> Callable[[Sequence[Any]], list[Any]]:
+        """A function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
+
+        Raises:
+            NotFormedError: If something in the expressions has no derivative by a complex step.
+        """
+        plain = [self._translated(expression) for expression in expressions]
+        functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in plain))
+        bad = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
+        bad |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
+        if bad:
+            raise NotFormedError(
+                f"the kinematics have {', '.join(sorted(bad))} in them, which has no complex derivative"
+            )
+        printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        made = sm.lambdify(self._dummies, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
+        return lambda values: list(made(*values))
+
+    def completed(self, values: list[float]) -> list[float]:
+        """The values with those of calculated parameters, in order."""
+        for k, value in self._calculate:
+            values[k] = value(values)[0]
+        return values
+
+    def _translated(self, expression: Any) -> sm.Expr:
+        """In the slots' stand-ins; what nothing declares gets an arbitrary number, the same each time."""
+        expression = sm.sympify(expression)
+        plain = translate(expression, self._plain)
+        if plain.atoms(sm.Derivative):
+            plain = translate(expression.doit(), self._plain)
+        left = plain.atoms(AppliedUndef, sm.Derivative)
+        if left:
+            raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
+        unknown = sorted(plain.free_symbols - set(self._dummies), key=str)
+        for symbol in unknown:
+            self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
+        return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})

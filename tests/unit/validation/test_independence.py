@@ -1,0 +1,283 @@
+"""x' against the user's own objects: faults planted in what was read are found, right ones are not called wrong."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import (
+    Evaluated,
+    State,
+    cart_with_pathways,
+    lagrangian_with_bodies,
+    mechanism_of,
+    model_of,
+    moving_pivot,
+    pendulum_with_reactions,
+    sympy_rolling_disc,
+)
+from sympy.physics import mechanics as me
+from trees import AXES, DEGREES, KINDS, build
+
+from mb2fmu import pipeline
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.validation.independence import Independence, judged, prove_independently
+from mb2fmu.validation.own_kinematics import OwnKinematics
+from mb2fmu.validation.own_motion import POINTS, own_motions
+from mb2fmu.validation.own_objects import handed, untouched
+from mb2fmu.validation.own_symbols import OwnSymbols
+
+MODELS = Path(__file__).resolve().parents[3] / "models"
+
+
+def verdict(true: Mechanism, used: Mechanism, motions=None, method: str = "auto") -> Independence:
+    """What is said of a unit that evaluates ``used`` where the model says ``true``; its program answers for it."""
+    definition = true.definition
+    made = motions or own_motions(definition, true)
+    evaluated = Evaluated(used, method)
+    e = evaluated.equations
+    names = [definition.coordinates[i].name for i in e.q_independent]
+    names += [definition.speeds[i].name for i in e.u_independent]
+    names += [z.name for z in definition.auxiliary_states]
+    free = [p.name for p in definition.parameters if not p.calculated]
+    answers = {}
+    for number, sample in enumerate(made.samples):
+        x, r, p = (
+            np.array([sample.point.values[places[name]] for name in some])
+            for places, some in ((made.starts, names), (made.inputs, made.inputs), (made.starts, free))
+        )
+        answers[f"own motion {number}"] = [evaluated("rhs", State(sample.point.time, x, r, p)).tolist()]
+    description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names))
+    return judged(made, description, answers)
+
+
+def models() -> dict[str, Callable[[], Mechanism]]:
+    named = {name: (lambda path=MODELS / f"{name}.py": pipeline.load(path)) for name in (
+        "four_bar", "rolling_disc", "snakeboard", "governor", "driven_crank", "heavy_top",
+        "turntable_ball", "muscle_arm", "bowl", "crank_slider",
+    )}  # fmt: skip
+    small = {
+        "reactions": lambda: pendulum_with_reactions()[0],
+        "disc": sympy_rolling_disc,
+        "pathways": cart_with_pathways,
+        "pivot": moving_pivot,
+        "lagrangian": lagrangian_with_bodies,
+    }
+    return {name: (lambda make=make: mechanism_of(make())) for name, make in (named | small).items()}
+
+
+@pytest.mark.parametrize("name", models())
+def test_right_equations_pass_against_the_objects_own(name):
+    mechanism = models()[name]()
+    said = verdict(mechanism, mechanism)
+    assert said.passed
+    assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
+
+
+def faults(m: Mechanism) -> dict[str, Mechanism]:
+    """What a reading could get wrong, one at a time."""
+    wrong = {}
+    for i, body in enumerate(m.bodies):
+        if body.inertia is not None:
+            lost = replace(body, inertia=None, frame=-1)
+            if any(body.inertia):
+                wrong[f"inertia of {body.name} lost"] = _with(m, "bodies", i, lost)
+            products = body.inertia - sm.diag(*(body.inertia[k, k] for k in range(3)))
+            if any(products):
+                turned = replace(body, inertia=sm.ImmutableMatrix(body.inertia - 2 * products))
+                wrong[f"products of inertia of {body.name} with another sign"] = _with(m, "bodies", i, turned)
+        if body.mass != 0:
+            wrong[f"mass of {body.name}"] = _with(m, "bodies", i, replace(body, mass=body.mass * sm.Rational(101, 100)))
+    for i, load in enumerate(m.loads):
+        wrong[f"load {load.name} by a percent"] = _with(m, "loads", i, _scaled(load, sm.Rational(101, 100)))
+        wrong[f"load {load.name} lost"] = _with(m, "loads", i, _scaled(load, sm.S.Zero))
+    return wrong
+
+
+def _with(m: Mechanism, field: str, i: int, item: object) -> Mechanism:
+    items = list(getattr(m, field))
+    items[i] = item
+    return replace(m, **{field: tuple(items)})
+
+
+def _scaled(load, factor):
+    def vector(terms):
+        return tuple((frame, tuple(factor * c for c in components)) for frame, components in terms)
+
+    match load:
+        case ForceLoad():
+            return replace(load, force=vector(load.force))
+        case TorqueLoad():
+            return replace(load, torque=vector(load.torque))
+        case TorqueActuatorLoad():
+            return replace(load, torque=factor * load.torque)
+        case PathwayLoad():
+            return replace(load, force=factor * load.force)
+    raise AssertionError(load)
+
+
+def moves_nothing(true: Mechanism, wrong: Mechanism, motions) -> bool:
+    """Whether a fault has no effect on x' at all: the inertia of a body that does not turn, a load at a fixed point."""
+    samples = motions.samples[:5]
+    right, off = Evaluated(true, "kane"), Evaluated(wrong, "kane")
+    for sample in samples:
+        d = true.definition
+        e = right.equations
+        names = [d.coordinates[i].name for i in e.q_independent] + [d.speeds[i].name for i in e.u_independent]
+        names += [z.name for z in d.auxiliary_states]
+        free = [p.name for p in d.parameters if not p.calculated]
+        x, r, p = (
+            np.array([sample.point.values[places[name]] for name in some])
+            for places, some in ((motions.starts, names), (motions.inputs, motions.inputs), (motions.starts, free))
+        )
+        state = State(sample.point.time, x, r, p)
+        expected = right("rhs", state)
+        if np.max(np.abs(expected - off("rhs", state))) > 1e-9 * np.max(np.abs(expected)):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["four_bar", "rolling_disc", "governor", "snakeboard", "crank_slider", "pathways"])
+def test_what_was_read_wrongly_fails(name):
+    mechanism = models()[name]()
+    motions = own_motions(mechanism.definition, mechanism)
+    for what, wrong in faults(mechanism).items():
+        said = verdict(mechanism, wrong, motions, "kane")
+        assert not said.passed or moves_nothing(mechanism, wrong, motions), what
+
+
+@settings(max_examples=8)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=3
+    ).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 4 and kinds[-1][0] != "weld"),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_faults_in_the_reading_of_random_trees_are_found(kinds, tilted, random):
+    system = build(kinds, tilted=tilted)
+    model = model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
+    mechanism = mechanism_of(model)
+    motions = own_motions(mechanism.definition, mechanism)
+    said = verdict(mechanism, mechanism, motions, "kane")
+    assert [rung.verdict for rung in said.rungs[:2]] == ["passed", "passed"], said
+    what, wrong = random.choice(sorted(faults(mechanism).items()))
+    assert not verdict(mechanism, wrong, motions, "kane").passed or moves_nothing(mechanism, wrong, motions), what
+
+
+def test_a_joint_about_another_axis_fails():
+    right = mechanism_of(_arm("x"))
+    wrong = replace(mechanism_of(_arm("y")), definition=right.definition)
+    said = verdict(right, wrong)
+    assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
+
+
+def _arm(axis: str):
+    system = build([("pin", "z", 0), ("pin", axis, 1)], tilted=True)
+    return model_of("Arm", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
+
+
+def test_a_deprecated_body_keeps_its_rotational_inertia():
+    q, u = me.dynamicsymbols("q u")
+    m, length, g = sm.symbols("m l g")
+    N = me.ReferenceFrame("N")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ceiling = me.Body("ceiling", frame=N)
+        rod = me.Body("rod", mass=m, central_inertia=me.inertia(N, 0, 0, m * length**2 / 12))
+        me.PinJoint("J", ceiling, rod, q, u, child_point=length / 2 * rod.frame.y, joint_axis=N.z)
+    rod.apply_force(-m * g * N.y)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[rod], forcelist=rod.loads)
+    mechanism = mechanism_of(model_of("Rod", kane, [q], [u], m=1.0, l=1.0, g=9.81))
+    lost = _with(mechanism, "bodies", 0, replace(mechanism.bodies[0], inertia=None, frame=-1))
+    said = verdict(mechanism, lost)
+    assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
+
+
+def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(monkeypatch):
+    monkeypatch.setattr("mb2fmu.validation.own_motion.MOST_WORK", -1)
+    mechanism = models()["governor"]()
+    said = verdict(mechanism, mechanism)
+    assert [rung.verdict for rung in said.rungs] == ["unjudged", "passed", "passed"]
+    heavier = replace(mechanism.bodies[-1], mass=mechanism.bodies[-1].mass * sm.Rational(101, 100))
+    wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
+    against = own_motions(mechanism.definition, wrong)
+    assert verdict(mechanism, mechanism, against).rungs[-1].verdict == "failed"
+
+
+def snapshot(mechanics) -> list[dict]:
+    """What SymPy keeps in the points and frames of bodies, and in the method."""
+    items = [*(b.masscenter for b in mechanics.bodies), *(getattr(b, "frame", None) for b in mechanics.bodies)]
+    items += list({p: None for item in items if isinstance(item, me.Point) for p in item._pos_dict})
+    names = ("_vel_dict", "_pos_dict", "_acc_dict", "_dcm_cache", "_ang_vel_dict")
+    stores = [copy.copy(getattr(item, name, {})) for item in items if item is not None for name in names]
+    return [*stores, {k: str(v) for k, v in getattr(mechanics, "__dict__", {}).items()}]
+
+
+@pytest.mark.parametrize("name", ["simple_pendulum", "rolling_disc", "double_pendulum", "bowl", "four_bar"])
+def test_the_users_objects_stay_as_they_were(name):
+    definition, mechanism = pipeline._read(MODELS / f"{name}.py", None, pipeline.Stopwatch(None))
+    before = snapshot(definition.mechanics)
+    own_motions(definition, mechanism)
+    assert snapshot(definition.mechanics) == before
+
+
+def test_samples_are_admissible():
+    mechanism = models()["four_bar"]()
+    d = mechanism.definition
+    made = own_motions(d, mechanism)
+    assert len(made.samples) == POINTS
+    with untouched(d.mechanics):
+        parts = handed(d.mechanics)
+        residual = OwnSymbols(d, parts).function([*parts.holonomic, *parts.velocity])
+        for sample in made.samples:
+            assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
+    free = {p.name: p for p in d.parameters if not p.calculated}
+    for name, p in free.items():
+        values = [sample.point.values[made.starts[name]] for sample in made.samples]
+        assert len(set(values)) == POINTS
+        assert 0.0 not in values
+        assert p.minimum is None or min(values) >= p.minimum
+
+
+def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
+    """A compound pendulum driven at its pivot has an acceleration that is known by hand."""
+    mechanism = models()["pivot"]()
+    d = mechanism.definition
+    with untouched(d.mechanics):
+        parts = handed(d.mechanics)
+        symbols = OwnSymbols(d, parts)
+        motion = OwnKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
+    assert np.all(np.isfinite(motion.u_dot))
+    assert np.all(motion.scale >= np.abs(motion.u_dot))
+
+
+@pytest.mark.parametrize(("fmi", "kind"), [("2", "ModelExchange"), ("3", "ModelExchange"), ("2", "CoSimulation")])
+def test_real_units_are_asked(fmi, kind, tmp_path):
+    exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
+    derivation = exported.build.derivation
+    said = prove_independently(exported.path, derivation.definition, derivation.mechanism, kind=kind)
+    assert [rung.verdict for rung in said.rungs] == ["passed", "passed"]
+
+
+def test_a_real_unit_of_another_model_fails(tmp_path):
+    path = MODELS / "simple_pendulum.py"
+    source = path.read_text(encoding="utf-8")
+    other = tmp_path / "simple_pendulum.py"
+    other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
+    assert other.read_text(encoding="utf-8") != source
+    exported = pipeline.export(other, tmp_path)
+    definition, mechanism = pipeline._read(path, None, pipeline.Stopwatch(None))
+    said = prove_independently(exported.path, definition, mechanism)
+    assert not said.passed
+    assert "der(omega)" in said.rungs[0].reason
