@@ -272,6 +272,7 @@ class EquationsOfMotion:
             ``multipliers``; None: gamma alone.
         redundant: Names of the rows of ``velocity_constraints`` that follow from others wherever the constraints hold;
             of holonomic ones as many as follow from holonomic ones.
+        row_lengths: Typical length of each row of ``velocity_constraints``, over the speeds, powers of ten; (): all 1.
         start: Of coordinates and speeds, for consistent initialization.
         dynamics: M u' = f, or what gives u' without M; None where u' comes from elsewhere.
         recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
@@ -307,6 +308,7 @@ class EquationsOfMotion:
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
     redundant: tuple[str, ...] = ()
+    row_lengths: tuple[float, ...] = ()
     start: tuple[StartValue, ...] = ()
     dynamics: MassMatrixDynamics | RecursiveDynamics | None
     recursion: Recursion | None = None
@@ -386,6 +388,7 @@ class EquationsOfMotion:
                 len(self.remembered) == (len(self.q_dependent) if self.treatment == "partition" else 0),
                 f"{len(self.remembered)} values to begin with for {len(self.q_dependent)} dependent coordinates",
             ),
+            (len(self.row_lengths) in (0, m), f"{len(self.row_lengths)} typical lengths for {m} constraints"),
             (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),
             (
                 {self.q[i] for i in self.q_dependent if self.treatment == "explicit"}

@@ -24,8 +24,9 @@ from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad
 
 ATTRACTOR_RATE = sm.Integer(10)
-"""In 1/s: so fast that the errors of an integrator hardly add up across the constraints, so slow that no explicit
-method needs steps below 0.3 s for it."""
+"""Per second, or per µs or Ms where motions are so fast or slow (``treatment.attractor_rate``): so fast that the errors
+of an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
+"""
 
 
 def assemble(

@@ -16,7 +16,7 @@ from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
-from mb2fmu.mechanism.redundancy import row_lengths
+from mb2fmu.mechanism.redundancy import row_lengths, typical_row_lengths
 from mb2fmu.model import mechanics as door
 
 Floats = npt.NDArray[np.float64]
@@ -61,16 +61,19 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
     G = A[: len(m.holonomic)] @ np.linalg.inv(K)
     named = {str(s) for s in door.dependent_coordinates(d.mechanics)}
     chosen = dependent or tuple(i for i, symbol in enumerate(m.q) if str(m.dynamic[symbol]) in named)
-    q_dependent = _dependent(G, chosen, [c.name for c in d.coordinates], "coordinates")
+    lengths = typical_row_lengths(m)
+    names = [c.name for c in d.coordinates]
+    q_dependent = _dependent(G, lengths[: len(G)], chosen, names, "coordinates")
     moved = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
     if len(moved) != len(A) or dependent:
         moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
-    u_dependent = _dependent(A, moved, [s.name for s in d.speeds], "speeds")
+    u_dependent = _dependent(A, lengths, moved, [s.name for s in d.speeds], "speeds")
     return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent))
 
 
-def _dependent(rows: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
-    rows = rows / row_lengths(rows)[:, None]
+def _dependent(rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:
+    """Indices of as many columns as there are rows, those named if they are so many; ``lengths``: typical, of rows."""
+    rows = rows / row_lengths(rows, lengths)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)
     else:

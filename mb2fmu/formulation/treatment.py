@@ -13,6 +13,7 @@ Source of the latter: Baumgarte, Computer Methods in Applied Mechanics and Engin
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +26,8 @@ from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.formulation.loops import ExplicitLoops, Transmission, recognise
 from mb2fmu.formulation.partition import Partition, partition
 from mb2fmu.mechanism.records import Mechanism
-from mb2fmu.mechanism.redundancy import find_redundancy
+from mb2fmu.mechanism.redundancy import find_redundancy, typical_row_lengths
+from mb2fmu.model.natural_units import natural_units
 from mb2fmu.variables import Parameter
 
 Constraints = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
@@ -55,7 +57,8 @@ def with_rate(
         asked: As for :func:`treat`.
         baumgarte: As for :func:`treat`; the parameter's value.
     """
-    rates = {"multipliers": baumgarte, "auto": float(ATTRACTOR_RATE), "attractor": float(ATTRACTOR_RATE)}
+    attracted = attractor_rate(mechanism)
+    rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
     value = rates.get(asked or "auto")
     if not mechanism.holonomic or value is None:
         return mechanism
@@ -77,6 +80,12 @@ def with_rate(
     return dataclasses.replace(m, definition=definition, p=(*m.p, symbol), stabilization_rate=symbol)
 
 
+def attractor_rate(mechanism: Mechanism) -> float:
+    """Default rate in 1/s: ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the natural time."""
+    natural = natural_units(mechanism.definition).magnitude("s")
+    return float(ATTRACTOR_RATE) * float(f"1e{-6 * round(math.log10(natural) / 6)}")
+
+
 def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
@@ -92,6 +101,7 @@ class Plan:
         because: Why so, a clause; empty where there are none.
         baumgarte: Rate of the treatment ``multipliers``, 1/s; None: without.
         redundant: Names of rows that follow from others at the start.
+        row_lengths: Typical length of each row of the velocity constraints, powers of ten.
         loops: Of the treatment ``explicit``.
         parts: Of the treatment ``partition``.
     """
@@ -102,10 +112,11 @@ class Plan:
     redundant: tuple[str, ...] = ()
     loops: ExplicitLoops | None = None
     parts: Partition | None = None
+    row_lengths: tuple[float, ...] = ()
 
     def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
         """The equations so treated."""
-        equations = dataclasses.replace(equations, redundant=self.redundant)
+        equations = dataclasses.replace(equations, redundant=self.redundant, row_lengths=self.row_lengths)
         if self.treatment == "multipliers":
             rate = equations.attractor_rate
             if rate not in equations.p:
@@ -151,13 +162,14 @@ def plan(
             raise FormulationError(_HEADLINE, [Fault(what, remedy="leave it out")])
         return Plan()
     rows = find_redundancy(mechanism)
+    lengths = tuple(_power_of_ten(length) for length in typical_row_lengths(mechanism).tolist())
     _refuse_redundant(rows.always, asked)
     dependent = _dependent(mechanism, independent)
     if asked in ("auto", "explicit"):
         loops = recognise(mechanism, dependent=dependent) if asked == "explicit" else _couplings(mechanism)
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
-            return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops)
+            return Plan("explicit", f"{_EXPLICIT[asked]}: {kinds}", loops=loops, row_lengths=lengths)
     because = _BECAUSE[asked]
     if rows.always:
         because += f"; redundant: {', '.join(rows.always)}. How {', '.join(rows.sharing)} share their forces is not "
@@ -165,12 +177,17 @@ def plan(
     if rows.at_start:
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
     if asked == "multipliers":
-        return Plan("multipliers", because, baumgarte, rows.always)
+        return Plan("multipliers", because, baumgarte, rows.always, row_lengths=lengths)
     if asked == "partition":
         parts = partition(mechanism, dependent)
         free = ", ".join(c.name for i, c in enumerate(mechanism.definition.coordinates) if i not in parts.q_dependent)
-        return Plan("partition", f"{because}; independent: {free}", parts=parts)
-    return Plan("attractor", because, redundant=rows.always)
+        return Plan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
+    return Plan("attractor", because, redundant=rows.always, row_lengths=lengths)
+
+
+def _power_of_ten(value: float) -> float:
+    """The nearest one: what depends on it must not depend on a machine's round-off."""
+    return float(f"1e{round(math.log10(value))}")
 
 
 def _refuse_misfits(asked: Constraints, baumgarte: float | None, independent: Collection[str]) -> None:

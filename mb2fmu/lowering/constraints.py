@@ -48,8 +48,12 @@ _ROUND_OFF = 1e-12
 EPSILON = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
-_NO_LENGTH = 1e-8  # squared length of a row that counts as none: it is not scaled up further, nor round-off in its φ
-SHORT = 0.01  # of the mean squared length: below it rows are not scaled up further where some are redundant
+_NO_LENGTH = 1e-8  # part of a row's typical squared length that counts as none: it is not scaled up further, nor
+# round-off in its φ
+SHORT = (
+    0.01  # of the mean squared length, each over its typical one: below it rows are not scaled up further where some
+)
+# are redundant
 
 
 class RegularizedSystem:
@@ -189,16 +193,38 @@ def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
     return groups
 
 
-def row_scales(b: ProgramBuilder, rows: Rows, redundant: Collection[int] = ()) -> list[int]:
-    """1 / length of each row.
+def row_scales(
+    b: ProgramBuilder, rows: Rows, redundant: Collection[int] = (), lengths: Sequence[float] = ()
+) -> list[int]:
+    """1 / length of each row; ``lengths``: their typical ones, (): all 1.
 
     Among redundant rows one may vanish on the way while others say the same: it is not followed down to nothing, since
     its direction there is as wrong as the states have drifted.
     """
-    small, one = b.constant(_NO_LENGTH), b.constant(1.0)
+    one, squares = b.constant(1.0), [[b.mul(e, e) for e in row] for row in rows]
+    small = least_squares(b, squares, redundant, lengths, _NO_LENGTH)
+    return [b.div(one, b.unary(Op.SQRT, b.sum([*row, least]))) for row, least in zip(squares, small, strict=True)]
+
+
+def least_squares(
+    b: ProgramBuilder, squares: Rows, redundant: Collection[int], lengths: Sequence[float], part: float
+) -> list[int]:
+    """What is added to each row's squared length, so that a row that vanishes is not followed down to nothing.
+
+    Args:
+        b: Takes the nodes.
+        squares: The rows' entries squared.
+        redundant: Numbers of rows that follow from the others.
+        lengths: Typical lengths of the rows; (): all 1.
+        part: Of the squared typical length.
+    """
+    typical = [length * length for length in lengths] or [1.0] * len(squares)
+    small = b.constant(part)
     if redundant:
-        small = b.add(small, b.mul(b.constant(SHORT / len(rows)), b.sum([b.mul(e, e) for row in rows for e in row])))
-    return [b.div(one, b.unary(Op.SQRT, b.sum([*(b.mul(e, e) for e in row), small]))) for row in rows]
+        inverse = [b.constant(1.0 / square) for square in typical]
+        mean = b.sum([b.mul(i, e) for i, row in zip(inverse, squares, strict=True) for e in row])
+        small = b.add(small, b.mul(b.constant(SHORT / len(squares)), mean))
+    return [b.mul(b.constant(square), small) for square in typical]
 
 
 def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
@@ -238,6 +264,7 @@ class PositionProjection:
         free: Those of ``q`` that may move, from far away too; None: all, from near by.
         redundant: Numbers of rows that follow from the others. From far away they are rows like all others on the way,
             and known where it ends.
+        lengths: Typical lengths of the rows of the Jacobian; (): all 1.
     """
 
     def __init__(
@@ -249,9 +276,10 @@ class PositionProjection:
         name: str,
         free: Collection[sm.Symbol] | None = None,
         redundant: Collection[int] = (),
+        lengths: Sequence[float] = (),
     ) -> None:
         self._builder = builder
-        self._redundant = redundant
+        self._redundant, self._lengths = redundant, lengths
         self._q = tuple(q)
         self._phi = tuple(phi)
         self._rows = tuple(rows)
@@ -278,7 +306,7 @@ class PositionProjection:
         first = n + len(self._others)
         x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
-        scales = row_scales(b, G, self._redundant)
+        scales = row_scales(b, G, self._redundant, self._lengths)
         D = scaled(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
@@ -367,11 +395,25 @@ def magnitude(expression: sm.Expr) -> sm.Expr:
 
 
 def project_speeds(
-    b: ProgramBuilder, A: Rows, offset: Sequence[int], v: Sequence[int], redundant: Collection[int] = ()
+    b: ProgramBuilder,
+    A: Rows,
+    offset: Sequence[int],
+    v: Sequence[int],
+    redundant: Collection[int] = (),
+    lengths: Sequence[float] = (),
 ) -> list[int]:
-    """The speeds with A u + b = 0 that are nearest to v; ``redundant`` rows follow from the others."""
+    """The speeds with A u + b = 0 that are nearest to v.
+
+    Args:
+        b: Takes the nodes.
+        A: The rows.
+        offset: b.
+        v: Speeds off the constraints.
+        redundant: Numbers of rows that follow from the others.
+        lengths: Typical lengths of the rows; (): all 1.
+    """
     name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
-    scales = row_scales(b, A, redundant)
+    scales = row_scales(b, A, redundant, lengths)
     rows = scaled(b, scales, A)
     right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
     weights = RegularizedSystem(b, gram(b, rows, rows), ones, name, redundant).solve(right)
@@ -381,9 +423,14 @@ def project_speeds(
     ]
 
 
-def least_norm_multipliers(b: ProgramBuilder, A: Rows, forces: Sequence[int]) -> list[int]:
-    """The λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank."""
-    scales = row_scales(b, A)
+def least_norm_multipliers(
+    b: ProgramBuilder, A: Rows, forces: Sequence[int], lengths: Sequence[float] = ()
+) -> list[int]:
+    """The λ of least norm with Aᵀλ = forces, which A's rows span; regular where A loses rank.
+
+    ``lengths`` are typical ones of the rows; (): all 1.
+    """
+    scales = row_scales(b, A, (), lengths)
     rows = scaled(b, scales, A)
     system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers")
     found = system.solve([b.dot(row, forces) for row in rows])

@@ -114,7 +114,9 @@ class ConstrainedDynamics:
         n, m = len(self._equations.u), self._m
         if self._system is None:
             redundant = self._equations.redundant_rows
-            self._system = MultiplierSystem(self._builder, _rows(M, n, n), _rows(A, m, n), redundant)
+            self._system = MultiplierSystem(
+                self._builder, _rows(M, n, n), _rows(A, m, n), redundant, self._equations.row_lengths
+            )
         return self._system
 
     def projection_expressions(self) -> list[sm.Basic]:
@@ -182,7 +184,7 @@ class ConstrainedDynamics:
         A, u_dot = _rows(nodes[n * n + n :], m, n), nodes[-n:]
         M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
         if e.reduction is not None:
-            return least_norm_multipliers(b, A, [b.sub(f[i], b.dot(M[i], u_dot)) for i in range(n)])
+            return least_norm_multipliers(b, A, [b.sub(f[i], b.dot(M[i], u_dot)) for i in range(n)], e.row_lengths)
         left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in e.u_dependent]
         transposed = [[A[row][i] for row in range(m)] for i in e.u_dependent]
         return LinearSystem(b, transposed, "the multipliers").solve(left)

@@ -35,7 +35,7 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         free = [symbol for symbol in e.q if symbol in e.guessed]
         name = f"the start values of {_some(free)} on the holonomic constraints"
         redundant = e.redundant_rows & set(range(len(phi)))
-        closing = PositionProjection(b, e.q, phi, names, name, set(free), redundant)
+        closing = PositionProjection(b, e.q, phi, names, name, set(free), redundant, e.row_lengths[: len(phi)])
         q = closing.project(walker.lower(closing.needs(declared)))
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
     walker.define(closed, [], _known(q))
@@ -49,7 +49,7 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
         free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
         kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
         given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
-        u = project_speeds(b, free, given_by, u, e.redundant_rows)
+        u = project_speeds(b, free, given_by, u, e.redundant_rows, e.row_lengths)
     return [*q, *u, *given[n_q + n_u :]]
 
 

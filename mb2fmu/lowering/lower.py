@@ -160,7 +160,8 @@ class Lowering:
         if not e.remembered:
             return
         dependent = [e.q[i] for i in e.q_dependent]
-        found = DependentCoordinates(b, e.q, dependent, [phi for _, phi in e.holonomic])
+        rows = [phi for _, phi in e.holonomic]
+        found = DependentCoordinates(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
         last = [b.memory(i) for i in range(len(dependent))]
         self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
 
@@ -178,8 +179,10 @@ class Lowering:
         if not self.raw or c is None:
             return
         names, rows = zip(*e.holonomic, strict=True) if e.holonomic else ((), ())
-        closed = e.redundant_rows & set(range(len(rows)))
-        projection = PositionProjection(self.builder, e.q, rows, names, "the holonomic constraints", redundant=closed)
+        closed, lengths = e.redundant_rows & set(range(len(rows))), e.row_lengths[: len(rows)]
+        projection = PositionProjection(
+            self.builder, e.q, rows, names, "the holonomic constraints", redundant=closed, lengths=lengths
+        )
         self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
         assert self.dynamics is not None  # articulated bodies apply to trees only
         needs = self.dynamics.projection_expressions()

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import SHORT, RegularizedSystem, Rows, gram, scaled
+from mb2fmu.lowering.constraints import RegularizedSystem, Rows, gram, least_squares, scaled
 from mb2fmu.lowering.elimination import Elimination
 from mb2fmu.lowering.linear_solve import elimination_cost
 from mb2fmu.lowering.saddle import SaddleSystem
 
-_NO_WEIGHT = 1e-12  # squared length of a row that gets no weight
+_NO_WEIGHT = 1e-12  # part of its typical squared length that a row has which gets no weight
 _NO_ROOT = 1e-30  # added to a weight before it divides: its row may vanish
 _NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
 
@@ -36,9 +36,17 @@ class MultiplierSystem:
         A: Shape (m, n).
         redundant: Numbers of rows of A that follow from the others. Then no speeds are taken out, since λ is the one of
             least norm over all rows.
+        lengths: Typical lengths of the rows of A; (): all 1.
     """
 
-    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, redundant: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        M: Rows,
+        A: Rows,
+        redundant: Collection[int] = (),
+        lengths: Sequence[float] = (),
+    ) -> None:
         self._builder = builder
         self._whole_M, self._whole_A, self._redundant = M, A, redundant
         reduced = None if redundant else Elimination(builder, A)
@@ -48,6 +56,7 @@ class MultiplierSystem:
                 reduced = None
         self._taken = Elimination(builder, A, none=True) if reduced is None else reduced
         self._A = self._taken.A
+        self._lengths = [lengths[i] for i in self._taken.rows] if lengths else ()
         mass = self._taken.mass_matrix(M)
         self._weights = self._row_weights(mass)
         least = builder.constant(_NO_ROOT)
@@ -87,15 +96,14 @@ class MultiplierSystem:
         if not n:
             return [b.constant(1.0)] * len(self._A)
         diagonal = [M[i][i] for i in range(n)]
-        least = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
-        masses = [b.add(mass, least) for mass in diagonal]
+        light = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
+        masses = [b.add(mass, light) for mass in diagonal]
         weights = []
         rows = [[b.mul(e, e) for e in row] for row in self._A]
-        small = b.constant(_NO_WEIGHT)
-        if self._redundant:
-            small = b.add(small, b.mul(b.constant(SHORT / len(rows)), b.sum([e for row in rows for e in row])))
-        for squares in rows:
-            length = b.sum([*squares, small])
+        for squares, least in zip(
+            rows, least_squares(b, rows, self._redundant, self._lengths, _NO_WEIGHT), strict=True
+        ):
+            length = b.sum([*squares, least])
             weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
         return weights
 

@@ -31,11 +31,18 @@ class DependentCoordinates:
         q: All coordinates.
         dependent: Those that are solved for, as many as rows.
         phi: One expression per row.
+        lengths: Typical lengths of the rows of the Jacobian; (): all 1.
     """
 
     def __init__(
-        self, builder: ProgramBuilder, q: Sequence[sm.Symbol], dependent: Sequence[sm.Symbol], phi: Sequence[sm.Expr]
+        self,
+        builder: ProgramBuilder,
+        q: Sequence[sm.Symbol],
+        dependent: Sequence[sm.Symbol],
+        phi: Sequence[sm.Expr],
+        lengths: Sequence[float] = (),
     ) -> None:
+        self._lengths = lengths
         self._builder, self._q, self._dependent, self._phi = builder, tuple(q), tuple(dependent), tuple(phi)
         free = set().union(*(row.free_symbols for row in phi)) - set(dependent)
         self.needs: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
@@ -61,7 +68,7 @@ class DependentCoordinates:
         slopes = [[row.diff(s) if s in row.free_symbols else sm.S.Zero for s in q] for row in self._phi]
         entries = walker.lower([slope for row in slopes for slope in row])
         whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
-        scales = row_scales(b, whole)
+        scales = row_scales(b, whole, (), self._lengths)
         columns = [q.index(symbol) for symbol in self._dependent]
         D = scaled(b, scales, [[row[j] for j in columns] for row in whole])
         inside = self._inside(b, D)

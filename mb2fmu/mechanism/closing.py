@@ -103,7 +103,7 @@ def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free
     what = f"no coordinates near the start values close the loops: {rows.left_open(end.q)} from closed"
     what += f", with {kept} kept as they are" if kept else ""
     everything = follow_newton_path(rows, guesses, range(len(guesses))) if kept and free else end
-    moved = [i for i in range(len(m.q)) if i not in free and abs(everything.q[i] - guesses[i]) > OPEN]
+    moved = [i for i in range(len(m.q)) if i not in free and abs(everything.q[i] - guesses[i]) > OPEN * rows.typical[i]]
     what += f"; they would close with {_listed(m, moved, everything.q)}" if everything.closed else ""
     return Fault(what, remedy=_REMEDY)
 

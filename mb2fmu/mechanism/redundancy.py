@@ -15,13 +15,17 @@ import scipy.linalg
 
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.model.natural_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 
 _RANK = 1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
 # that start values were solved for is known to the root of their round-off only.
-_SHORT = 1e-6  # of the longest row, and of 1: a shorter one counts as none
+_SHORT = 1e-6  # of a row's typical length: a shorter one counts as none
+_PLACES = 5  # beside the start, at which lengths of rows are looked at
+_FAR = 0.3  # of typical magnitudes: how far beside
 _ASIDE = 1e-4  # how far the mechanism is moved
 _RANK_ASIDE = 1e-6  # the same there: between the distance and its square
 _DIRECTIONS = 3
@@ -45,19 +49,26 @@ class Redundancy:
 
 
 def find_redundancy(mechanism: Mechanism) -> Redundancy:
-    """The redundant rows of a mechanism with velocity constraints; its start values are on the constraints."""
+    """The redundant rows of a mechanism with velocity constraints; its start values are on the constraints.
+
+    Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
+    """
     m, d = mechanism, mechanism.definition
     c = m.velocity_constraints
     if c is None:
         return Redundancy()
     numeric = NumericMechanism(m)
     parameters = numeric.parameters(parameter_values(m))
+    units = typical_speeds(m)
+    typical = typical_row_lengths(m, units=units)
+    natural = natural_units(d)
+    sizes = np.array([natural.typical(item) for item in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
 
     def rows(q: Floats) -> Floats:
         numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
-        A = numeric.constraints()[0]
-        return A / row_lengths(A)[:, None]
+        A = numeric.constraints()[0] * units
+        return A / row_lengths(A, typical)[:, None]
 
     start = np.array([item.start for item in d.coordinates])
     here = rows(start)
@@ -70,8 +81,8 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
     generator = np.random.default_rng(3)
     always, regular = set(singular), here
     for _ in range(_DIRECTIONS):
-        step = K @ free @ generator.normal(size=free.shape[1])
-        size = float(np.linalg.norm(step))
+        step = K @ (units[:, None] * free) @ generator.normal(size=free.shape[1])
+        size = float(np.linalg.norm(step / sizes))
         moved = rows(start + _ASIDE / size * step) if size > 0.0 else here
         beside = _dependent(moved, first, _RANK_ASIDE)
         if len(beside) < len(always):
@@ -89,14 +100,50 @@ def _combined(rows: Floats, redundant: int) -> list[int]:
     return [int(i) for i in np.flatnonzero(share > _SHARE)]
 
 
-def row_lengths(rows: Floats) -> Floats:
+def row_lengths(rows: Floats, typical: Floats) -> Floats:
     """What rows are divided by to be of unit length, or next to nothing where they vanish but for round-off.
 
-    Shape (m,).
+    Args:
+        rows: Shape (m, n).
+        typical: Their typical lengths, shape (m,).
+
+    Returns:
+        Shape (m,).
     """
     length = np.asarray(np.linalg.norm(rows, axis=1))
-    longest = max(1.0, float(length.max(initial=0.0)))
-    return np.where(length > _SHORT * longest, length, longest)
+    return np.where(length > _SHORT * typical, length, typical)
+
+
+def typical_speeds(mechanism: Mechanism) -> Floats:
+    """Typical magnitude of each speed, shape (n_u,)."""
+    natural = natural_units(mechanism.definition)
+    return np.array([natural.typical(item) for item in mechanism.definition.speeds])
+
+
+def typical_row_lengths(
+    mechanism: Mechanism, numeric: NumericConstraints | None = None, units: Floats | None = None
+) -> Floats:
+    """Typical length of each row of A, over the speeds: the largest at the start and beside it, shape (m,), > 0.
+
+    Coordinates are moved by up to 0.3 of their typical magnitudes; 1 where a row vanishes everywhere.
+
+    Args:
+        mechanism: With velocity constraints.
+        numeric: Of it, if it is there already.
+        units: What the speeds are measured in, shape (n_u,); None: as they are.
+    """
+    m, d = mechanism, mechanism.definition
+    numeric, natural = numeric or NumericConstraints(m), natural_units(d)
+    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    start = np.array([item.start for item in d.coordinates])
+    sizes = np.array([natural.typical(item) for item in d.coordinates])
+    generator = np.random.default_rng(17)
+    places = [start, *(start + _FAR * sizes * generator.uniform(-1, 1, start.shape) for _ in range(_PLACES))]
+    with np.errstate(all="ignore"):
+        rows = [numeric.at(0.0, q, z, r, parameter_values(m))[0] for q in places]
+    lengths = np.array([np.linalg.norm(A if units is None else A * units, axis=1) for A in rows])
+    longest = np.max(np.where(np.isfinite(lengths), lengths, 0.0), axis=0)
+    return np.where(longest > 0.0, longest, 1.0)
 
 
 def _dependent(rows: Floats, first: int, threshold: float) -> list[int]:

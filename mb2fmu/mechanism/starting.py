@@ -19,11 +19,13 @@ from mb2fmu.mechanism.assembling import OPEN, RANK
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
-from mb2fmu.mechanism.redundancy import row_lengths
+from mb2fmu.mechanism.redundancy import row_lengths, typical_row_lengths, typical_speeds
+from mb2fmu.model.natural_units import natural_units
 
 Floats = npt.NDArray[np.float64]
 
 _LOST = 1e-6  # of a singular value of rows of unit length: the start is a singular position
+_OPEN = float(np.sqrt(np.finfo(float).eps))  # of rows over speeds: singular positions are known to that only
 _STEPS = 60
 _BESIDE = (0.0, 1.0, -1.0, 3.0, -3.0)  # where branches are looked for beside the guesses, as parts of the speeds' size
 _Constraints = Callable[[Floats], tuple[Floats, Floats, Floats]]
@@ -48,22 +50,27 @@ def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats
     assert c is not None
     constraints = _constraints(m, numeric, q)
     A, b, _ = constraints(np.zeros(len(m.u)))
-    if int(np.linalg.matrix_rank(A, tol=RANK * max(1.0, float(np.abs(A).max())))) == len(m.u):
+    units = typical_speeds(m)
+    typical = typical_row_lengths(m, numeric, units)
+    scaled = A * units
+    if int(np.linalg.matrix_rank(scaled / row_lengths(scaled, typical)[:, None], tol=RANK)) == len(m.u):
         what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(c.names)}"
         raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
     u = np.array([s.start for s in d.speeds])
     free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
     if free:
-        length = row_lengths(A[:, free])
-        u[free] -= np.linalg.lstsq(A[:, free] / length[:, None], (A @ u + b) / length, rcond=_LOST)[0]
+        length = row_lengths(scaled[:, free], typical)
+        change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_LOST)[0]
+        u[free] -= units[free] * change
     left = A @ u + b
-    wrong = [i for i, value in enumerate(left) if not abs(value) <= OPEN * (1.0 + float(np.max(np.abs(u))))]
+    allowed = _OPEN * np.maximum(typical * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u))
+    wrong = [i for i, value in enumerate(left) if not abs(value) <= allowed[i]]
     if wrong:
         kept = [s.name for i, s in enumerate(d.speeds) if i not in free and np.any(A[wrong, i] != 0.0)]
         off = ", ".join(f"{c.names[i]} by {left[i]:.3g}" for i in wrong)
         what = f"the fixed start values of {', '.join(kept)} contradict the velocity constraints: {off} off"
         raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
-    return _on_a_branch(m, constraints, u, free)
+    return _on_a_branch(m, constraints, u, free, units, typical)
 
 
 def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
@@ -78,61 +85,83 @@ def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Const
     return at
 
 
-def _on_a_branch(m: Mechanism, constraints: _Constraints, u: Floats, free: list[int]) -> Floats:
-    """The speeds themselves; in a singular position the nearest that one of the branches has."""
-    A = constraints(u)[0]
-    length = row_lengths(A)
+def _on_a_branch(
+    m: Mechanism, constraints: _Constraints, u: Floats, free: list[int], units: Floats, typical: Floats
+) -> Floats:
+    """The speeds themselves; in a singular position the nearest that one of the branches has.
+
+    Args:
+        m: As read.
+        constraints: Of the speeds.
+        u: All speeds, shape (n_u,).
+        free: Numbers of those that may change.
+        units: Typical magnitudes of all speeds, shape (n_u,).
+        typical: Typical lengths of the rows over the speeds in these units, shape (m,).
+    """
+    A = constraints(u)[0] * units
+    length = row_lengths(A, typical)
     null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
     if not null.size:
         return u
+    rate = natural_units(m.definition).magnitude("1/s")
 
     def missing(speeds: Floats) -> Floats:
-        return np.asarray(null.T @ (constraints(speeds)[2] / length))
+        """lᵀγ with rows of unit length, where it is a rate, over the natural one."""
+        return np.asarray(null.T @ (constraints(speeds)[2] / length)) / rate
 
-    size = float(np.max(np.abs(u)))
-    if np.max(np.abs(missing(u))) <= OPEN * (1.0 + size**2):
+    if _vanishes(missing(u), u, units):
         return u
     tangent = scipy.linalg.null_space(A[:, free], rcond=_LOST) if free else np.zeros((0, 0))
-    found = [_solved(missing, u, free, tangent, beside * size) for beside in _BESIDE] if tangent.size else []
+    size = float(np.max(np.abs(u) / units))
+    directions = np.zeros((len(u), tangent.shape[1]))
+    directions[free] = units[free][:, None] * tangent
+    found = [_solved(missing, u, directions, units, beside * size) for beside in _BESIDE] if tangent.size else []
     branches: list[Floats] = []
     for v in (v for v in found if v is not None):
-        if all(np.max(np.abs(v - w)) > 1e-6 * (1.0 + size) for w in branches):
+        if all(np.any(np.abs(v - w) > 1e-6 * np.maximum(units, np.abs(v))) for w in branches):
             branches.append(v)
-    return _told(m, branches, u, free)
+    return _told(m, branches, u, free, units)
+
+
+def _vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
+    """Whether lᵀγ does, which is of second degree in the speeds."""
+    return bool(np.max(np.abs(left)) <= OPEN * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
 
 
 def _solved(
-    missing: Callable[[Floats], Floats], u: Floats, free: list[int], tangent: Floats, beside: float
+    missing: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, beside: float
 ) -> Floats | None:
-    """Speeds with lᵀγ = 0 by Gauss-Newton steps along the tangents; central differences are exact, γ is quadratic."""
-    v = u.copy()
-    v[free] += beside * tangent @ np.ones(tangent.shape[1]) / np.sqrt(tangent.shape[1])
+    """Speeds with lᵀγ = 0 by Gauss-Newton steps along ``directions``, shape (n_u, n), which start ``beside`` of u.
+
+    Central differences are exact, since γ is of second degree.
+    """
+    n = directions.shape[1]
+    v = u + beside * directions @ np.ones(n) / np.sqrt(n)
     for _ in range(_STEPS):
         left = missing(v)
-        slopes = []
-        for column in tangent.T:
-            sides = [v.copy(), v.copy()]
-            sides[0][free] += column
-            sides[1][free] -= column
-            slopes.append((missing(sides[0]) - missing(sides[1])) / 2.0)
-        step = tangent @ np.linalg.lstsq(np.array(slopes).T, left, rcond=RANK)[0]
-        v[free] -= step
-        if np.max(np.abs(step)) <= 1e-13 * (1.0 + np.max(np.abs(v))):
+        slopes = np.array([(missing(v + column) - missing(v - column)) / 2.0 for column in directions.T]).T
+        if np.max(np.abs(slopes)) <= RANK:
+            break  # between two branches: nothing says which way to go
+        step = directions @ np.linalg.lstsq(slopes, left, rcond=RANK)[0]
+        v = v - step
+        if np.all(np.abs(step) <= 1e-13 * np.maximum(units, np.abs(v))):
             break
-    return v if np.max(np.abs(missing(v))) <= OPEN * (1.0 + float(np.max(np.abs(v))) ** 2) else None
+    return v if _vanishes(missing(v), v, units) else None
 
 
-def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int]) -> Floats:
-    """The branch of the guesses if one is clearly the nearest."""
+def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
+    """The branch of the guesses if one is clearly the nearest, speeds measured in ``units``."""
     speeds = m.definition.speeds
     declared = np.array([s.start for s in speeds])
-    distances = [round(float(np.linalg.norm(v - declared)), 9) for v in branches]
-    order = sorted(range(len(branches)), key=lambda i: (distances[i], branches[i].round(9).tolist()))
+    distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]
+    order = sorted(range(len(branches)), key=lambda i: (distances[i], (branches[i] / units).round(9).tolist()))
     if len(branches) == 1 or (branches and distances[order[0]] < 0.9 * distances[order[1]]):
         return branches[order[0]]
 
     def listed(values: Floats) -> str:
-        return ", ".join(f"{speeds[i].name} = {round(float(values[i]), 9) + 0.0:.6g}" for i in free)
+        return ", ".join(
+            f"{speeds[i].name} = {round(float(values[i] / units[i]), 9) * units[i] + 0.0:.6g}" for i in free
+        )
 
     what = "the start is a singular position, where branches of the motion meet, and the speeds are on none of them: "
     what += f"with {listed(u)} the rates of the constraints cannot vanish"

@@ -115,7 +115,9 @@ def test_a_redundant_constraint_changes_no_motion(derivation):
     )
     holonomic = (*e.holonomic, ("again", 2 * e.holonomic[0][1]))
     more = (*e.multipliers, sm.Symbol("lambda_again"))
-    changed = dataclasses.replace(e, velocity_constraints=twice, holonomic=holonomic, multipliers=more)
+    changed = dataclasses.replace(
+        e, velocity_constraints=twice, holonomic=holonomic, multipliers=more, row_lengths=(*e.row_lengths, 1.0)
+    )
     f = pipeline.right_hand_side(derivation)
     x = off_the_constraints(f, 1e-4)
     rhs = lowering.evaluator(lowering.lower(changed), "rhs")
