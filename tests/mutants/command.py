@@ -1,0 +1,171 @@
+"""Plants faults in units of many models and counts which the proof finds."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from mutants.fault import ROOT, Mutant, Subject, subjects
+from mutants.judging import Verdict, judge
+from mutants.planting import RIGHT, sample
+
+COUNTED = ("found", "survived")
+"""Outcomes of faults that change what the unit does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One mutant and what became of it.
+
+    Attributes:
+        model: Name of the subject.
+        kind, level, place, fmi: Of the mutant.
+        outcome, by, effect, seconds: Of the verdict; ``effect`` is None where it was not measured.
+    """
+
+    model: str
+    kind: str
+    level: str
+    place: str
+    fmi: str
+    outcome: str
+    by: str = ""
+    effect: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What the mutant is."""
+        return self.model, self.kind, self.level, self.place, self.fmi
+
+    @classmethod
+    def of(cls, subject: Subject, mutant: Mutant, verdict: Verdict) -> Record:
+        """The mutant of a subject, judged."""
+        effect = verdict.effect if math.isfinite(verdict.effect) else None
+        what = (subject.name, mutant.kind, mutant.level, mutant.place, mutant.fmi)
+        return cls(*what, verdict.outcome, verdict.by, effect, verdict.seconds)
+
+
+@dataclass(slots=True)
+class Store:
+    """What was found so far, a line of JSON each, kept as it comes."""
+
+    path: Path
+    found: dict[tuple[str, str, str, str, str], Record] = field(default_factory=dict)
+
+    def load(self, again: Sequence[str]) -> None:
+        """Reads it, but for the outcomes that are to be judged again."""
+        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        records = [Record(**json.loads(line)) for line in lines]
+        self.found = {record.key: record for record in records if record.outcome not in again}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        kept = "".join(json.dumps(asdict(record)) + "\n" for record in self.found.values())
+        self.path.write_text(kept, encoding="utf-8")
+
+    def add(self, record: Record) -> None:
+        """Keeps and shows it."""
+        self.found[record.key] = record
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(asdict(record)) + "\n")
+        by = f" by {record.by}" if record.by else ""
+        place = f"{record.model} | {record.level} | {record.kind} | {record.place}"
+        print(f"{place}: {record.outcome}{by} ({record.seconds:.0f} s)", flush=True)
+
+
+def plant(subject: Subject, groups: Sequence[Sequence[Mutant]], per_kind: int, store: Store) -> None:
+    """Judges of each group as many mutants as are wanted that change something."""
+    for group in groups:
+        effective = 0
+        for mutant in group:
+            if effective >= per_kind:
+                break
+            key = (subject.name, mutant.kind, mutant.level, mutant.place, mutant.fmi)
+            if key not in store.found:
+                with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
+                    store.add(Record.of(subject, mutant, _judged(subject, mutant, Path(folder))))
+            effective += store.found[key].outcome not in {"equivalent", "refused"}
+
+
+def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
+    """Whatever goes wrong with one mutant is told of it, and the others go on."""
+    try:
+        return judge(subject, mutant, folder)
+    except Exception as error:  # noqa: BLE001
+        traceback.print_exc()
+        return Verdict("error", f"{type(error).__name__}: {' '.join(str(error).split())}"[:200])
+
+
+def table(records: Sequence[Record]) -> str:
+    """By kind: planted, found, by which check first; then survivors and false alarms one by one, as Markdown."""
+    lines = ["| kind | planted | found | first found by | no effect | not made |", "|---|---:|---:|---|---:|---:|"]
+    planted = [record for record in records if record.kind != RIGHT]
+    for kind in sorted({record.kind for record in planted}):
+        lines.append(_row(kind, [record for record in planted if record.kind == kind]))
+    lines.append(_row("**all**", planted))
+    right = [record for record in records if record.kind == RIGHT]
+    alarms = [record for record in right if record.outcome != "passed"]
+    models = len({record.model for record in planted if record.outcome in COUNTED})
+    lines += ["", f"{models} models; {len(right)} right units, {len(alarms)} false alarms."]
+    told = [record for record in planted if record.outcome in {"survived", "error"}] + alarms
+    lines += ["", "| model | level | kind | place | outcome |", "|---|---|---|---|---|"] if told else []
+    lines += [f"| {r.model} | {r.level} | {r.kind} | {r.place} | {r.outcome} {r.by} |" for r in told]
+    return "\n".join(lines)
+
+
+def _row(kind: str, records: Sequence[Record]) -> str:
+    count = Counter(record.outcome for record in records)
+    by = Counter(record.by.split(":")[0] for record in records if record.outcome == "found")
+    checks = ", ".join(f"{check} {number}" for check, number in by.most_common())
+    total = sum(count[outcome] for outcome in COUNTED)
+    return f"| {kind} | {total} | {count['found']} | {checks} | {count['equivalent']} | {count['refused']} |"
+
+
+def write_csv(records: Sequence[Record], path: Path) -> None:
+    """All records as a table for other programs."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(Record.__slots__))
+        writer.writeheader()
+        writer.writerows(asdict(record) for record in records)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0 if no wrong unit passed and no right one failed, else 1."""
+    parser = argparse.ArgumentParser(prog="fool_the_proof", description=__doc__)
+    parser.add_argument("--models", nargs="*", default=(), metavar="NAME", help="all models and mechanisms if none")
+    parser.add_argument("--kinds", nargs="*", default=(), metavar="KIND", help="all kinds of faults if none")
+    parser.add_argument("--limit", type=int, help="kinds of faults planted in one model, at most (all)")
+    parser.add_argument("--per-kind", type=int, default=1, help="faults of each kind and model (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of kinds and places (%(default)s)")
+    parser.add_argument("--again", nargs="*", default=(), metavar="OUTCOME", help="judged again, not taken as found")
+    parser.add_argument("--store", type=Path, default=ROOT / "out" / "fooling.jsonl", help="(%(default)s)")
+    parser.add_argument("--csv", type=Path, help="also write all there")
+    parser.add_argument("--table", type=Path, help="also write the table there")
+    given = parser.parse_args(arguments)
+    store = Store(given.store)
+    store.load(given.again)
+    for subject in subjects():
+        if not given.models or subject.name in given.models:
+            chosen = sample(
+                subject, per_kind=given.per_kind, limit=given.limit, seed=given.seed, kinds=given.kinds
+            )
+            plant(subject, chosen, given.per_kind, store)
+    records = sorted(store.found.values(), key=lambda record: record.key)
+    print(table(records))
+    if given.table:
+        given.table.write_text(table(records) + "\n", encoding="utf-8")
+    if given.csv:
+        write_csv(records, given.csv)
+    return int(any(record.outcome in {"survived", "false alarm", "error"} for record in records))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

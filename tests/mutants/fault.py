@@ -1,0 +1,186 @@
+"""What is planted: one fault in one place of what one stage hands to the next, and the models that are planted in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mb2fmu import formulation, interface, pipeline, validation
+from mb2fmu.emit import xml
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.filetree import FileTree
+from mb2fmu.lowering import NativeProgram, with_derivatives
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.model import Model
+from mb2fmu.outcomes import Derivation
+
+ROOT = Path(__file__).parents[2]
+
+Level = Literal["none", "reading", "equations", "program", "derivatives", "interface", "sources", "description"]
+"""What a fault is planted in:
+
+    none          nothing: the right unit
+    reading       ``Mechanism``: all that follows shares the fault, the reference of the proof too
+    equations     ``EquationsOfMotion`` of the unit
+    program       ``Program`` of the unit: all that is printed from it shares the fault
+    derivatives   ``NativeProgram``: tangents and adjoints
+    interface     ``FmuInterface``: code and description share the fault
+    sources       C code
+    description   ``modelDescription.xml``
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A unit that is wrong in one place.
+
+    Attributes:
+        kind: What is wrong, as the table says it.
+        level: What is changed.
+        place: Where, for people.
+        change: From the right ``Mechanism`` (``EquationsOfMotion``, ``Program``, …) to the wrong one.
+        fmi: Version of the unit.
+        by_construction: True: it is known that the unit behaves differently. False: it is measured.
+    """
+
+    kind: str
+    level: Level
+    place: str
+    change: Callable[[Any], Any] = field(repr=False, compare=False, default=lambda right: right)
+    fmi: Literal["2", "3"] = "2"
+    by_construction: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model that faults are planted in: everything right that all its mutants share is made once.
+
+    Attributes:
+        name: Of the model file, or ``tests.NAME`` of a mechanism of the tests.
+        make: Gives the model.
+    """
+
+    name: str
+    make: Callable[[], Model] = field(repr=False, compare=False)
+
+    @cached_property
+    def model(self) -> Model:
+        """As the user wrote it."""
+        return self.make()
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """Everything right, down to the program."""
+        return pipeline.derive(self.model)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """As it was read."""
+        return self.derivation.mechanism
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether the reference is integrated from the mechanism itself."""
+        return bool(validation.outgrows_symbols(self.mechanism))
+
+    @cached_property
+    def reference_equations(self) -> EquationsOfMotion:
+        """By another formulation than the unit's, where there is one: as the pipeline chooses it."""
+        if self.numeric:
+            return formulation.formulate_motion(self.mechanism)
+        applying = [method for method, applies in formulation.applicable(self.mechanism).items() if applies.yes]
+        second = validation.reference_method(self.derivation.equations.method, applying)
+        return formulation.formulate(self.mechanism, second)
+
+    @cached_property
+    def native(self) -> NativeProgram:
+        """The right program with its derivatives."""
+        return with_derivatives(self.derivation.program)
+
+    def described(self, fmi: Literal["2", "3"]) -> FileTree:
+        """``modelDescription.xml`` of the right unit."""
+        if fmi not in self._descriptions:
+            d = self.derivation
+            target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
+            described = interface.describe(d.definition, d.equations, d.program, target)
+            self._descriptions[fmi] = xml.emit(described, ())
+        return self._descriptions[fmi]
+
+    @cached_property
+    def _descriptions(self) -> dict[str, FileTree]:
+        return {}
+
+    @cached_property
+    def yardstick(self) -> Any:
+        """What the unit and every mutant that does not change the reading is judged by."""
+        return validation.make_yardstick(
+            self.mechanism.definition,
+            self.reference_equations,
+            mechanism=self.mechanism if self.numeric else None,
+        )
+
+
+def generator(*words: object) -> np.random.Generator:
+    """Random numbers that depend on the words only, and are the same in every run."""
+    digest = hashlib.sha256("\0".join(map(str, words)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+def subjects() -> Iterator[Subject]:
+    """All models of the repository, cheap ones first, and the mechanisms of the tests."""
+    files = {path.stem: path for path in sorted((ROOT / "models").glob("*.py"))}
+    order = [name for name in CHEAP_FIRST if name in files]
+    for name in (*order, *(name for name in files if name not in order)):
+        yield Subject(name, lambda path=files[name]: pipeline.load(path))  # type: ignore[misc]
+    yield from mechanisms_of_tests()
+
+
+def mechanisms_of_tests() -> Iterator[Subject]:
+    """Mechanisms that other tests use, as models."""
+    import mechanisms
+
+    yield Subject("tests.pendulum_with_reactions", lambda: mechanisms.pendulum_with_reactions()[0])
+    for name in ("sympy_rolling_disc", "cart_with_pathways", "moving_pivot", "lagrangian_with_bodies"):
+        yield Subject(f"tests.{name}", getattr(mechanisms, name))
+
+
+CHEAP_FIRST = (
+    "simple_pendulum",
+    "msl_pendulum",
+    "double_pendulum",
+    "cart_pole",
+    "heavy_top",
+    "chaplygin_sleigh",
+    "rigid_body",
+    "four_bar",
+    "bowl",
+    "two_rods",
+    "crank_slider",
+    "msl_double_pendulum",
+    "transmission",
+    "rolling_disc",
+    "muscle_arm",
+    "snakeboard",
+    "driven_crank",
+    "three_body_pendulum",
+    "n_link_pendulum",
+    "turntable_ball",
+    "msl_planar_four_bar",
+    "governor",
+    "quadrotor_slung_load",
+    "n_four_bar",
+    "chain",
+    "rolling_sphere",
+    "excavator_arm",
+    "robot_arm",
+    "hand",
+    "andrews",
+    "bicycle",
+)
+"""Models by what their proof costs, the cheapest first."""

@@ -1,0 +1,176 @@
+"""Builds a mutant's unit by the product's own way and lets the product's own proof judge it."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import mutants.graph as graph
+from mutants.fault import Mutant, Subject
+
+import mb2fmu.emit.c
+import mb2fmu.emit.xml
+import mb2fmu.interface
+from mb2fmu import lowering, package, pipeline, validation
+from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.lowering import lower
+from mb2fmu.outcomes import Build, CompilableProgram, Derivation
+from mb2fmu.stopwatch import Stopwatch
+from mb2fmu.validation import ValidationResult
+
+EFFECTIVE = 1e-3
+"""Of the largest magnitude of a result: a fault that changes less is not counted."""
+TIME_LIMIT = 120.0
+"""For one run of a unit, in s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one mutant.
+
+    Attributes:
+        outcome: ``found``; ``survived``: it passed; ``equivalent``: it changes nothing, or too little to count;
+            ``refused``: it could not even be made; for the right unit ``passed`` or ``false alarm``.
+        by: The first check that found it.
+        effect: Largest change of a result over its largest magnitude; nan where it was not measured.
+        seconds: Processor time, its children's included.
+    """
+
+    outcome: str
+    by: str = ""
+    effect: float = float("nan")
+    seconds: float = 0.0
+
+
+def judge(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
+    """Builds, runs and judges one mutant."""
+    begin = _processor_seconds()
+    verdict = _judged(subject, mutant, folder)
+    return replace(verdict, seconds=round(_processor_seconds() - begin, 1))
+
+
+def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
+    effect = float("nan")
+    try:
+        derivation, effect = _derived(subject, mutant)
+        if not mutant.by_construction and mutant.level != "none" and not effect >= EFFECTIVE:
+            return Verdict("equivalent", effect=effect)
+        built = _built(derivation, mutant)
+    except (Mb2FmuError, ZeroDivisionError) as error:
+        return Verdict("refused", _words(error), effect)
+    unit = folder / f"{derivation.definition.name}.fmu"
+    package.pack(built.core, unit)
+    try:
+        result = _validated(subject, mutant, derivation, unit)
+    except ToolError as error:
+        by = f"it does not run: {_words(error)}" if mutant.level != "none" else _words(error)
+        return Verdict("false alarm" if mutant.level == "none" else "found", by, effect)
+    except Mb2FmuError as error:
+        return Verdict("false alarm" if mutant.level == "none" else "found", f"refused: {_words(error)}", effect)
+    finally:
+        unit.unlink(missing_ok=True)
+    if mutant.level == "none":
+        return Verdict("passed") if result.passed else Verdict("false alarm", first_finding(result))
+    return Verdict("survived", "", effect) if result.passed else Verdict("found", first_finding(result), effect)
+
+
+def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
+    """The wrong derivation, and how much of what the unit computes is another."""
+    right = subject.derivation
+    if mutant.level == "reading":
+        wrong = mutant.change(subject.mechanism)
+        with _reading(wrong):
+            derivation = pipeline.derive(subject.model)
+    elif mutant.level == "equations":
+        equations = mutant.change(right.equations)
+        derivation = replace(right, equations=equations, program=CompilableProgram.of(lower(equations)))
+    elif mutant.level == "program":
+        derivation = replace(right, program=mutant.change(right.program))
+    elif mutant.level == "derivatives":
+        native = subject.native
+        entry = "adjoint" if mutant.fmi == "3" else "tangent"
+        return right, graph.effect(subject, native.program, mutant.change(native).program, entries=(entry,))
+    else:
+        return right, float("nan")
+    if derivation.program.layout != right.program.layout:
+        return derivation, float("inf")
+    return derivation, graph.effect(subject, right.program, derivation.program)
+
+
+@contextlib.contextmanager
+def _reading(wrong: Any) -> Iterator[None]:
+    """Whoever reads the model gets the wrong mechanism."""
+    with patch.object(pipeline, "_read", lambda *_: (wrong.definition, wrong)):
+        yield
+
+
+def _built(derivation: Derivation, mutant: Mutant) -> Build:
+    """The unit, with the fault planted where the stage that it belongs to hands on its result."""
+    places: dict[str, tuple[Any, str]] = {
+        "derivatives": (lowering, "with_derivatives"),
+        "interface": (mb2fmu.interface, "describe"),
+        "sources": (mb2fmu.emit.c, "emit_motion"),
+        "description": (mb2fmu.emit.xml, "emit"),
+    }
+    if mutant.level not in places:
+        return pipeline.build(derivation, fmi=mutant.fmi)
+    module, name = places[mutant.level]
+    with patch.object(module, name, _followed(getattr(module, name), mutant.change)):
+        return pipeline.build(derivation, fmi=mutant.fmi)
+
+
+def _followed(stage: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *args, **options: change(stage(*args, **options))
+
+
+def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path) -> ValidationResult:
+    """The product's verdict: against a reference from the wrong reading too, where the reading is what is wrong."""
+    used = derivation.equations.method
+    if mutant.level == "reading":
+        wrong = derivation.mechanism
+        stage = Stopwatch(None)
+        return pipeline._validate(unit, wrong.definition, wrong, used, stage).result
+    described = mutant.level in {"none", "interface", "description"}
+    return validation.validate(
+        unit,
+        subject.mechanism.definition,
+        subject.reference_equations,
+        method=used,
+        mechanism=subject.mechanism if subject.numeric else None,
+        conformance=described,  # the others' description is that of the right unit
+        time_limit=TIME_LIMIT,
+        yardstick=subject.yardstick,
+    )
+
+
+def first_finding(result: ValidationResult) -> str:
+    """The first check that says no, in the order in which the report tells them."""
+    for finding in result.conformance:
+        if finding.severity == "error":
+            return f"checker: {finding.checker.split()[0]}"
+    if any(v.verdict != "passed" for v in result.variables):
+        return "trajectory"
+    for invariant in result.invariants:
+        if invariant.verdict != "passed":
+            return f"invariant: {invariant.name.split(' of ')[0]}"
+    for other in result.others:
+        if any(v.verdict != "passed" for v in other.variables):
+            return f"trajectory of {other.simulation.kind}"
+        if not other.passed:
+            return f"invariant of {other.simulation.kind}"
+    return "another check"
+
+
+def _words(error: Exception) -> str:
+    """The error in one line, without what differs from run to run."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:160]
+
+
+def _processor_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)

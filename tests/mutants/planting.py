@@ -1,0 +1,52 @@
+"""Which faults are planted in a model: all there are, or a sample that is the same in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import mutants.description as description
+import mutants.graph as graph
+import mutants.motion as motion
+import mutants.reading as reading
+import mutants.runtime as runtime
+from mutants.fault import Mutant, Subject, generator
+
+RIGHT = "none"
+LEVELS = (reading, motion, graph, runtime, description)
+
+
+def all_mutants(subject: Subject) -> Iterator[Mutant]:
+    """The right unit first, then every fault of every level."""
+    yield Mutant(RIGHT, "none", "the right unit", by_construction=True)
+    yield replace(Mutant(RIGHT, "none", "the right unit, FMI 3", by_construction=True), fmi="3")
+    for level in LEVELS:
+        yield from level.mutants(subject)
+
+
+def sample(
+    subject: Subject, *, per_kind: int, limit: int | None, seed: int, kinds: Collection[str] = ()
+) -> list[list[Mutant]]:
+    """Mutants of a model by kind and level, in a random order that is the same in every run.
+
+    Args:
+        subject: The model.
+        per_kind: How many are wanted of each kind and level. A list holds three times as many, because some turn out
+            to change nothing.
+        limit: How many kinds are planted in this model, the right units not counted; None: all.
+        seed: Of the order.
+        kinds: Only these; all if empty.
+    """
+    found: dict[tuple[str, str], list[Mutant]] = {}
+    for mutant in all_mutants(subject):
+        if not kinds or mutant.kind in kinds:
+            found.setdefault((mutant.kind, mutant.level), []).append(mutant)
+    right = found.pop((RIGHT, "none"), [])
+    keys = list(found)
+    order = generator(seed, subject.name).permutation(len(keys))[:limit]
+    chosen = [[mutant] for mutant in right]
+    for kind, level in (keys[i] for i in sorted(order)):
+        mutants = found[kind, level]
+        shuffled = generator(seed, subject.name, kind, level).permutation(len(mutants))
+        chosen.append([mutants[i] for i in shuffled[: 3 * per_kind]])
+    return chosen

@@ -1,0 +1,136 @@
+"""Faults of the runtime: C sources of a unit in which one statement does something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Literal
+
+from mutants.fault import Mutant, Subject, generator
+
+from mb2fmu.emit.c import Motion
+from mb2fmu.filetree import FileTree
+
+LATE = """
+    static double mutant_held[MB2FMU_SIZE(MB2FMU_N_INPUTS)], mutant_last[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
+    static double mutant_t0 = -1.0;
+    if (problem->t0 != mutant_t0) {
+        for (int i = 0; i < MB2FMU_N_INPUTS; i++) {
+            mutant_last[i] = mutant_t0 < 0.0 || problem->t0 <= 0.0 ? problem->r0[i] : mutant_held[i];
+            mutant_held[i] = problem->r0[i];
+        }
+        mutant_t0 = problem->t0;
+    }
+"""
+
+
+def replaced(file: str, old: str, new: str) -> Callable[[Motion], Motion]:
+    """Another text in the place of one that stands in the file once."""
+
+    def change(motion: Motion) -> Motion:
+        path = f"sources/{file}"
+        text = motion.sources[path].decode()
+        if text.count(old) != 1:
+            raise LookupError(f"{file} has {text.count(old)} times: {old!r}")
+        files = {**motion.sources.files, path: text.replace(old, new).encode()}
+        return replace(motion, sources=FileTree(files))
+
+    return change
+
+
+def mutants(subject: Subject) -> Iterator[Mutant]:
+    """Every fault of the runtime that changes what this unit does."""
+    program = subject.derivation.program
+    states, inputs = len(program.layout.states), len(program.layout.inputs)
+    fmi: Literal["2", "3"] = "2" if generator(subject.name).random() < 0.5 else "3"
+    for kind, place, change in (
+        *(_of_kinds(states) if states else ()),
+        *(_of_inputs() if inputs else ()),
+        *(_of_parameters() if program.layout.parameters else ()),
+        *_of_states(states, inputs, len(program.layout.parameters)),
+        *_of_derivatives(),
+    ):
+        yield Mutant(kind, "sources", place, change, fmi=fmi, by_construction=True)
+
+
+Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
+
+_RHS = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
+_GIVEN = "        values[i] = instance->dx[i];\n"
+
+
+def _of_kinds(states: int) -> Planted:
+    last = states - 1
+    wrong = f"{_RHS}    dx[{last}] *= 1.002;\n"
+    yield "only in Co-Simulation", "the solver's x' of the last state times 1.002", replaced("cosimulation.c", _RHS, wrong)
+    wrong = f"        values[i] = instance->dx[i] * (i == {last} ? 1.002 : 1.0);\n"
+    yield "only in Model Exchange", "x' of the last state times 1.002", replaced("values.c", _GIVEN, wrong)
+    wrong = f"{_RHS}    dx[{last}] *= t > 0.2 ? 1.01 : 1.0;\n"
+    yield "only after a time", "in Co-Simulation, from 0.2 s on", replaced("cosimulation.c", _RHS, wrong)
+    old = "x[i] + h * (k1[i] * (35.0 / 384.0)"
+    yield "solver", "a coefficient of the explicit method", replaced("solver_dopri5.c", old, old.replace("35.0", "35.1"))
+
+
+def _of_inputs() -> Planted:
+    line = "work->r[i] = problem->r1 != NULL ? problem->r0[i] + problem->r1[i] * (t - problem->t0) : problem->r0[i];"
+    head = "    for (int i = 0; i < MB2FMU_N_INPUTS; i++) {\n        "
+    late = LATE + head + line.replace("problem->r0[i]", "mutant_last[i]")
+    yield "input one step late", "in Co-Simulation", replaced("cosimulation.c", head + line, late)
+    slope = "problem->r0[i] + problem->r1[i] * (t - problem->t0)"
+    yield (
+        "slope of an input",
+        "derivatives of inputs are not used",
+        replaced("cosimulation.c", slope, "problem->r0[i]"),
+    )
+    old = "            mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);\n"
+    new = old.replace("            ", "            if (variable->source != MB2FMU_SOURCE_INPUT) ")
+    yield "stale value", "what was computed stays when an input is set", replaced("values.c", old, new)
+
+
+def _of_parameters() -> Planted:
+    old = "            *place = values[i];\n"
+    new = (
+        "            if (variable->source != MB2FMU_SOURCE_PARAMETER || "
+        "(instance->now.mode & (MB2FMU_STEP | MB2FMU_EVENT | MB2FMU_CONTINUOUS)) == 0) {\n"
+        "                *place = values[i];\n            }\n"
+    )
+    yield "wrong after a parameter changed", "a change in mid-run is lost", replaced("values.c", old, new)
+    changed = "            mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);\n"
+    stale = changed.replace("            ", "            if (variable->source != MB2FMU_SOURCE_PARAMETER) ")
+    yield "wrong after a parameter changed", "what was computed stays", replaced("values.c", changed, stale)
+
+
+_RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
+
+
+def _of_states(states: int, inputs: int, parameters: int) -> Planted:
+    def forgetful(what: str, keep: str, back: str) -> tuple[str, str, Callable[[Motion], Motion]]:
+        new = f"    {{\n{keep}{_RESTORE}{back}    }}\n"
+        return "restored state forgets", what, replaced("state.c", _RESTORE, new)
+
+    if states:
+        keep = "        const double mutant_x = instance->now.x[MB2FMU_N_STATES - 1];\n"
+        yield forgetful("the last state", keep, "        instance->now.x[MB2FMU_N_STATES - 1] = mutant_x;\n")
+    if parameters:
+        keep = "        const double mutant_p = instance->now.p[0];\n"
+        yield forgetful("the first parameter", keep, "        instance->now.p[0] = mutant_p;\n")
+        old = "    mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS);\n"
+        new = (
+            "    {\n        double mutant_p = 1.0;\n        mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS - 1);\n"
+            "        mb2fmu_stream_real(stream, &mutant_p);\n    }\n"
+        )
+        yield "restored state forgets", "the last parameter, as bytes", replaced("state.c", old, new)
+    if inputs:
+        keep = "        const double mutant_r = instance->now.r[0];\n"
+        yield forgetful("the first input", keep, "        instance->now.r[0] = mutant_r;\n")
+    keep = "        const mb2fmu_clock mutant_clock = instance->now.clock;\n"
+    yield forgetful("the time", keep, "        instance->now.clock = mutant_clock;\n")
+
+
+def _of_derivatives() -> Planted:
+    old = "        values[i] = value;\n    }\n    return MB2FMU_OK;\n}\n"
+    yield (
+        "output derivative",
+        "twice as large",
+        replaced("derivatives.c", old, old.replace("= value;", "= 2.0 * value;")),
+    )
