@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mb2fmu import __version__
-from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.errors import ValidationError
 from mb2fmu.package import unpack
 from mb2fmu.validation.answers import answered
@@ -27,6 +26,7 @@ from mb2fmu.validation.compare import (
     compare_variables,
 )
 from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.conformity import conformity
 from mb2fmu.validation.description import UnitDescription, read_description
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
 from mb2fmu.validation.exercise import Occasion, asked, occasion
@@ -179,7 +179,7 @@ def validate(
         mechanism: Where no second formulation is within reach (:func:`outgrows_symbols`): the reference is integrated
             from it, by Newton-Euler equations in NumPy.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
-        conformance: Ask the independent checkers too.
+        conformance: Judge what the unit declares too, see :func:`conformity`.
         time_limit: For each of the FMU's runs, in s.
         yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
             units are judged; None: made here.
@@ -224,7 +224,7 @@ def validate(
             for result in answered(definition, chance, each, one, second.limits)
         ]
     with clock("conformance"):
-        findings = check_conformance(fmu) if conformance else ()
+        findings = conformity(fmu, definition, reference_equations) if conformance else ()
     return ValidationResult(
         model=definition.name,
         variables=kinds[0].variables,

@@ -78,7 +78,13 @@ class Store:
             stream.write(json.dumps(asdict(record)) + "\n")
         by = f" by {record.by}" if record.by else ""
         place = f"{record.model} | {record.level} | {record.kind} | {record.place}"
-        print(f"{place}: {record.outcome}{by} ({record.seconds:.0f} s)", flush=True)
+        say(f"{place}: {record.outcome}{by} ({record.seconds:.0f} s)")
+
+
+def say(text: str) -> None:
+    """Shows progress at once, also where it goes to a file."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def plant(subject: Subject, groups: Sequence[Sequence[Mutant]], per_kind: int, store: Store) -> None:
@@ -108,8 +114,8 @@ def table(records: Sequence[Record]) -> str:
     """By kind: planted, found, by which check first; then survivors and false alarms one by one, as Markdown."""
     lines = ["| kind | planted | found | first found by | no effect | not made |", "|---|---:|---:|---|---:|---:|"]
     planted = [record for record in records if record.kind != RIGHT]
-    for kind in sorted({record.kind for record in planted}):
-        lines.append(_row(kind, [record for record in planted if record.kind == kind]))
+    kinds = sorted({record.kind for record in planted})
+    lines += [_row(kind, [record for record in planted if record.kind == kind]) for kind in kinds]
     lines.append(_row("**all**", planted))
     right = [record for record in records if record.kind == RIGHT]
     alarms = [record for record in right if record.outcome != "passed"]
@@ -154,12 +160,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store.load(given.again)
     for subject in subjects():
         if not given.models or subject.name in given.models:
-            chosen = sample(
-                subject, per_kind=given.per_kind, limit=given.limit, seed=given.seed, kinds=given.kinds
-            )
+            chosen = sample(subject, per_kind=given.per_kind, limit=given.limit, seed=given.seed, kinds=given.kinds)
             plant(subject, chosen, given.per_kind, store)
     records = sorted(store.found.values(), key=lambda record: record.key)
-    print(table(records))
+    say(table(records))
     if given.table:
         given.table.write_text(table(records) + "\n", encoding="utf-8")
     if given.csv:

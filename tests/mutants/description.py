@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
@@ -150,7 +151,7 @@ def _constant(name: str) -> Edit:
 def _of_slopes(subject: Subject, fmi: Literal["2", "3"]) -> Planted:
     root = etree.fromstring(subject.described(fmi)[FILE])
     slopes = [v.get("name") for v in root.find("ModelVariables") if str(v.get("name")).startswith("der(")]
-    for first, second in zip(slopes, slopes[1:], strict=False):
+    for first, second in itertools.pairwise(slopes):
 
         def swapped(root: etree._Element, first: str = first, second: str = second) -> None:
             a, b = _typed(root, first), _typed(root, second)
@@ -166,7 +167,7 @@ def _of_values(subject: Subject, fmi: Literal["2", "3"]) -> Planted:
     variables = [v for v in root.find("ModelVariables") if isinstance(v.tag, str)]
     for causality in ("parameter", "output"):
         named = [v.get("name") for v in variables if v.get("causality") == causality and v.get("name") != "solver"]
-        for first, second in zip(named, named[1:], strict=False):
+        for first, second in itertools.pairwise(named):
             if "solver" not in {first, second} and "solver_step" not in {first, second}:
                 yield "value reference", f"{first} and {second}", _swapped_references(first, second)
     for variable in variables:
@@ -191,9 +192,6 @@ def _put(name: str, attribute: str, value: str) -> Edit:
     return lambda root: _typed(root, name).set(attribute, value)
 
 
-_OTHER_UNITS = {"rad": "deg", "rad/s": "rpm", "m": "mm", "kg": "g"}
-
-
 def _of_units(subject: Subject) -> Planted:
     root = etree.fromstring(subject.described("2")[FILE])
     for unit in root.findall("UnitDefinitions/Unit"):
@@ -206,14 +204,14 @@ def _of_units(subject: Subject) -> Planted:
                 element.find("BaseUnit").set("factor", "0.001")
 
             yield "unit factor", f"{name} as a thousandth of itself", scaled
-        for shown in unit.findall("DisplayUnit"):
+        for of in [shown.get("name") for shown in unit.findall("DisplayUnit")]:
 
-            def displayed(root: etree._Element, name: Any = name, of: Any = shown.get("name")) -> None:
+            def displayed(root: etree._Element, name: Any = name, of: Any = of) -> None:
                 element = next(u for u in root.findall("UnitDefinitions/Unit") if u.get("name") == name)
                 display = next(d for d in element.findall("DisplayUnit") if d.get("name") == of)
                 display.set("factor", repr(float(display.get("factor")) * 1.1))
 
-            yield "unit factor", f"display unit {shown.get('name')} of {name} by a tenth too large", displayed
+            yield "unit factor", f"display unit {of} of {name} by a tenth too large", displayed
     names = {str(u.get("name")) for u in root.findall("UnitDefinitions/Unit")}
     variables = [v for v in root.find("ModelVariables") if isinstance(v.tag, str)]
     for variable in variables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mb2fmu import formulation, interface, pipeline, validation
+from mb2fmu import formulation, interface, package, pipeline, validation
 from mb2fmu.emit import xml
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.filetree import FileTree
@@ -19,6 +20,8 @@ from mb2fmu.lowering import NativeProgram, with_derivatives
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.outcomes import Derivation
+from mb2fmu.validation.description import read_description
+from mb2fmu.validation.excitation import settable_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,10 +122,16 @@ class Subject:
     @cached_property
     def yardstick(self) -> Any:
         """What the unit and every mutant that does not change the reading is judged by."""
+        with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
+            path = Path(folder) / "right.fmu"
+            package.pack(pipeline.build(self.derivation).core, path)
+            unit = read_description(package.unpack(path))
         return validation.make_yardstick(
             self.mechanism.definition,
             self.reference_equations,
             mechanism=self.mechanism if self.numeric else None,
+            settable=settable_names(unit),
+            any_step=unit.any_step,
         )
 
 

@@ -72,6 +72,11 @@ def scaled(factor: float) -> NodeChange:
     return lambda b, node: b.mul(b.constant(factor), node)
 
 
+def number(value: float) -> NodeChange:
+    """A constant instead."""
+    return lambda b, _: b.constant(value)
+
+
 def above(variable: Callable[[ProgramBuilder], int], threshold: float, wrong: NodeChange) -> NodeChange:
     """Wrong only where a variable's magnitude is larger than a threshold."""
 
@@ -183,14 +188,14 @@ def _of_operations(_subject: Subject, program: Program) -> Planted:
             yield (
                 "missing Coriolis term",
                 f"node {node}: no product of speeds",
-                lambda p, node=node: changed(p, {node: lambda b, _: b.constant(0.0)}),
+                lambda p, node=node: changed(p, {node: number(0.0)}),
             )
         elif op is Op.CONSTANT and abs(program.constants[a]) not in {0.0, 1.0}:
             value = float(program.constants[a])
             yield (
                 "constant",
                 f"node {node}: {value * 1.02:g} for {value:g}",
-                lambda p, node=node, value=value: changed(p, {node: lambda b, _: b.constant(value * 1.02)}),
+                lambda p, node=node, value=value: changed(p, {node: number(value * 1.02)}),
             )
 
 
@@ -214,7 +219,7 @@ def _operation(program: Program, node: int, op: Op) -> CompilableProgram:
 def _of_motion(subject: Subject, program: Program) -> Planted:
     x0, _, p0 = _values(subject)
     largest = _largest_speeds(subject, program)
-    accelerated = [i for i in speeds_of(program)]
+    accelerated = speeds_of(program)
     for j in speeds_of(program):
         for factor in (0.7, 1.2):
             threshold = factor * max(largest[j], 1e-6)
@@ -296,7 +301,7 @@ def _native(native: NativeProgram, entry: str, index: int) -> NativeProgram:
     return dataclasses.replace(native, program=with_result(native.program, entry, index, scaled(1.05)))
 
 
-# --- whether a fault changes anything -----------------------------------------------------------------------------------
+# --- whether a fault changes anything ---
 
 _STATES = 24
 _LITTLE = 1e-9  # of the largest result, below which a result is nothing but round-off

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import resource
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import mutants.graph as graph
+from mutants import graph
 from mutants.fault import Mutant, Subject
 
 import mb2fmu.emit.c
@@ -22,6 +22,7 @@ from mb2fmu.lowering import lower
 from mb2fmu.outcomes import Build, CompilableProgram, Derivation
 from mb2fmu.stopwatch import Stopwatch
 from mb2fmu.validation import ValidationResult
+from mb2fmu.validation.result import KindResult
 
 EFFECTIVE = 1e-3
 """Of the largest magnitude of a result: a fault that changes less is not counted."""
@@ -135,35 +136,49 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         wrong = derivation.mechanism
         stage = Stopwatch(None)
         return pipeline._validate(unit, wrong.definition, wrong, used, stage).result
-    described = mutant.level in {"none", "interface", "description"}
     return validation.validate(
         unit,
         subject.mechanism.definition,
         subject.reference_equations,
         method=used,
         mechanism=subject.mechanism if subject.numeric else None,
-        conformance=described,  # the others' description is that of the right unit
         time_limit=TIME_LIMIT,
         yardstick=subject.yardstick,
     )
 
 
 def first_finding(result: ValidationResult) -> str:
-    """The first check that says no, in the order in which the report tells them."""
+    """The first check that says no, in the order of their cost: what is declared, the default run, the others."""
     for finding in result.conformance:
         if finding.severity == "error":
-            return f"checker: {finding.checker.split()[0]}"
+            rule = finding.message.partition(":")[0] if finding.checker == "auditor" else finding.checker.split()[0]
+            return f"declared: {rule}"
+    for name, check in _checks(result):
+        if check is not None:
+            return f"{name}: {check}"
+    return "another check"
+
+
+def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
+    """Name of each check, and what it found."""
+    yield "default experiment", _of_kind(result)
+    for other in result.others:
+        yield f"default experiment in {other.simulation.kind}", _of_kind(other)
+    for kind in result.moved.kinds if result.moved else ():
+        yield "moved experiment", _of_kind(kind)
+    for call in result.calls:
+        yield "calls", call.name if call.verdict == "failed" else None
+    for field in fields(result):  # whatever else has a verdict of its own
+        value = getattr(result, field.name)
+        if field.name != "moved" and getattr(value, "passed", True) is False:
+            yield field.name.replace("_", " "), "failed"
+
+
+def _of_kind(result: ValidationResult | KindResult) -> str | None:
+    """Which part of a run is out of its bounds, if any."""
     if any(v.verdict != "passed" for v in result.variables):
         return "trajectory"
-    for invariant in result.invariants:
-        if invariant.verdict != "passed":
-            return f"invariant: {invariant.name.split(' of ')[0]}"
-    for other in result.others:
-        if any(v.verdict != "passed" for v in other.variables):
-            return f"trajectory of {other.simulation.kind}"
-        if not other.passed:
-            return f"invariant of {other.simulation.kind}"
-    return "another check"
+    return next((i.name.split(" of ")[0] for i in result.invariants if i.verdict != "passed"), None)
 
 
 def _words(error: Exception) -> str:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-import mutants.description as description
-import mutants.graph as graph
-import mutants.motion as motion
-import mutants.reading as reading
-import mutants.runtime as runtime
+from mutants import description, graph, motion, reading, runtime
 from mutants.fault import Mutant, Subject, generator
 
 RIGHT = "none"

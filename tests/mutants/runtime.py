@@ -62,13 +62,21 @@ _GIVEN = "        values[i] = instance->dx[i];\n"
 def _of_kinds(states: int) -> Planted:
     last = states - 1
     wrong = f"{_RHS}    dx[{last}] *= 1.002;\n"
-    yield "only in Co-Simulation", "the solver's x' of the last state times 1.002", replaced("cosimulation.c", _RHS, wrong)
+    yield (
+        "only in Co-Simulation",
+        "the solver's x' of the last state times 1.002",
+        replaced("cosimulation.c", _RHS, wrong),
+    )
     wrong = f"        values[i] = instance->dx[i] * (i == {last} ? 1.002 : 1.0);\n"
     yield "only in Model Exchange", "x' of the last state times 1.002", replaced("values.c", _GIVEN, wrong)
     wrong = f"{_RHS}    dx[{last}] *= t > 0.2 ? 1.01 : 1.0;\n"
     yield "only after a time", "in Co-Simulation, from 0.2 s on", replaced("cosimulation.c", _RHS, wrong)
     old = "x[i] + h * (k1[i] * (35.0 / 384.0)"
-    yield "solver", "a coefficient of the explicit method", replaced("solver_dopri5.c", old, old.replace("35.0", "35.1"))
+    yield (
+        "solver",
+        "a coefficient of the explicit method",
+        replaced("solver_dopri5.c", old, old.replace("35.0", "35.1")),
+    )
 
 
 def _of_inputs() -> Planted:
@@ -116,7 +124,8 @@ def _of_states(states: int, inputs: int, parameters: int) -> Planted:
         yield forgetful("the first parameter", keep, "        instance->now.p[0] = mutant_p;\n")
         old = "    mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS);\n"
         new = (
-            "    {\n        double mutant_p = 1.0;\n        mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS - 1);\n"
+            "    {\n        double mutant_p = 1.0;\n"
+            "        mb2fmu_stream_reals(stream, now->p, MB2FMU_N_PARAMETERS - 1);\n"
             "        mb2fmu_stream_real(stream, &mutant_p);\n    }\n"
         )
         yield "restored state forgets", "the last parameter, as bytes", replaced("state.c", old, new)

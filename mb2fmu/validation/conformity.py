@@ -1,0 +1,138 @@
+"""What is judged of a unit besides its motion: what it declares, by the standards, by itself and by the model.
+
+Three sources, each of which names itself in its findings: independent checkers (fmpy, fmutool); the auditor, which runs
+the unit and holds it against its own description (derivatives, dependencies, values that are set and read, states that
+are saved and restored, parts of steps); and the model, for units of measure and start values: a description can agree
+with its unit and with no model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from mb2fmu.audit import audit
+from mb2fmu.audit.checkers import Finding, check_conformance
+from mb2fmu.audit.description.reading import read_description
+from mb2fmu.audit.description.records import DESCRIPTION, Description, UnitDefinition, Variable, number
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.package import unpack
+from mb2fmu.units import display_conversion, parse_unit
+from mb2fmu.validation.reference import describe
+
+AUDITED = (
+    *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
+    *("units.*", "types.*", "variables.*", "structure.*"),
+)
+"""Rules of the auditor that are part of the proof; others are about hosts, archives and taste."""
+
+DEPENDENCIES = "dependencies.*"
+MOST_STATES = 40
+"""States up to which each declared dependency is tried: the cost grows with the square of their number."""
+
+AUDITOR, MODEL = "auditor", "model"
+SAME = 1e-9
+"""Relative difference of two numbers that are written the same but for their last digits."""
+
+
+def conformity(fmu: Path, definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Finding, ...]:
+    """All that checkers, the auditor and the model say against a unit; who has no objections gives one note.
+
+    Args:
+        fmu: The archive.
+        definition: The checked model.
+        equations: Of the reference: they name the outputs that are compared.
+
+    Raises:
+        ToolError: If a checker does not run to its end.
+        Mb2FmuError: If the auditor itself fails.
+    """
+    declared = read_description(unpack(fmu)[DESCRIPTION])
+    return (*check_conformance(fmu), *_audited(fmu, definition), *_compared(declared, definition, equations))
+
+
+def _audited(fmu: Path, definition: ModelDefinition) -> Iterator[Finding]:
+    """Errors of the auditor; what it warns of is ``mb2fmu audit``'s business."""
+    states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
+    rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
+    said = [each for each in audit(fmu, only=rules, others=False).findings if each.severity == "error"]
+    for each in said:
+        where = f"{each.where}: " if each.where else ""
+        yield Finding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
+    if not said:
+        yield Finding(AUDITOR, "note", "the unit does what its description says")
+
+
+def _compared(declared: Description, definition: ModelDefinition, equations: EquationsOfMotion) -> Iterator[Finding]:
+    """Units of measure and start values against the model's."""
+    faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
+    yield from (Finding(MODEL, "error", fault) for fault in faults)
+    if not faults:
+        yield Finding(MODEL, "note", "units of measure and start values are the model's")
+
+
+def _units(declared: Description, definition: ModelDefinition, equations: EquationsOfMotion) -> Iterator[str]:
+    """Variables that are told to be in another unit than the model's, and units that are defined to be another one."""
+    known = {unit.name: unit for unit in declared.units}
+    wanted = {variable.name: variable.unit for variable in describe(definition, equations)}
+    wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+    told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
+    for name, unit in wanted.items():
+        if told.get(name) and not _same_unit(str(told[name]), unit):
+            yield f"{name} is declared to be in {told[name]}; the model has it in {unit}"
+    for unit in sorted({unit for name, unit in wanted.items() if told.get(name) == unit} & known.keys()):
+        yield from _definition(known[unit])
+
+
+def _definition(unit: UnitDefinition) -> Iterator[str]:
+    """What is wrong with the conversions of a unit that the model names."""
+    meant = parse_unit(unit.name)
+    base: Mapping[str, str] = unit.base or {}
+    factor, offset = number(base.get("factor", "1")), number(base.get("offset", "0"))
+    if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
+        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
+    for name, attributes in unit.display.items():
+        try:
+            right = display_conversion(unit.name, name)
+        except ValueError:
+            continue  # a name that says nothing
+        found = number(attributes.get("factor", "1")), number(attributes.get("offset", "0"))
+        if not all(map(_same, found, right)):
+            yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
+
+
+def _starts(declared: Description, definition: ModelDefinition) -> Iterator[str]:
+    """Start values that importers see and that are not the model's; those that units solve for left out."""
+    wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
+    wanted |= {i.name: i.start for i in definition.inputs}
+    wanted |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}
+    wanted |= {u.name: u.start for u in definition.speeds if u.kind == "fixed"}
+    wanted |= {z.name: z.start for z in definition.auxiliary_states}
+    for name, variable in _variables(declared).items():
+        if name in wanted and variable.initial == "exact" and variable.start and len(variable.start) == 1:
+            found = number(variable.start[0])
+            if not _same(found, wanted[name]):
+                yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
+
+
+def _variables(declared: Description) -> dict[str, Variable]:
+    """The variables of the description by name."""
+    return {variable.name: variable for variable in declared.variables}
+
+
+def _same_unit(one: str, other: str) -> bool:
+    """Whether two texts name the same unit of the same size."""
+    if one == other:
+        return True
+    try:
+        a, b = parse_unit(one), parse_unit(other)
+    except ValueError:
+        return False
+    return a.exponents == b.exponents and _same(a.factor, b.factor) and _same(a.offset, b.offset)
+
+
+def _same(one: float | None, other: float) -> bool:
+    """Whether two numbers are equal but for their last digits."""
+    return one is not None and math.isclose(one, other, rel_tol=SAME, abs_tol=1e-300)

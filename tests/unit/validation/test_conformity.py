@@ -1,0 +1,70 @@
+"""What a unit declares is held against the standards, against what it does, and against the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lxml import etree
+from mutants.description import edited
+
+from mb2fmu import package, pipeline
+from mb2fmu.filetree import FileTree
+from mb2fmu.validation.conformity import conformity
+
+MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
+
+
+@pytest.fixture(scope="module")
+def built():
+    """The right unit, and what it is held against."""
+    derivation = pipeline.derive(MODEL)
+    return derivation, pipeline.build(derivation).core
+
+
+def errors(built, tmp_path, edit=None) -> list[str]:
+    """What is said against the unit with another description, checker and message."""
+    derivation, core = built
+    files = dict(core.files)
+    files.update(edited(edit)(FileTree(files)).files if edit else {})
+    path = tmp_path / "CartPole.fmu"
+    package.pack(FileTree(files), path)
+    found = conformity(path, derivation.definition, derivation.equations)
+    return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
+
+
+def put(path: str, **attributes: str):
+    """Sets attributes of the first element at an XPath."""
+
+    def edit(root: etree._Element) -> None:
+        found = root.xpath(path)[0]
+        for name, value in attributes.items():
+            assert found.get(name) != value
+            found.set(name, value)
+
+    return edit
+
+
+def test_nothing_is_said_against_the_right_unit(built, tmp_path):
+    assert errors(built, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "by", "word"),
+    [
+        (put("//ScalarVariable[@name='m']/Real", start="0.3"), "model: m is declared to start at 0.3", ""),
+        (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5", ""),
+        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the unit kg is defined as 0.001", ""),
+        (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "model: the display unit deg", ""),
+        (
+            put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
+            "model: cart_acceleration is declared to be in m/s",
+            "",
+        ),
+        (put("//Derivatives/Unknown[last()]", dependencies="", dependenciesKind=""), "auditor", "dependencies.missing"),
+        (put("//ScalarVariable[@name='der(v)']/Real", derivative="1"), "auditor", "derivative"),
+    ],
+)
+def test_what_is_declared_wrongly_is_found(built, tmp_path, edit, by, word):
+    found = errors(built, tmp_path, edit)
+    assert any(each.startswith(by) and word in each for each in found), found
