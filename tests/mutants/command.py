@@ -148,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fool_the_proof", description=__doc__)
     parser.add_argument("--models", nargs="*", default=(), metavar="NAME", help="all models and mechanisms if none")
     parser.add_argument("--kinds", nargs="*", default=(), metavar="KIND", help="all kinds of faults if none")
+    parser.add_argument("--levels", nargs="*", default=(), metavar="LEVEL", help="of the sample, all if none")
     parser.add_argument("--limit", type=int, help="kinds of faults planted in one model, at most (all)")
     parser.add_argument("--per-kind", type=int, default=1, help="faults of each kind and model (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of kinds and places (%(default)s)")
@@ -160,7 +161,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store.load(given.again)
     for subject in subjects():
         if not given.models or subject.name in given.models:
-            chosen = sample(subject, per_kind=given.per_kind, limit=given.limit, seed=given.seed, kinds=given.kinds)
+            chosen = sample(
+                subject,
+                per_kind=given.per_kind,
+                limit=given.limit,
+                seed=given.seed,
+                kinds=given.kinds,
+                levels=given.levels,
+            )
             plant(subject, chosen, given.per_kind, store)
     records = sorted(store.found.values(), key=lambda record: record.key)
     say(table(records))

@@ -16,6 +16,7 @@ from mb2fmu import formulation, interface, package, pipeline, validation
 from mb2fmu.emit import xml
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.filetree import FileTree
+from mb2fmu.interface.description import FmuInterface
 from mb2fmu.lowering import NativeProgram, with_derivatives
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
@@ -109,11 +110,19 @@ class Subject:
     def described(self, fmi: Literal["2", "3"]) -> FileTree:
         """``modelDescription.xml`` of the right unit."""
         if fmi not in self._descriptions:
-            d = self.derivation
-            target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
-            described = interface.describe(d.definition, d.equations, d.program, target)
-            self._descriptions[fmi] = xml.emit(described, ())
+            self._descriptions[fmi] = xml.emit(self._interface(fmi), ())
         return self._descriptions[fmi]
+
+    @cached_property
+    def shown(self) -> frozenset[tuple[str, int]]:
+        """(entry point, index of its result) of what an importer can read."""
+        return frozenset((variable.source, variable.index) for variable in self._interface("2").variables)
+
+    def _interface(self, fmi: Literal["2", "3"]) -> FmuInterface:
+        """What an importer of the right unit sees."""
+        d = self.derivation
+        target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
+        return interface.describe(d.definition, d.equations, d.program, target)
 
     @cached_property
     def _descriptions(self) -> dict[str, FileTree]:

@@ -269,13 +269,15 @@ def _speeds(subject: Subject) -> Iterator[tuple[Any, Any]]:
     return zip(mechanism.u, mechanism.definition.speeds, strict=False)
 
 
-def _of_results(_subject: Subject, program: Program) -> Planted:
+def _of_results(subject: Subject, program: Program) -> Planted:
     for entry in ("position", "velocity", "acceleration"):
         labels = program.entries[entry].labels
         for i, label in enumerate(labels):
             yield "one output", f"{label} times 1.02", lambda p, e=entry, i=i: with_result(p, e, i, scaled(1.02))
     for entry in ("dependent_speeds", "accelerations", "prepare"):
         for i, label in enumerate(program.entries[entry].labels):
+            if (entry, i) not in subject.shown:
+                continue
             kind = {"dependent_speeds": "one output", "accelerations": "one output", "prepare": "calculated parameter"}
             place = f"{label} of {entry} times 1.02, where it is shown only"
             yield kind[entry], place, lambda p, e=entry, i=i: with_result(p, e, i, scaled(1.02))
@@ -283,9 +285,9 @@ def _of_results(_subject: Subject, program: Program) -> Planted:
 
 def _of_derivatives(subject: Subject) -> Iterator[Mutant]:
     entries = subject.derivation.program.entries
-    labels = [(name, label) for name in RESULTS for label in entries[name].labels]
-    for i, (entry, label) in enumerate(labels):
-        if entry == "prepare":
+    labels = [(name, k, label) for name in RESULTS for k, label in enumerate(entries[name].labels)]
+    for i, (entry, k, label) in enumerate(labels):
+        if entry == "prepare" or (entry, k) not in subject.shown:
             continue
         place = f"of {label} ({entry}) times 1.05"
         yield Mutant("directional derivative", "derivatives", place, lambda n, i=i: _native(n, "tangent", i))

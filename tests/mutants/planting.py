@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from typing import Literal
 
 from mutants import description, graph, motion, reading, runtime
 from mutants.fault import Mutant, Subject, generator
@@ -14,14 +14,20 @@ LEVELS = (reading, motion, graph, runtime, description)
 
 def all_mutants(subject: Subject) -> Iterator[Mutant]:
     """The right unit first, then every fault of every level."""
-    yield Mutant(RIGHT, "none", "the right unit", by_construction=True)
-    yield replace(Mutant(RIGHT, "none", "the right unit, FMI 3", by_construction=True), fmi="3")
+    fmi: Literal["2", "3"] = "2" if generator(subject.name, RIGHT).random() < 0.5 else "3"
+    yield Mutant(RIGHT, "none", "the right unit", fmi=fmi, by_construction=True)
     for level in LEVELS:
         yield from level.mutants(subject)
 
 
 def sample(
-    subject: Subject, *, per_kind: int, limit: int | None, seed: int, kinds: Collection[str] = ()
+    subject: Subject,
+    *,
+    per_kind: int,
+    limit: int | None,
+    seed: int,
+    kinds: Collection[str] = (),
+    levels: Collection[str] = (),
 ) -> list[list[Mutant]]:
     """Mutants of a model by kind and level, in a random order that is the same in every run.
 
@@ -32,16 +38,20 @@ def sample(
         limit: How many kinds are planted in this model, the right units not counted; None: all.
         seed: Of the order.
         kinds: Only these; all if empty.
+        levels: Of the sample only what is planted in these; all if empty.
     """
     found: dict[tuple[str, str], list[Mutant]] = {}
     for mutant in all_mutants(subject):
         if not kinds or mutant.kind in kinds:
             found.setdefault((mutant.kind, mutant.level), []).append(mutant)
-    right = found.pop((RIGHT, "none"), [])
+    right = found.pop((RIGHT, "none"), []) if not levels or "none" in levels else []
+    found.pop((RIGHT, "none"), None)
     keys = list(found)
     order = generator(seed, subject.name).permutation(len(keys))[:limit]
     chosen = [[mutant] for mutant in right]
     for kind, level in (keys[i] for i in sorted(order)):
+        if levels and level not in levels:
+            continue
         mutants = found[kind, level]
         shuffled = generator(seed, subject.name, kind, level).permutation(len(mutants))
         chosen.append([mutants[i] for i in shuffled[: 3 * per_kind]])
