@@ -25,6 +25,7 @@ from mb2fmu.validation.result import InfluenceResult, Move
 Floats = npt.NDArray[np.float64]
 
 _PROBE = 1e-6
+_NOTHING = 1e-2  # of a bound: as much as round-off makes of differences
 _MOST_SAMPLES = 20
 _FEWEST_SAMPLES = 3
 _BUDGET = 1500  # evaluations of the reference's equations
@@ -78,7 +79,7 @@ def _result(
         worst = int(np.argmax(followed))
         ratio, most = float(followed[worst]), moved.variables[worst].name
     reason = move.reason
-    if not reason and ratio == 0.0:
+    if not reason and ratio <= _NOTHING:
         reason = "no influence seen"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
@@ -131,8 +132,9 @@ def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) 
             bound = np.maximum(limits.values[row], np.finfo(float).tiny)
             ratios[i] = np.where(judged, np.maximum(ratios[i], values / bound), ratios[i])
             if span:
-                forced = (after.x_dot - base.x_dot) / _PROBE - matrix @ after.moved
-                gone[i] = flow @ after.moved + reach @ forced
+                away = after.moved - base.moved
+                forced = (after.x_dot - base.x_dot) / _PROBE - matrix @ away
+                gone[i] = flow @ away + reach @ forced
     return ratios
 
 
@@ -156,7 +158,7 @@ def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Chan
     try:
         prepared = numeric.prepare(parameters.tolist())
         x = x0 + _PROBE * gone
-        if change is not None and numeric.constrained:
+        if numeric.constrained:
             x = numeric.project(t, x, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):

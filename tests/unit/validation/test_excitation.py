@@ -1,0 +1,181 @@
+"""The moved experiment: generic, within bounds, as far as the mechanism allows; its influence is what it really is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu.equations.motion import (
+    Energy,
+    EquationsOfMotion,
+    KinematicEquations,
+    MassMatrixDynamics,
+    VelocityConstraints,
+)
+from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.validation import conditions, make_reference, make_yardstick
+from mb2fmu.validation.excitation import as_set, excite
+from mb2fmu.validation.moving import LEAST, MOST, fraction, within
+from mb2fmu.variables import Coordinate, Parameter, Speed
+
+x, y, u, v, a, b, l1, l2, g, unused = sm.symbols("x y u v a b l1 l2 g unused")
+
+
+@given(st.integers(0, 400))
+def test_parts_are_generic(index):
+    parts = [fraction(k) for k in range(index, index + 40)]
+    assert all(LEAST <= abs(part) <= MOST for part in parts)
+    assert np.min(np.diff(np.sort(parts))) > 1e-5
+    assert {part > 0 for part in parts} == {True, False}
+
+
+@settings(max_examples=200)
+@given(
+    value=st.floats(-5, 5),
+    target=st.floats(-8, 8),
+    low=st.one_of(st.none(), st.floats(-9, 0)),
+    high=st.one_of(st.none(), st.floats(0, 9)),
+)
+def test_moves_stay_within_bounds(value, target, low, high):
+    value = max(value if low is None else low, min(value, 9.0 if high is None else high))
+    moved = within(Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target)
+    assert (low is None or moved >= low) and (high is None or moved <= high)  # noqa: PT018  one law
+    if (low is None or low <= target) and (high is None or target <= high):
+        assert moved == target
+
+
+def test_everything_is_moved_and_told(cases):
+    case = cases["oscillator"](signal=0.0)
+    zero = replace(case.definition.parameters[0], name="d", symbol=sm.Symbol("d"), value=0.0, minimum=0.0)
+    definition = replace(case.definition, parameters=(*case.definition.parameters, zero))
+    forcing = case.equations.dynamics.forcing - sm.ImmutableMatrix([[sm.Symbol("d") * case.equations.u[0]]])
+    dynamics = replace(case.equations.dynamics, forcing=forcing)
+    equations = replace(case.equations, p=(*case.equations.p, sm.Symbol("d")), dynamics=dynamics, energy=Energy())
+    reference = make_reference(definition, equations)
+    found = excite(definition, reference)
+    assert found.part == 1.0
+    assert [move.reason for move in found.moves] == [""] * len(found.moves)
+    assert [(move.role, move.name) for move in found.moves] == [
+        ("parameter", "w"),
+        ("parameter", "d"),
+        ("start value", "q"),
+        ("start value", "u"),
+        ("start value", "z"),
+        ("input", "tau"),
+    ]
+    values = {move.name: (move.default, move.moved) for move in found.moves}
+    assert all(default != moved != 0.0 for default, moved in values.values())
+    assert values["d"][1] > 0
+    run = found.conditions
+    assert run is not None
+    assert len(np.unique(run.inputs)) == len(run.inputs)
+    assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
+    told = as_set(run, conditions(definition), definition, {"w", "q", "z"})
+    assert dict(told.overridden) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
+    kept = excite(definition, reference, settable={"w", "q", "z"})
+    assert {move.name: move.reason for move in kept.moves if move.role != "input"} == {
+        "w": "", "q": "", "z": "", "d": "the unit does not let it be set", "u": "the unit does not let it be set",
+    }  # fmt: skip
+    assert kept.conditions is not None
+    assert kept.conditions.parameters == (values["w"][1], 0.0)
+
+
+def rings() -> tuple[ModelDefinition, EquationsOfMotion]:
+    """A bead held by two rings at once: they must have the same radius, and no single one can be moved."""
+    circles = (x**2 + y**2 - l1**2, x**2 + y**2 - l2**2)
+    zero = sm.ImmutableMatrix.zeros
+    equations = EquationsOfMotion(
+        method="kane",
+        t=sm.Symbol("t"),
+        treatment="multipliers",
+        q=(x, y),
+        u=(u, v),
+        u_independent=(0, 1),
+        u_dot=(a, b),
+        p=(l1, l2, g, unused),
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(2), zero(2, 1)),
+        holonomic=(("first", circles[0]), ("second", circles[1])),
+        velocity_constraints=VelocityConstraints(
+            ("first", "second"),
+            sm.ImmutableMatrix([[2 * x, 2 * y], [2 * x, 2 * y]]),
+            zero(2, 1),
+            sm.ImmutableMatrix([[2 * u**2 + 2 * v**2]] * 2),
+        ),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix([[0], [-g]])),
+    )
+    units = {l1: "m", l2: "m", g: "m/s2", unused: "kg"}
+    values = {l1: 1.0, l2: 1.0, g: 9.81, unused: 2.0}
+    definition = ModelDefinition(
+        name="Rings",
+        description="",
+        mechanics=None,  # type: ignore[arg-type]
+        potential_energy=None,
+        experiment=Experiment(stop=2.0, step=0.02, tolerance=1e-7),
+        parameters=tuple(Parameter(name=s.name, symbol=s, value=values[s], unit=units[s]) for s in values),
+        inputs=(),
+        coordinates=(
+            Coordinate(name="x", symbol=x, start=0.6, unit="m"),
+            Coordinate(name="y", symbol=y, start=-0.8, unit="m", kind="guess"),
+        ),
+        speeds=(
+            Speed(name="u", symbol=u, start=0.4, unit="m/s"),
+            Speed(name="v", symbol=v, start=0.3, unit="m/s", kind="guess"),
+        ),
+        auxiliary_states=(),
+        constraint_forces=(),
+        outputs=(),
+    )
+    return definition, equations
+
+
+def test_what_cannot_be_moved_is_not_proven():
+    """Moved lengths would open the loop, a mass that nothing depends on moves nothing: neither counts as passed."""
+    definition, equations = rings()
+    moved = make_yardstick(definition, equations).moved
+    assert moved is not None
+    run = moved.excitation.conditions
+    assert run is not None
+    assert run.parameters[:2] == (1.0, 1.0)
+    assert run.q[0] ** 2 + run.q[1] ** 2 == pytest.approx(1.0, abs=1e-12)
+    found = {item.name: item for item in moved.influences}
+    assert {name for name, item in found.items() if not item.proven} == {"l1", "l2", "unused"}
+    assert found["l1"].reason == found["l2"].reason == "the mechanism cannot be started with another value"
+    assert found["unused"].reason == "no influence seen"
+    assert "y" not in found
+    assert "2 keep their defaults" in moved.excitation.text
+
+
+@pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])
+def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
+    """By integrating again with one quantity at its default, which the first order is held against."""
+    case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
+    made = make_yardstick(case.definition, case.equations)
+    moved = made.moved
+    assert moved is not None
+    assert moved.reference is not None
+    assert moved.limits is not None
+    run = moved.reference.conditions
+    default = conditions(case.definition).parameters
+    for k, record in enumerate(case.definition.parameters):
+        parameters = list(run.parameters)
+        parameters[k] = default[k]
+        ignoring = make_reference(
+            case.definition, case.equations, experiment=replace(run, parameters=tuple(parameters))
+        ).trajectory.values
+        off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
+        found = next(item for item in moved.influences if item.name == record.name)
+        assert found.ratio == pytest.approx(float(np.max(off)), rel=0.6)
+    for k, name_ in enumerate(run.input_names):
+        inputs = run.inputs.copy()
+        inputs[:, k] = case.definition.inputs[k].start
+        ignoring = make_reference(
+            case.definition, case.equations, experiment=replace(run, inputs=inputs)
+        ).trajectory.values
+        off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
+        found = next(item for item in moved.influences if item.name == name_)
+        assert found.ratio == pytest.approx(float(np.max(off)), rel=0.3)
