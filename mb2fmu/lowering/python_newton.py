@@ -158,6 +158,8 @@ class _Closing:
             residual: Of each row.
             size: Largest component of a step that will still be made.
         """
+        if not self._rows:
+            return {}
         gaps = {}
         for row, left, unit, limit in zip(self._rows, residual, self._unit, self._limit, strict=True):
             if abs(left) > limit + _STEPS * len(self._rows) * size:
