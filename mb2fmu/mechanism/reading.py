@@ -54,7 +54,7 @@ def read(definition: ModelDefinition) -> Mechanism:
     Raises:
         MechanismError: If the kinematics are missing, not linear, or contradict each other.
     """
-    return _Reader(definition).mechanism()
+    return replace(_Reader(definition).mechanism(), handed_over=definition)
 
 
 class _Reader:

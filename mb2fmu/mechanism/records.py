@@ -216,6 +216,7 @@ class Mechanism:
             to them, in 1/s; None where the equations have a number for it, or none.
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
         plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
+        handed_over: The checked model before it was put into the words of a mechanism: for those who judge the reading.
         scenery: What pictures need (a ``Scenery``); None where there is nothing to be drawn.
     """
 
@@ -255,6 +256,7 @@ class Mechanism:
     quaternions: tuple[tuple[int, int, int, int], ...] = ()
     plain: Any = None
     scenery: Any = None
+    handed_over: ModelDefinition | None = None
 
     def __post_init__(self) -> None:
         faults = [

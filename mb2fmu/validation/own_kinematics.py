@@ -230,6 +230,8 @@ class OwnKinematics:
         for symbol in (*s.q, *s.r):
             k = s.slot.get(symbol.diff(s.t), -1)
             along[s.slot[symbol]] = values[s.slot[symbol]] + (1j * _STEP * values[k] if k >= 0 else 0.0)
+        for z, rate in zip(s.z, s.z_dot(values), strict=True):
+            along[s.slot[z]] = values[s.slot[z]] + 1j * _STEP * rate
         return self._constraints.with_rates(along)
 
     def _put_together(

@@ -36,7 +36,8 @@ class OwnSymbols:
 
     The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and
     unknown constraint forces are zero. A rate of an input that is no input itself is zero: the input is held. A plain
-    symbol that nothing declares (the mass of a ground body) has an arbitrary number: it must not matter.
+    symbol that nothing declares (the mass of a ground body) has an arbitrary number: it must not matter. z' is what the
+    model gives it.
 
     Args:
         definition: Names, symbols and parameters.
@@ -60,8 +61,20 @@ class OwnSymbols:
         still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
         self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
         self._plain |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
+        self._rates_of_states(definition)
         values = [(self.slot[p.symbol], sm.sympify(p.value)) for p in definition.parameters if p.calculated]
         self._calculate = [(k, self.function([value])) for k, value in values]
+
+    def _rates_of_states(self, definition: ModelDefinition) -> None:
+        """z' where it stands in the mechanics: as the model gives it; z'' is its derivative."""
+        given = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
+        self._plain |= {z.diff(self.t): self._translated(rate) for z, rate in given.items()}
+        for z, rate in given.items():
+            try:
+                self._plain[z.diff(self.t, 2)] = self._translated(rate.diff(self.t))
+            except NotFormedError:
+                continue  # q'' would be needed: if it stands in the mechanics, that is said there
+        self.z_dot = self.function(list(given.values()))
 
     def function(
         self, expressions: Sequence[sm.Expr], more: Sequence[sm.Dummy] = ()

@@ -25,6 +25,7 @@ from mechanisms import (
     pendulum_with_reactions,
     sympy_rolling_disc,
 )
+from strangers import STRANGERS
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
@@ -81,6 +82,14 @@ def test_right_equations_pass_against_the_objects_own(name):
     mechanism = models()[name]()
     said = verdict(mechanism, mechanism)
     assert said.passed
+    assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_what_strangers_hand_over_passes_against_their_own_objects(name):
+    mechanism = mechanism_of(STRANGERS[name]())
+    said = verdict(mechanism, mechanism)
+    assert said.passed, said
     assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
 
 
