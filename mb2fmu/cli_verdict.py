@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import ValidationResult
+    from rich.console import RenderableType
+
+    from mb2fmu.validation import TableResult, ValidationResult
 
 PIPED_WIDTH = 120
 
@@ -25,22 +27,40 @@ json_option = click.option(
 
 def show_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
     """Prints a verdict and where to find what was written; ends with exit code 0 or 1."""
+    from mb2fmu.report.terminal import verdict_blocks
+
+    text = result.to_json(timings=True) if json_file is not None else ""
+    _show(text, json_file, lambda width: verdict_blocks(result, width), files)
+    click.get_current_context().exit(0 if result.passed else 1)
+
+
+def show_tables(results: Sequence[TableResult], json_file: Path | None) -> None:
+    """The same of tables without a model."""
+    from mb2fmu.report.measurements import table_blocks, tables_json
+
+    text = tables_json(results) if json_file is not None else ""
+    _show(text, json_file, lambda width: table_blocks(results, width), {})
+    click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
+
+
+def _show(
+    text: str,
+    json_file: Path | None,
+    blocks: Callable[[int], Iterable[RenderableType]],
+    files: Mapping[str, Path],
+) -> None:
+    """Prints JSON instead of blocks where it goes to stdout; else the blocks, and JSON into its file."""
     from rich.console import Console
 
     from mb2fmu import pipeline
-    from mb2fmu.report.terminal import verdict_blocks
 
-    to_stdout = json_file is not None and str(json_file) == "-"
+    if json_file is not None and str(json_file) == "-":
+        click.echo(text, nl=False)
+        return
     if json_file is not None:
-        text = result.to_json(timings=True)
-        if to_stdout:
-            click.echo(text, nl=False)
-        else:
-            pipeline.write(json_file, text.encode())
-    if not to_stdout:
-        console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-        for block in verdict_blocks(result, console.width):
-            console.print(block)
-        for what, path in files.items():
-            console.print(f"{what}: {path}", soft_wrap=True, highlight=False, markup=False)
-    click.get_current_context().exit(0 if result.passed else 1)
+        pipeline.write(json_file, text.encode())
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    for block in blocks(console.width):
+        console.print(block)
+    for what, path in files.items():
+        console.print(f"{what}: {path}", soft_wrap=True, highlight=False, markup=False)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mb2fmu.equations.motion import Method
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
+    from mb2fmu.validation import Settings, TableResult
 
 Floats = npt.NDArray[np.float64]
 AnyModel = mb2fmu.model.Model | Path | str
@@ -272,6 +273,33 @@ def validate(
     definition, read = _read(model, arguments, stage)
     path = fmu.path if isinstance(fmu, Exported) else Path(fmu)
     return _validate(path, definition, read, None, stage)
+
+
+def measure(
+    fmu: Path | str | Exported,
+    *,
+    data: Collection[Path | str] = (),
+    at: Collection[Path | str] = (),
+    settings: Settings | None = None,
+) -> tuple[TableResult, ...]:
+    """Holds any FMU against the user's own numbers, without a model.
+
+    Args:
+        fmu: The archive, or what :func:`export` gave.
+        data: Tables of what was measured over time, see ``validation.compare_data``.
+        at: Tables of derivatives and outputs at given points, see ``validation.compare_points``.
+        settings: Start values, tolerances, steps.
+
+    Raises:
+        ValidationError: If a table cannot be read, or does not fit the unit.
+        ToolError: If the unit fails while it runs.
+    """
+    from mb2fmu import validation
+
+    path = fmu.path if isinstance(fmu, Exported) else Path(fmu)
+    read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
+    read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
+    return tuple(result for compare, table in read for result in compare(path, table, settings))
 
 
 def run(

@@ -241,6 +241,10 @@ class Exchange2(Unit2):
         self._fmu.getDerivatives(found, len(states))
         return list(found)
 
+    def moment(self, time: float, states: dict[int, float]) -> None:
+        """Sets time in s and some of the continuous states, by their place."""
+        _moment(self._fmu, self._request["states"], time, states)
+
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""
         self._integration.afresh(time)
@@ -284,6 +288,10 @@ class Exchange3(Unit3):
         self._fmu.getContinuousStateDerivatives(found, len(states))
         return list(found)
 
+    def moment(self, time: float, states: dict[int, float]) -> None:
+        """Sets time in s and some of the continuous states, by their place."""
+        _moment(self._fmu, self._request["states"], time, states)
+
     def afresh(self, time: float) -> None:
         """CVODE begins anew at ``time`` in s."""
         self._integration.afresh(time)
@@ -296,6 +304,18 @@ class Exchange3(Unit3):
     def step(self, begin: float, size: float) -> str:
         """One communication step; what is wrong with it, or nothing."""
         return self._integration.advance(begin, begin + size)
+
+
+def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:
+    """Sets time and some of the ``count`` continuous states of a Model Exchange instance of either version."""
+    fmu.setTime(time)
+    x = (ctypes.c_double * count)()
+    if count:
+        fmu.getContinuousStates(x, count)
+    for place, value in states.items():
+        x[place] = value
+    if count:
+        fmu.setContinuousStates(x, count)
 
 
 def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:

@@ -65,6 +65,45 @@ class Session:
             rows.append(self._unit.get(self._request["variables"]))
         return rows
 
+    def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        """To the start of an experiment that is none of the request's, with its first inputs set."""
+        self._time = 0.0
+        self._unit.initialize(experiment, inputs)
+
+    def do_follow(
+        self, inputs: list[int], points: list[list[float]], held: list[list[float]], rows: list[int], read: list[int]
+    ) -> list[list[float]]:
+        """Communication steps from point to point; what is read at some of them.
+
+        Args:
+            inputs: Value references.
+            points: Time in s and, behind it, the inputs that hold when values are read there.
+            held: Inputs over the step from each point to the next, one row less.
+            rows: Points at which values are read, rising.
+            read: Value references.
+        """
+        wanted, found = set(rows), []
+        for k, (time, *given) in enumerate(points):
+            if k:
+                begin = points[k - 1][0]
+                if inputs:
+                    self._unit.change(inputs, held[k - 1])
+                failure = self._unit.step(begin, time - begin)
+                if failure:
+                    raise RuntimeError(failure)
+                self._time = time
+            if k in wanted:
+                if inputs and k:
+                    self._unit.change(inputs, given)
+                found.append(list(self._unit.get(read)))
+        return found
+
+    def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
+        """Model Exchange at a time in s, with some states (by their place) and inputs set."""
+        assert isinstance(self._unit, Exchange2 | Exchange3)
+        self._unit.moment(time, {int(k): value for k, value in states.items()})
+        self._unit.set(inputs, values)
+
     def do_get(self, references: list[int]) -> list[float]:
         """Reads."""
         return list(self._unit.get(references))

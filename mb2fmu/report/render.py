@@ -14,6 +14,7 @@ from mb2fmu.report import description, exercised, results
 from mb2fmu.report.content import FigureGroup, Page, Provenance
 from mb2fmu.report.equations import equation_blocks
 from mb2fmu.report.ladder import ladder_rows
+from mb2fmu.report.measurements import table_failures, table_rows
 from mb2fmu.report.numbers import short
 from mb2fmu.report.page import print_page
 from mb2fmu.report.picture import picture
@@ -84,13 +85,15 @@ def _page(
     return Page(
         title=definition.name,
         description=definition.description,
-        verdict=results.verdict(result, exercised.failures(result), exercised.coverage_text(result)),
+        verdict=results.verdict(
+            result, [*exercised.failures(result), *table_failures(result.tables)], exercised.coverage_text(result)
+        ),
         facts=description.model_facts(definition, equations, interface),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=results.error_rows(result, most),
         errors_text=results.errors_text(result),
-        others=results.other_kinds(result),
+        others=results.other_kinds(result) | table_rows(result.tables),
         groups=results.trajectory_groups(result, texts, units, columns=columns, most=most),
         invariants=results.invariant_rows(result),
         balances=results.balances(result),

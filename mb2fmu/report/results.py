@@ -66,12 +66,12 @@ def error_rows(result: ValidationResult, most: int | None = None) -> tuple[Error
             name=v.name,
             anchor=anchors[v.name] if v.name in drawn else "",
             unit=v.unit,
-            largest=_number(v.max_error),
-            error=_number(v.error),
-            bound=_number(v.bound),
-            ratio=_number(v.ratio),
-            bar=_bar(v.ratio),
-            when=_number(v.at),
+            largest=number(v.max_error),
+            error=number(v.error),
+            bound=number(v.bound),
+            ratio=number(v.ratio),
+            bar=bar(v.ratio),
+            when=number(v.at),
             verdict=v.verdict,
             state=_STATES[v.verdict],
             remark=v.reason,
@@ -111,12 +111,12 @@ def judged_row(judged: VariableResult | InvariantResult) -> ErrorRow:
         name=judged.name,
         anchor="",
         unit=judged.unit,
-        largest=_number(error),
-        error=_number(error),
-        bound=_number(judged.bound),
-        ratio=_number(judged.ratio),
-        bar=_bar(judged.ratio),
-        when=_number(judged.at),
+        largest=number(error),
+        error=number(error),
+        bound=number(judged.bound),
+        ratio=number(judged.ratio),
+        bar=bar(judged.ratio),
+        when=number(judged.at),
         verdict=judged.verdict,
         state=_STATES[judged.verdict],
     )
@@ -354,14 +354,15 @@ def _columns(charts: int) -> int:
     return 382 if charts > _MANY else 764
 
 
-def _bar(ratio: float) -> float:
+def bar(ratio: float) -> float:
     """A bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
     if not math.isfinite(ratio):
         return 100.0
     return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
 
 
-def _number(value: float) -> Number:
+def number(value: float) -> Number:
+    """A number for people and for machines."""
     return Number(short(value), exact(value))
 
 

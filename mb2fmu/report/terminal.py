@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.exercised import coverage_text
+from mb2fmu.report.measurements import table_blocks, table_failures
 from mb2fmu.validation.independence import Rung
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
@@ -27,6 +28,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
         yield _other_kind(other)
     yield from _exercised(result)
     yield from map(_rung, result.ladder)
+    yield from table_blocks(result.tables, width)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
@@ -52,6 +54,7 @@ def verdict_line(result: ValidationResult) -> Text:
     wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += [f"{errors} errors found by the checkers"] if errors else []
+    reasons += table_failures(result.tables)
     return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
 
 

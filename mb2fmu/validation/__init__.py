@@ -17,6 +17,7 @@ from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.independence import Independence, Rung, prove_independently
+from mb2fmu.validation.measured import Settings, TableResult, compare_data, compare_points
 from mb2fmu.validation.newton_euler import outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import (
@@ -31,6 +32,7 @@ from mb2fmu.validation.result import (
 )
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation, simulate
+from mb2fmu.validation.tables import Table, Tolerance, read_table
 from mb2fmu.validation.trajectory import Trajectory
 from mb2fmu.validation.validate import Yardstick, make_yardstick, reference_method, validate
 
@@ -46,19 +48,26 @@ __all__ = [
     "MovedResult",
     "Reference",
     "Rung",
+    "Settings",
     "Simulation",
+    "Table",
+    "TableResult",
+    "Tolerance",
     "Trajectory",
     "ValidationResult",
     "VariableResult",
     "Yardstick",
     "by_euler",
     "check_conformance",
+    "compare_data",
+    "compare_points",
     "conditions",
     "make_reference",
     "make_yardstick",
     "measure_sensitivity",
     "outgrows_symbols",
     "prove_independently",
+    "read_table",
     "reference_method",
     "simulate",
     "stored",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.validation.description import UnitKind
 from mb2fmu.validation.independence import Independence, Rung
+from mb2fmu.validation.measured import TableResult
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
 
@@ -237,6 +238,7 @@ class ValidationResult:
         calls: What else the unit offers, called in mid-run.
         influences: One per free parameter, start value and input: proven, or not.
         independence: The unit against what was handed over, without the reading's help; None where it was not asked.
+        tables: The user's own numbers against the unit.
     """
 
     model: str
@@ -253,6 +255,7 @@ class ValidationResult:
     calls: tuple[CallResult, ...] = ()
     influences: tuple[InfluenceResult, ...] = ()
     independence: Independence | None = None
+    tables: tuple[TableResult, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -268,6 +271,7 @@ class ValidationResult:
             and (self.moved is None or self.moved.passed)
             and not any(call.verdict == "failed" for call in self.calls)
             and (self.independence is None or self.independence.passed)
+            and all(table.passed for table in self.tables)
             and not any(f.severity == "error" for f in self.conformance)
         )
 
@@ -324,6 +328,7 @@ class ValidationResult:
             "moved": _moved(self.moved),
             "calls": [_scalars(call) for call in self.calls],
             "ladder": [_scalars(rung) for rung in self.ladder],
+            "tables": [table.to_record() for table in self.tables],
             "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
         }
         if timings:

@@ -113,17 +113,20 @@ def drive(
     *,
     kind: UnitKind | None = None,
     sessions: Mapping[str, Operations] = MappingProxyType({}),
+    tolerance: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Driven:
     """Runs an FMU through experiments, each with an instance of its own, then through sessions, in one process.
 
-    Arguments and errors as for :func:`simulate`; the time limit is for each experiment, and for all sessions together.
+    ``tolerance`` is what the unit promises; None: as the strictest experiment says. Other arguments and errors as for
+    :func:`simulate`; the time limit is for each experiment, and for all sessions together.
     """
     tree = unpack(fmu)
     description = read_description(tree)
     chosen = next(iter(description.identifiers)) if kind is None else kind
     if chosen not in description.identifiers:
         raise ValidationError("the FMU cannot be run here:", [Fault(f"offers no {chosen}", "modelDescription.xml")])
+    promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_variables(description, experiment, variables)
     with work_folder("run the unit") as folder:
@@ -135,9 +138,7 @@ def drive(
             "kind": chosen,
             "identifier": description.identifiers[chosen],
             "token": description.token,
-            "integration_tolerance": max(
-                EXCHANGE_TOLERANCE * min((each.tolerance for each in experiments), default=0.0), TIGHTEST_TOLERANCE
-            ),
+            "integration_tolerance": max(EXCHANGE_TOLERANCE * promised, TIGHTEST_TOLERANCE),
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.completes_steps,

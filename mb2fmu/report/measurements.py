@@ -1,0 +1,122 @@
+"""The user's own tables against the unit: on a terminal, in the report, as JSON. Numbers are taken over only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mb2fmu.report.content import ErrorRow
+from mb2fmu.report.results import bar, number
+from mb2fmu.validation.measured import ColumnResult, TableResult
+from mb2fmu.validation.result import KIND_NAMES
+
+_STYLES = {"passed": "green", "failed": "bold red"}
+_NARROW = 88
+
+
+def table_blocks(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
+    """What to print of tables on a terminal of that ``width``, with one last line each."""
+    for result in results:
+        yield _table(result, wide=width >= _NARROW)
+        yield _line(result)
+
+
+def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]]:
+    """Heading → rows of the report, the worst first."""
+    return {
+        _heading(result): tuple(_row(result, column) for column in sorted(result.columns, key=lambda each: -each.ratio))
+        for result in results
+    }
+
+
+def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
+    """What is wrong, for a headline."""
+    return tuple(
+        f"{result.source}: not within its tolerances: {', '.join(_wrong(result))}"
+        for result in results
+        if _wrong(result)
+    )
+
+
+def tables_json(results: Sequence[TableResult]) -> str:
+    """Tables without a model's proof, as JSON."""
+    record: Mapping[str, Any] = {
+        "passed": all(result.passed for result in results),
+        "tables": [result.to_record() for result in results],
+    }
+    return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _wrong(result: TableResult) -> list[str]:
+    """Names of the columns that are off."""
+    return [column.name for column in result.columns if column.verdict == "failed"]
+
+
+def _heading(result: TableResult) -> str:
+    what = "points of" if result.points else "along"
+    kind = "Model Exchange" if result.points and result.kind == "ModelExchange" else KIND_NAMES[result.kind]
+    return f"Your own numbers: {what} {result.source}, {kind}"
+
+
+def _where(result: TableResult, column: ColumnResult) -> str:
+    """The place of the largest error."""
+    return f"row {column.row}" if result.points else f"{column.time:.6g} s"
+
+
+def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
+    """One column in the report."""
+    said = f"{column.expected:.6g} in the table, {column.found:.6g} of the unit"
+    return ErrorRow(
+        name=column.name,
+        anchor="",
+        unit=column.unit,
+        largest=number(column.error),
+        error=number(column.error),
+        bound=number(column.tolerance),
+        ratio=number(column.ratio),
+        bar=bar(column.ratio),
+        when=number(column.time),
+        verdict=column.verdict,
+        state="good" if column.verdict == "passed" else "bad",
+        remark=f"row {column.row}: {said}" if result.points else said,
+    )
+
+
+def _line(result: TableResult) -> Text:
+    """Passed or not, and by how much."""
+    wrong = _wrong(result)
+    worst = max(result.columns, key=lambda column: column.ratio)
+    count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
+    if wrong:
+        return Text(f"{result.source}: fell short: {', '.join(wrong)} not within tolerance", style=_STYLES["failed"])
+    text = (
+        f"{result.source}: passed, {count} within tolerance, largest error/tolerance {worst.ratio:.3g} ({worst.name})"
+    )
+    return Text(text, style=_STYLES["passed"])
+
+
+def _table(result: TableResult, *, wide: bool) -> Table:
+    """Each column's largest error."""
+    table = Table(title=_heading(result), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column("column", overflow="fold")
+    headings = ["error", "tolerance", "ratio"]
+    if wide:
+        table.add_column("unit")
+        headings = ["table", "unit gives", *headings, "at", "numbers"]
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for column in result.columns:
+        numbers = [f"{value:.3g}" for value in (column.error, column.tolerance, column.ratio)]
+        cells = [f"{column.name} ({column.unit or '1'})", *numbers]
+        if wide:
+            seen = [f"{column.expected:.6g}", f"{column.found:.6g}"]
+            cells = [column.name, column.unit or "1", *seen, *numbers, _where(result, column), str(column.count)]
+        table.add_row(*cells, Text(column.verdict, style=_STYLES[column.verdict]))
+    return table

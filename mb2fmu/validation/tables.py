@@ -1,0 +1,211 @@
+"""Tables of numbers that users have: measured over time (CSV), or published at given points (CSV or JSON).
+
+A column is headed by an FMU name, with its unit in brackets if it is another than the FMU's: ``theta [deg]``. The row
+below the head may say how far each column may be off: its first cell is ``tolerance``. Empty cells say nothing. Lines
+that begin with # are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+
+Floats = npt.NDArray[np.float64]
+
+TIME = "time"
+TOLERANCE = "tolerance"
+_HEAD = re.compile(
+    r"(?P<name>.*?)(?:\s+\[(?P<unit>[^\[\]]*)\]|\[(?P<close>[^\[\]]*[^\[\]\d,\s][^\[\]]*)\])?\Z", re.DOTALL
+)
+"""A name, and a unit in brackets; brackets without a space before them that hold numbers only are an index."""
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a column may be off: ``value`` in its unit, or that part of its largest magnitude."""
+
+    value: float
+    relative: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Tolerance:
+        """Reads ``0.01`` or ``1%``.
+
+        Raises:
+            ValueError: If it is neither, or not positive.
+        """
+        stripped = text.strip()
+        number = float(stripped.removesuffix("%"))
+        if not (math.isfinite(number) and number > 0.0):
+            raise ValueError(f"{text!r} is not positive")
+        return cls(number / 100.0, relative=True) if stripped.endswith("%") else cls(number)
+
+    def of(self, values: Floats) -> float:
+        """In the unit of a column with these values."""
+        return self.value * float(np.nanmax(np.abs(values))) if self.relative else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        name: FMU name, or ``time``.
+        unit: In brackets behind the name; empty: the FMU's.
+        values: NaN where the cell is empty, shape (n_rows,).
+        tolerance: From the table; None if it says none.
+    """
+
+    name: str
+    unit: str
+    values: Floats
+    tolerance: Tolerance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of equal length; ``source`` is the file's name."""
+
+    source: str
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column | None:
+        """A column by its name."""
+        return next((each for each in self.columns if each.name == name), None)
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return len(self.columns[0].values)
+
+
+def read_table(path: Path) -> Table:
+    """Reads a table: JSON if the file is called so, else CSV.
+
+    Raises:
+        ValidationError: With everything that is wrong with it, by line and column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _refused(path, [Fault(what, str(path), "is it the right path, and text in UTF-8?")]) from error
+    table, faults = _from_json(path, text) if path.suffix.lower() == ".json" else _from_csv(path, text)
+    names = [column.name for column in table.columns]
+    faults += [
+        Fault(f"{name} stands in it more than once", path.name, "leave one of the columns out")
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    if not faults and not (table.columns and table.rows):
+        faults = [Fault("it has no rows of numbers", path.name, "a head with FMU names, and numbers below")]
+    if faults:
+        raise _refused(path, faults)
+    return table
+
+
+def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
+    more = [Fault(f"and {len(faults) - _SHOWN} more")] if len(faults) > _SHOWN else []
+    return ValidationError(f"{path} cannot be compared with a unit:", [*faults[:_SHOWN], *more])
+
+
+def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
+    """The table, and what is wrong with it."""
+    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
+    if not lines:
+        return Table(path.name, ()), []
+    delimiter = max(",;\t", key=lines[0][1].count)
+    rows = list(csv.reader(io.StringIO("\n".join(line for _, line in lines)), delimiter=delimiter, strict=False))
+    head = [_head(cell) for cell in rows[0]]
+    faults = [
+        Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}") for k, (n, _) in enumerate(head, 1) if not n
+    ]
+    numbers = [number for number, _ in lines]
+    tolerances: list[Tolerance | None] = [None] * len(head)
+    first = 1
+    if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE:
+        first = 2
+        for k, cell in enumerate(rows[1][1 : len(head)], 1):
+            tolerances[k] = _tolerance(cell, f"{path.name}:{numbers[1]}", head[k][0], faults)
+    values = np.full((len(rows) - first, len(head)), np.nan)
+    for row, (number, cells) in enumerate(zip(numbers[first:], rows[first:], strict=True)):
+        if len(cells) != len(head):
+            faults.append(Fault(f"{len(cells)} cells below {len(head)} names", f"{path.name}:{number}"))
+            continue
+        for column, cell in enumerate(cells):
+            values[row, column] = _number(cell, f"{path.name}:{number}", head[column][0], faults)
+    columns = [Column(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
+    return Table(path.name, tuple(columns)), faults
+
+
+def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
+    """The same of a list of points, or of ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        return Table(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
+    given: Any = record if isinstance(record, dict) else {"points": record}
+    points, tolerances = given.get("points"), given.get(TOLERANCE, {})
+    if not (isinstance(points, list) and all(isinstance(each, dict) for each in points)) or not isinstance(
+        tolerances, Mapping
+    ):
+        remedy = 'write {"tolerance": {"der(u)": 1e-9}, "points": [{"time": 0, "q": 0.1, "der(u)": -3.2}]}'
+        return Table(path.name, ()), [Fault("it holds no list of points", path.name, remedy)]
+    faults: list[Fault] = []
+    columns = []
+    for head in dict.fromkeys(name for point in points for name in point):
+        name, unit = _head(head)
+        cells = [point.get(head, "") for point in points]
+        values = [_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
+        said = tolerances.get(head, tolerances.get(name, ""))
+        columns.append(Column(name, unit, np.array(values), _tolerance(str(said), path.name, name, faults)))
+    named = {column.name for column in columns}
+    faults += [
+        Fault("no point has what this tolerance is of", f"{path.name}: {name}")
+        for name in tolerances
+        if _head(name)[0] not in named
+    ]
+    return Table(path.name, tuple(columns)), faults
+
+
+def _head(text: str) -> tuple[str, str]:
+    """Name and unit of a column; an empty name if it cannot be read."""
+    found = _HEAD.match(text.strip())
+    return (found["name"].strip(), (found["unit"] or found["close"] or "").strip()) if found else ("", "")
+
+
+def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
+    """A cell as a number; NaN where it is empty, or is none, which is told."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return math.nan
+    try:
+        number = float(cell) if isinstance(cell, str | int | float) and not isinstance(cell, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        faults.append(Fault(f"{name}: {cell!r} is no number", where, "write it as 1.5e-3, or leave the cell empty"))
+    return number
+
+
+def _tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> Tolerance | None:
+    """A tolerance from a cell; None where it is empty, or is none, which is told."""
+    if not cell.strip():
+        return None
+    try:
+        return Tolerance.read(cell)
+    except ValueError:
+        faults.append(Fault(f"{name}: {cell!r} is no tolerance", where, "a positive number, or one with %: 0.01, 1%"))
+        return None
