@@ -1,5 +1,6 @@
 """Communication steps: exact, transactional, in time; inputs along lines, output derivatives, intermediate updates."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -500,6 +501,10 @@ def test_who_did_not_allow_early_return_gets_none(fresh):
         lambda watcher, *_: watcher.unit.step3(0.0, 0.1),
         lambda watcher, *_: watcher.unit.call("Terminate"),
         lambda watcher, *_: watcher.unit.free(),
+        lambda watcher, *_: (watcher.unit.set("force", math.nan), watcher.unit.call("Reset")),
+        lambda watcher, *_: (watcher.unit.call("Terminate"), watcher.unit.set_state(watcher.state)),
+        lambda watcher, *_: watcher.unit.set_state(watcher.state),
+        lambda watcher, *_: (watcher.unit.call("Reset"), watcher.unit.start()),
     ],
     ids=[
         "parameter",
@@ -511,15 +516,28 @@ def test_who_did_not_allow_early_return_gets_none(fresh):
         "step",
         "terminate",
         "free",
+        "reset after a refused call",
+        "an older state after a refused call",
+        "an older state",
+        "a life begun anew",
     ],
 )
 def test_what_is_not_allowed_in_intermediate_updates(fresh, act):
     if fresh.fmi == 2:
         return
-    _, unit = watched(fresh, act, required=["x", "force"])
+
+    def tried(watcher, *arguments):
+        with contextlib.suppress(AssertionError):  # of unit.start, which wants OK
+            act(watcher, *arguments)
+
+    watcher, unit = watched(fresh, tried, required=["x", "force"])
     unit.start()
-    assert unit.step3(0.0, 0.5)[0] == ERROR
+    watcher.state = unit.get_state()
+    status, _, _, early, _ = unit.step3(0.0, 0.5)
+    assert (status, early) == (ERROR, False)
     assert unit.get("x", "time") == (OK, [1.0, 0.0])
+    assert unit.set_state(watcher.state) == OK
+    assert unit.free_state(watcher.state) == OK
     assert unit.call("Reset") == OK
 
 

@@ -1,6 +1,7 @@
 """States: the same bits back, across instances, processes, FMI versions and compilers; nothing of others."""
 
 import ctypes as c
+import math
 import struct
 import subprocess
 import sys
@@ -148,6 +149,62 @@ def test_every_flipped_bit_is_noticed(fresh):
         assert status == ERROR
         assert not state
         other.free()
+
+
+def checksum(data: bytes) -> bytes:
+    """FNV-1a with 64 bits."""
+    total = 0xCBF29CE484222325
+    for byte in data:
+        total = (total ^ byte) * 0x100000001B3 % 2**64
+    return total.to_bytes(8, "little")
+
+
+HEAD = 8 + 8 + 8 + len(TOKEN) + 6 * 8  # mark, format, length of the token, token, kind and numbers
+FIELDS = [
+    *("mode", "solver", "stop defined", "experiment defined", "last status", "time", "rest", "steps", "start"),
+    *("stop", "tolerance", "internal step", "x", "v"),
+]
+"""Of the snapshot, 8 bytes each, from HEAD on."""
+
+IMPOSSIBLE = {
+    "mode": [0, 3, 64, 512, -1],
+    "solver": [0, 5, -1, 2],  # another one than integrates
+    "stop defined": [2, -1],
+    "experiment defined": [2, -1],
+    "last status": [-1, 5],
+    "time": [math.inf, math.nan],
+    "rest": [1e76, -1e76, 1e-3, math.inf, math.nan],
+    "steps": [-1, 2**62, -(2**62)],
+    "start": [math.inf, math.nan],
+    "stop": [math.nan, math.inf],
+    "tolerance": [0.0, -1e-6, math.nan],
+    "internal step": [-1.0, math.inf],
+    "x": [math.inf, math.nan],
+    "v": [-math.inf],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(field, value) for field, values in IMPOSSIBLE.items() for value in values]
+)
+def test_whole_bytes_of_impossible_states_are_refused(fresh, field, value):
+    """With a right checksum: a clock whose rest is 1e76 s would have made the next step end at −2e76 s."""
+    unit = begun(fresh(CS))
+    driven(unit, 2)
+    data = bytearray(unit.saved())
+    place = HEAD + 8 * FIELDS.index(field)
+    assert struct.unpack_from("<d", data, HEAD + 8 * FIELDS.index("time"))[0] == unit.value("time")
+    struct.pack_into("<d" if isinstance(value, float) else "<q", data, place, value)
+    data[-8:] = checksum(data[:-8])
+    other = fresh(CS)
+    status, state = other.deserialize(bytes(data))
+    assert (status, bool(state)) == (ERROR, False)
+    assert "that no unit can have been in" in other.log[-1].text
+
+
+def test_the_checksum_is_the_one_of_the_bytes(fresh, kind):
+    data = begun(fresh(kind)).saved()
+    assert checksum(data[:-8]) == data[-8:]
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 20, 100, -8, -1])

@@ -112,8 +112,8 @@ static int mb2fmu_at_internal_step(void *host, double t, const double x[], doubl
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
     instance->intermediate_set = 0;
     answer = mb2fmu_ask(instance, t, until);
-    if (now->mode != MB2FMU_INTERMEDIATE) {
-        return MB2FMU_STOP; /* a call was refused: the step has failed */
+    if (instance->refused) {
+        return MB2FMU_STOP; /* the step has failed */
     }
     now->mode = MB2FMU_STEP;
     return answer | (mb2fmu_new_lines(instance, t) ? MB2FMU_INPUTS_CHANGED : MB2FMU_GO_ON);
@@ -163,6 +163,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     }
     memcpy(&instance->before, now, sizeof *now);
     memcpy(instance->x_next, now->x, sizeof now->x);
+    instance->refused = 0;
     if (instance->intermediate_update != NULL) {
         problem.accepted = mb2fmu_at_internal_step;
         problem.host = instance;
@@ -172,8 +173,8 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     outcome = mb2fmu_integrate(&instance->integrator, &problem, problem.t0, size, instance->x_next, reason,
                                sizeof reason);
     instance->problem = NULL;
-    if (now->mode == MB2FMU_FAILED || outcome != MB2FMU_STEP_OK) {
-        const int refused = now->mode == MB2FMU_FAILED; /* and the host was told why */
+    if (instance->refused || outcome != MB2FMU_STEP_OK) {
+        const int refused = instance->refused; /* and the host was told why */
         memcpy(now, &instance->before, sizeof *now);
         mb2fmu_recall(instance);
         instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;

@@ -383,6 +383,13 @@ static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h)
     clock->steps++;
 }
 
+static int mb2fmu_clock_possible(const mb2fmu_clock *clock)
+{
+    const double digit = DBL_EPSILON * fabs(clock->time); /* at least that of the time's last digit */
+    return isfinite(clock->time) && fabs(clock->rest) <= digit && clock->steps >= 0 &&
+           clock->steps <= MB2FMU_MOST_STEPS;
+}
+
 static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double h)
 {
     return ((double)clock->steps + 16.0) * DBL_EPSILON * fabs(clock->time) + 1e-6 * fabs(h);

@@ -138,6 +138,7 @@ typedef struct {
     unsigned char required[MB2FMU_N_VARIABLES];  /* FMI 3: variables of intermediate updates */
     int early_return_allowed;
     int intermediate_set; /* in this update something was set: getting is over */
+    int refused;          /* a call was refused since the communication step began */
 
     mb2fmu_environment host; /* the host's floating-point environment, for callbacks */
     void *environment;       /* of the host, handed to its callbacks */

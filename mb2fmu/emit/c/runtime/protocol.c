@@ -25,6 +25,16 @@ static const char *mb2fmu_mode_name(int mode)
     }
 }
 
+/* While a communication step is under way the host may call what Intermediate Update Mode allows and nothing else, after
+ * a refused call too: what would take the unit out of its failed state would take it out of the step. */
+static int mb2fmu_is_allowed(const mb2fmu_instance *instance, int modes)
+{
+    if (instance->problem != NULL && (modes & MB2FMU_INTERMEDIATE) == 0) {
+        return 0;
+    }
+    return (instance->now.mode & modes) != 0;
+}
+
 static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_admit(mb2fmu_call *call, void *handle, const mb2fmu_rule *rule)
 {
     mb2fmu_instance *const instance = mb2fmu_handle_find(handle);
@@ -38,7 +48,7 @@ static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_admit(mb2fmu_call *call, void *ha
     instance->function = rule->name;
     instance->calls += 1;
     modes = instance->kind == MB2FMU_MODEL_EXCHANGE ? rule->model_exchange : rule->co_simulation;
-    if ((instance->now.mode & modes) != 0) {
+    if (mb2fmu_is_allowed(instance, modes)) {
         return instance;
     }
     if (modes == 0) {
@@ -46,7 +56,7 @@ static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_admit(mb2fmu_call *call, void *ha
                           instance->kind == MB2FMU_MODEL_EXCHANGE ? "Model Exchange" : "Co-Simulation");
     } else {
         (void)mb2fmu_fail(instance, MB2FMU_ERROR, "this call is not allowed %s",
-                          mb2fmu_mode_name(instance->now.mode));
+                          mb2fmu_mode_name(instance->problem != NULL ? MB2FMU_INTERMEDIATE : instance->now.mode));
     }
     return NULL;
 }
@@ -65,6 +75,7 @@ static enum mb2fmu_status mb2fmu_leave(mb2fmu_call *call, enum mb2fmu_status sta
         instance->calls -= 1;
         if (status == MB2FMU_ERROR) {
             instance->now.mode = MB2FMU_FAILED;
+            instance->refused = 1;
         }
     }
     mb2fmu_environment_leave(&call->host);

@@ -178,6 +178,11 @@ typedef struct {
 MB2FMU_UNUSED static void mb2fmu_clock_start(mb2fmu_clock *clock, double start);
 MB2FMU_UNUSED static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h);
 
+/* Whether a clock can have come to be by adding steps: what rounding took away is no more than half of the last digit of
+ * the time, and the steps can have been counted. */
+#define MB2FMU_MOST_STEPS ((int64_t)1 << 52)
+MB2FMU_UNUSED static int mb2fmu_clock_possible(const mb2fmu_clock *clock);
+
 /* What two sums of the same steps may differ by. */
 MB2FMU_UNUSED static double mb2fmu_clock_slack(const mb2fmu_clock *clock, double h);
 

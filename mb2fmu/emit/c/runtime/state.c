@@ -259,7 +259,9 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
                                                               : MB2FMU_STEP | MB2FMU_STEP_FAILED);
     int finite = isfinite(now->clock.time) && isfinite(now->clock.rest) && isfinite(now->start) &&
                  isfinite(now->stop) && isfinite(now->tolerance) && now->tolerance > 0.0 &&
-                 isfinite(now->solver_step) && now->solver_step >= 0.0;
+                 isfinite(now->solver_step) && now->solver_step >= 0.0 && mb2fmu_clock_possible(&now->clock) &&
+                 (now->stop_defined | 1) == 1 && (now->experiment_defined | 1) == 1 &&
+                 (!now->stop_defined || now->stop >= now->start);
     int i;
     for (i = 0; i < MB2FMU_N_STATES; ++i) {
         finite = finite && isfinite(now->x[i]);
@@ -309,6 +311,10 @@ static const char *mb2fmu_read_state(mb2fmu_instance *instance, const unsigned c
     mb2fmu_stream_memory(&stream, instance->reals, integers);
     if (!mb2fmu_possible(read, instance->kind) ||
         mb2fmu_integrator_load(&instance->integrator, instance->reals, integers) != 0) {
+        return "a state that no unit can have been in";
+    }
+    if ((read->mode & (MB2FMU_STEP | MB2FMU_STEP_FAILED)) != 0 && read->solver != integers[0]) {
+        instance->integrator.memory = memory; /* the one that was chosen is the one that integrates */
         return "a state that no unit can have been in";
     }
     state->kind = instance->kind;
