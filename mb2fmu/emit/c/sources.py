@@ -18,6 +18,7 @@ from mb2fmu.emit.c.parts import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable
+from mb2fmu.lowering.cost import cost
 from mb2fmu.lowering.native import RESULTS, NativeProgram
 from mb2fmu.lowering.program import Program, first_memory
 
@@ -87,6 +88,16 @@ _ONCE = "derived_once"
 BATCH = "batch.h"
 """Of the runtime's files the one that units do not need."""
 
+WORK = 1e9
+"""Of one communication step at most, in additions (see ``lowering.cost``): about a second of a processor.
+
+A bound of work and not of time: the same step is given up on every machine, at the same internal step.
+"""
+EVALUATIONS = 7
+"""Of x' in an internal step of the adaptive methods."""
+FEWEST_STEPS, MOST_STEPS = 20_000, 10_000_000
+"""Internal steps that are allowed whatever they cost, and however little."""
+
 _CAUSALITY = {
     "independent": "INDEPENDENT",
     "parameter": "PARAMETER",
@@ -131,6 +142,8 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
         "program": program,
         "adjoint": adjoint,
         "rows": rows,
+        "longest_walk": longest_walk(program),
+        "most_steps": MOST_STEPS,
         "first_memory": first_memory(program),
         "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
         "coordinates": coordinates(program),
@@ -254,6 +267,16 @@ def is_derived(name: str) -> bool:
         name: One of :func:`translation_units`.
     """
     return name.startswith(_STEMS["derivatives"])
+
+
+def longest_walk(program: Program) -> int:
+    """Internal steps within one communication step, after which a unit gives up: so many that they cost :data:`WORK`.
+
+    Args:
+        program: As it was lowered.
+    """
+    steps = int(WORK / (EVALUATIONS * max(1.0, cost(program, "rhs"))))
+    return min(max(steps, FEWEST_STEPS), MOST_STEPS)
 
 
 def coordinates(program: Program) -> int:

@@ -249,8 +249,12 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        span, fault, mb2fmu_solver_solve(problem, clause), step);
     } else {
         (void)snprintf(message, size,
-                       "step from %s s by %s s: %smore than %ld internal steps; reached %s s with steps of %s s%s",
-                       start, span, walk->hopeless ? "would take " : "", (long)MB2FMU_MAX_INTERNAL_STEPS, here, step,
+                       "step from %s s by %s s: %smore than %ld internal steps; given up after %lu of them and %lu "
+                       "evaluations of the derivatives; reached %s s with steps of %s s%s",
+                       start, span, walk->hopeless ? "would take " : "",
+                       mb2fmu_walk_is_adaptive(integrator) ? (long)MB2FMU_MAX_INTERNAL_STEPS
+                                                           : (long)MB2FMU_MAX_FIXED_STEPS,
+                       problem->steps + problem->rejected, problem->calls, here, step,
                        integrator->memory.solver == MB2FMU_SOLVER_DOPRI5
                            ? "; a stiff model needs solver 4, unless this is a singular position"
                            : "");

@@ -23,9 +23,15 @@
 #include "linear_algebra.h"
 #include "model.h"
 
-/* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY. */
+/* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY. Generated
+ * units have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its steps only. */
 #ifndef MB2FMU_MAX_INTERNAL_STEPS
 #define MB2FMU_MAX_INTERNAL_STEPS 10000000
+#endif
+
+/* The same with fixed steps, whose number the importer chose: more are refused before the first of them. */
+#ifndef MB2FMU_MAX_FIXED_STEPS
+#define MB2FMU_MAX_FIXED_STEPS MB2FMU_MAX_INTERNAL_STEPS
 #endif
 
 /* Adaptive methods look after every so many tried steps whether the rest can be done at the pace of these. They give up
@@ -248,6 +254,9 @@ typedef struct {
     int stopped;   /* the hook said so */
     int hopeless;  /* adaptive methods: given up for the pace, before the limit */
 } mb2fmu_walk;
+
+/* Whether the solver that is chosen has step size control. */
+MB2FMU_UNUSED static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator);
 
 /* Internal steps until span is passed. On failure walk.passed and walk.step are those of the step that failed. */
 MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, mb2fmu_problem *problem,

@@ -333,7 +333,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
 static int64_t mb2fmu_walk_pieces(double span, double fixed_step)
 {
     const double pieces = fixed_step > 0.0 ? ceil(span / fixed_step * (1.0 - 1e-9)) : 1.0;
-    if (!(pieces <= MB2FMU_MAX_INTERNAL_STEPS)) {
+    if (!(pieces <= MB2FMU_MAX_FIXED_STEPS)) {
         return 0;
     }
     return pieces > 1.0 ? (int64_t)pieces : 1;

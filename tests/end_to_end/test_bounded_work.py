@@ -1,0 +1,62 @@
+"""A communication step that cannot be made is given up after a work that is known beforehand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import fmpy
+import pytest
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi3 import FMU3Slave
+
+from mb2fmu import pipeline
+from mb2fmu.emit.c.sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_walk
+from mb2fmu.lowering.cost import cost
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
+    """It pulls harder and harder: internal steps of nanoseconds."""
+    exported = pipeline.export(MODELS / "muscle_arm.py", tmp_path, fmi="3")
+    program = exported.build.derivation.program
+    description = fmpy.read_model_description(str(exported.path))
+    unit = FMU3Slave(
+        guid=description.guid,
+        unzipDirectory=fmpy.extract(str(exported.path), str(tmp_path / "unpacked")),
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="arm",
+    )
+    told: list[str] = []
+    unit.instantiate(
+        loggingOn=True, logMessage=fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: told.append(text.decode()))
+    )
+    reference = {variable.name: variable.valueReference for variable in description.modelVariables}
+    unit.enterInitializationMode(startTime=0.0)
+    unit.setFloat64([reference["l_slack"]], [-0.4])
+    unit.exitInitializationMode()
+    with pytest.raises(FMICallException) as caught:
+        unit.doStep(0.0, 0.01)
+    unit.freeInstance()
+    assert caught.value.status == fmpy.fmi3.fmi3Discard
+    limit = longest_walk(program)
+    found = re.search(
+        r"more than (\d+) internal steps; given up after (\d+) of them and (\d+) evaluations of the derivatives",
+        told[-1],
+    )
+    assert found is not None, told
+    foreseen, steps, evaluations = map(int, found.groups())
+    assert foreseen == limit < MOST_STEPS
+    assert steps <= limit
+    assert evaluations * cost(program, "rhs") <= 1.01 * WORK
+
+
+@pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", "chain"])
+def test_dear_equations_are_allowed_fewer_steps(name):
+    program = pipeline.derive(MODELS / f"{name}.py").program
+    steps = longest_walk(program)
+    assert FEWEST_STEPS <= steps <= MOST_STEPS
+    work = steps * EVALUATIONS * cost(program, "rhs")
+    assert work <= WORK or steps == FEWEST_STEPS
+    assert work >= 0.5 * WORK or steps == MOST_STEPS
