@@ -136,15 +136,19 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         wrong = derivation.mechanism
         stage = Stopwatch(None)
         return pipeline._validate(unit, wrong.definition, wrong, used, stage).result
-    return validation.validate(
+    definition = subject.mechanism.definition
+    result = validation.validate(
         unit,
-        subject.mechanism.definition,
+        definition,
         subject.reference_equations,
         method=used,
         mechanism=subject.mechanism if subject.numeric else None,
         time_limit=TIME_LIMIT,
         yardstick=subject.yardstick,
     )
+    if not result.passed:
+        return result
+    return replace(result, independence=validation.prove_independently(unit, definition, subject.mechanism))
 
 
 def first_finding(result: ValidationResult) -> str:
