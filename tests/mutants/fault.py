@@ -23,6 +23,7 @@ from mb2fmu.model import Model
 from mb2fmu.outcomes import Derivation
 from mb2fmu.validation.description import read_description
 from mb2fmu.validation.excitation import settable_names
+from mb2fmu.validation.independence import own_motions
 
 ROOT = Path(__file__).parents[2]
 
@@ -142,6 +143,11 @@ class Subject:
             settable=settable_names(unit),
             any_step=unit.any_step,
         )
+
+    @cached_property
+    def motions(self) -> Any:
+        """What the user's own objects say at random points."""
+        return own_motions(self.mechanism.definition, self.mechanism)
 
 
 def generator(*words: object) -> np.random.Generator:

@@ -148,7 +148,10 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     )
     if not result.passed:
         return result
-    return replace(result, independence=validation.prove_independently(unit, definition, subject.mechanism))
+    return replace(
+        result,
+        independence=validation.prove_independently(unit, definition, subject.mechanism, motions=subject.motions),
+    )
 
 
 def first_finding(result: ValidationResult) -> str:

@@ -1,0 +1,99 @@
+"""No unit with a planted fault passes, no right one fails; ``scripts/fool_the_proof`` plants many more."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from mutants import graph, reading, runtime
+from mutants.command import Record, Store, table
+from mutants.fault import Mutant, Subject, subjects
+from mutants.judging import judge
+from mutants.planting import all_mutants
+
+from mb2fmu import interface
+from mb2fmu.emit import c
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Subject]:
+    """Everything that faults are planted in, by name; nothing is derived before it is asked for."""
+    return {subject.name: subject for subject in subjects()}
+
+
+def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
+    """The first fault of a kind whose place contains a word."""
+    found = [m for m in all_mutants(subject) if (m.kind, m.level) == (kind, level) and place in m.place]
+    assert found, f"{subject.name} has no place for {kind} in {level}"
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "level", "place"),
+    [
+        ("cart_pole", "inertia dropped", "reading", "pole"),
+        ("cart_pole", "parameter index", "program", "in the place of"),
+        ("cart_pole", "input one step late", "sources", ""),
+        ("cart_pole", "dependency", "description", ""),
+        ("simple_pendulum", "wrong after a parameter changed", "program", "l stays at its default"),
+    ],
+)
+def test_no_wrong_unit_passes(models, tmp_path, model, kind, level, place):
+    mutant = the(models[model], kind, level, place)
+    verdict = judge(models[model], mutant, tmp_path)
+    assert verdict.outcome == "found", f"{mutant.place}: {verdict}"
+    assert verdict.by
+
+
+def test_no_right_unit_fails(models, tmp_path):
+    verdict = judge(models["cart_pole"], the(models["cart_pole"], "none", "none"), tmp_path)
+    assert verdict.outcome == "passed", verdict
+
+
+def test_what_changes_nothing_is_not_counted(models, tmp_path):
+    # A pendulum swings alike about every level axis, whichever of them reading takes; a particle has no inertia.
+    pendulum = models["cart_pole"]
+    mutant = next(
+        m
+        for m in reading.mutants(pendulum)
+        if m.kind == "inertia entry" and m.place == "pole: moment about x times 1.3"
+    )
+    assert judge(pendulum, mutant, tmp_path).outcome == "equivalent"
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+def test_every_fault_of_the_runtime_has_its_place(models, fmi):
+    """A change of the runtime that moves such a place must move the fault with it."""
+    subject = models["cart_pole"]
+    d = subject.derivation
+    target = interface.Target(fmi=fmi, backend="native", solver=None)
+    described = interface.describe(d.definition, d.equations, d.program, target)
+    right = c.emit_motion(d.program, described, adjoint=True)
+    found = list(runtime.mutants(subject))
+    assert len({m.kind for m in found}) >= 8
+    for mutant in found:
+        assert mutant.change(right).sources != right.sources, mutant.place
+
+
+def test_a_changed_result_is_the_only_change(models):
+    program = models["simple_pendulum"].derivation.program
+    wrong = graph.with_result(program, "rhs", 1, graph.scaled(1.5))
+    assert graph.effect(models["simple_pendulum"], program, wrong, entries=("rhs",)) == pytest.approx(0.5)
+    assert graph.effect(models["simple_pendulum"], program, wrong, entries=("position", "velocity")) == 0.0
+
+
+def test_the_count_goes_on_where_it_was(tmp_path):
+    store = Store(tmp_path / "out" / "found.jsonl")
+    store.load(())
+    found = Record("a", "sign", "reading", "here", "2", "found", "calls: x")
+    survived = dataclasses.replace(found, place="there", outcome="survived", by="")
+    right = Record("a", "none", "none", "the right unit", "3", "passed")
+    for record in (found, survived, right):
+        store.add(record)
+    again = Store(store.path)
+    again.load(("survived",))
+    assert set(again.found) == {found.key, right.key}
+    text = table([found, survived, right])
+    assert "| sign | 2 | 1 | calls 1 | 0 | 0 |" in text
+    assert "1 models; 1 right units, 0 false alarms." in text
+    assert "| a | reading | sign | there | survived" in text
