@@ -290,7 +290,7 @@ class _Answers:
     def _partials(self, directions: Directions, found: Floats, tally: _Tally, when: str) -> None:
         """``found``: one row per direction, one column per unknown."""
         reference, at = self.chance.reference, self._places()
-        largest = np.max(np.abs(reference.trajectory.values), axis=0)
+        largest = self._magnitudes()
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
         for column, name in enumerate(self.asked.unknowns):
             if name in rate_of:
@@ -309,6 +309,11 @@ class _Answers:
                 allowed = self._agreement * size + _APART * off[d] + _NOISE * scale
                 tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
 
+    def _magnitudes(self) -> Floats:
+        """How large each compared variable is, > 0, shape (n,): of these round-off is a part."""
+        reference = self.chance.reference
+        return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
+
     def _output_derivatives(self, answers: list[Any], tally: _Tally) -> None:
         reference = self.chance.reference
         try:
@@ -323,7 +328,7 @@ class _Answers:
             if _APART * off[j] > _KNOWN * size:
                 tally.left_out += 1
                 continue
-            still = _NOISE * float(np.max(np.abs(values[:, j]))) / float(time[1])
+            still = _NOISE * float(self._magnitudes()[j]) / float(time[1])
             tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
 
     def _state(self, answers: list[Any], tally: _Tally) -> None:
@@ -363,7 +368,8 @@ def _largest_rates(reference: Reference) -> Floats:
     found = [
         np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.held(k).tolist(), prepared)[0]) for k in rows
     ]
-    least = 1e-6 * reference.state_scales / float(run.time[-1])
+    # A rate that is smaller than that moves the state by less than its scale in the whole experiment.
+    least = reference.state_scales / float(run.time[-1])
     return np.asarray(np.maximum(np.max(found, axis=0), least))
 
 
