@@ -21,6 +21,8 @@ HeldSlope = Callable[[int], Slope]
 
 # Below this SciPy ignores the tolerance; at it the error is round-off.
 TIGHTEST = 2.3e-14
+_NOISY = 1e-10  # tolerances from here on are not far from round-off
+_LOOKS = 6
 
 
 def integrate(
@@ -53,17 +55,19 @@ def integrate(
     """
     y = np.empty((len(time), len(start)))
     y[0] = start
-    step, spent = np.inf, 0
+    step, spent, noise = np.inf, 0, np.zeros(len(start))
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
+        f, most = finite(slope(k)), (end - begin) / parts
+        noise = np.maximum(noise, round_off(f, begin, y[k])) if tolerance <= _NOISY else noise
         solver = DOP853(
-            finite(slope(k)),
+            f,
             begin,
             y[k],
             end,
-            first_step=min(step, (end - begin) / parts) if np.isfinite(step) else None,
-            max_step=(end - begin) / parts,
+            first_step=min(step, most) if np.isfinite(step) else None,
+            max_step=most,
             rtol=max(tolerance, TIGHTEST),
-            atol=tolerance * scales,  # type: ignore[arg-type]  # SciPy takes one per component
+            atol=tolerance * scales + min(step, most) * noise,  # type: ignore[arg-type]  # SciPy takes one per component
         )
         while solver.status == "running":
             why = solver.step()
@@ -77,6 +81,18 @@ def integrate(
         y[k + 1] = solver.y
         step, spent = solver.h_abs, spent + solver.nfev
     return y
+
+
+def round_off(slope: Slope, t: float, y: Floats) -> Floats:
+    """How far the slopes at y are known: their change if every y_j changes by some units of round-off, shape (n,).
+
+    A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
+    be steered by; no step makes its error smaller than its size times this.
+    """
+    here, numbers = slope(t, y), np.arange(len(y))
+    units = [(look * (numbers + 1) + numbers) % 5 - 2 for look in range(_LOOKS)]
+    changes = np.abs([slope(t, y * (1 + unit * np.finfo(float).eps)) - here for unit in units])
+    return np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0)
 
 
 def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:

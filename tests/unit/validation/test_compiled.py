@@ -26,7 +26,7 @@ from mb2fmu.formulation import formulate
 from mb2fmu.functions import LookupTable
 from mb2fmu.toolchain import load_library
 from mb2fmu.validation import conditions, make_reference
-from mb2fmu.validation.integration import integrate
+from mb2fmu.validation.integration import TIGHTEST, integrate
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.numeric import NumericEquations
 
@@ -232,6 +232,25 @@ def test_the_budget_ends_what_takes_too_long():
     journey = Journey(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
     with pytest.raises(ValidationError, match="5000000 evaluations are spent"):
         journey.travel(np.array([1.0, 0.0, 0.0]), 1e-9, np.array([1.0, 1e6, 1.0]))
+
+
+def test_a_state_that_is_round_off_alone_does_not_stop_the_others():
+    """Its scale is that of nothing: no step would be small enough."""
+    q2, u2, a2 = sm.symbols("q2 u2 a2")
+    nothing = sm.cos(3 * q) ** 2 + sm.sin(3 * q) ** 2 - 1
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=(q, q2),
+        u=(u, u2),
+        u_independent=(0, 1),
+        u_dot=(a, a2),
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix.zeros(2, 1)),
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix([[-q], [nothing]])),
+    )
+    numeric = compiled(equations)
+    found = _travelled(numeric, np.linspace(0, 1, 11), [1.0, 0.1, 0.0, 0.0, 0.0], TIGHTEST, [1, 1, 1, 1e-9, 1])
+    assert found[-1, 0] == pytest.approx(np.cos(1.0), abs=1e-15)
 
 
 def test_without_a_compiler_the_reference_is_the_same(cases, monkeypatch):

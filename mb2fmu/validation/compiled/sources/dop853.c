@@ -1,5 +1,6 @@
 #include "dop853.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #define SAFETY 0.9
 #define LEAST_FACTOR 0.2
 #define LARGEST_FACTOR 10.0
+#define NOISY 1e-10 /* tolerances from here on are not far from round-off */
 #define EXPONENT (-1.0 / 8.0) /* of the error estimator, which is of order 7 */
 
 struct solver {
@@ -21,6 +23,8 @@ struct solver {
     double *trial;
     double *scale;
     double *work;
+    int64_t looks;
+    double *noise; /* what a unit of round-off in y makes of the slopes */
 };
 
 static int slope(struct solver *s, double t, const double y[], double f[])
@@ -39,12 +43,37 @@ static double norm(int64_t n, const double a[], const double scale[])
     return sqrt(sum / (double)n);
 }
 
-/* Largest |y| of two, NaN as NumPy's maximum has it. */
-static void set_scale(struct solver *s, const double a[], const double b[])
+/* How far slopes are known: their largest change so far if every y_i changes by some units of round-off.
+
+   A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
+   be steered by; below h times this no step makes its error smaller. Looked at where a step begins between two points,
+   and where one was refused, each time with other units; the first row of K are the slopes at y. */
+static int measure_noise(struct solver *s, double t)
+{
+    if (s->j->tolerance > NOISY) {
+        return OK;
+    }
+    s->looks++;
+    for (int64_t i = 0; i < s->n; i++) {
+        const double units = (double)((s->looks * (i + 1) + i) % 5 - 2);
+        s->trial[i] = s->y[i] * (1.0 + units * DBL_EPSILON);
+    }
+    const int status = slope(s, t, s->trial, s->work);
+    for (int64_t i = 0; i < s->n; i++) {
+        const double change = fabs(s->work[i] - s->K[i]);
+        if (isfinite(change) && change > s->noise[i]) {
+            s->noise[i] = change;
+        }
+    }
+    return status;
+}
+
+/* What is allowed of the error of a step of size h that goes from a to b. */
+static void set_scale(struct solver *s, const double a[], const double b[], double h)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const double size = isnan(b[i]) || fabs(b[i]) > fabs(a[i]) ? fabs(b[i]) : fabs(a[i]);
-        s->scale[i] = s->j->tolerance * s->j->scales[i] + size * s->j->relative;
+        s->scale[i] = s->j->tolerance * s->j->scales[i] + size * s->j->relative + h * s->noise[i];
     }
 }
 
@@ -53,7 +82,7 @@ static int first_step(struct solver *s, double t, double end, double longest, do
 {
     const double interval = end - t;
     double *f1 = s->K + s->n;
-    set_scale(s, s->y, s->y);
+    set_scale(s, s->y, s->y, 0.0);
     const double d0 = norm(s->n, s->y, s->scale);
     const double d1 = norm(s->n, s->K, s->scale);
     double h0 = d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1;
@@ -148,7 +177,7 @@ static int advance(struct solver *s, double *t, double end, double longest, doub
             s->j->stuck = *t;
             return status;
         }
-        set_scale(s, s->y, s->trial);
+        set_scale(s, s->y, s->trial, h);
         const double error = error_of(s, h);
         if (error < 1.0) {
             double factor = larger_factor(error);
@@ -161,6 +190,10 @@ static int advance(struct solver *s, double *t, double end, double longest, doub
         }
         h *= smaller_factor(error);
         refused = 1;
+        const int measured = measure_noise(s, *t);
+        if (measured != OK) {
+            return measured;
+        }
         if (s->j->spent > s->j->budget) {
             s->j->stuck = *t;
             return SPENT;
@@ -174,6 +207,7 @@ static int travel(struct solver *s, double t, double end)
     struct journey *j = s->j;
     const double longest = (end - t) / (double)j->parts;
     int status = slope(s, t, s->y, s->K);
+    status = status == OK ? measure_noise(s, t) : status;
     if (status == OK && isfinite(j->step)) {
         j->step = j->step < longest ? j->step : longest;
     } else if (status == OK) {
@@ -196,15 +230,16 @@ static int travel(struct solver *s, double t, double end)
 int reference_integrate(struct equations *e, struct journey *j, double y[])
 {
     const int64_t n = states_of(e) + 1;
-    double *memory = (double *)calloc((size_t)((STAGES + 5) * n), sizeof(double));
+    double *memory = (double *)calloc((size_t)((STAGES + 6) * n), sizeof(double));
     if (!memory) {
         return NO_MEMORY;
     }
-    struct solver s = {e, j, NULL, n, memory, NULL, NULL, NULL, NULL};
+    struct solver s = {e, j, NULL, n, memory, NULL, NULL, NULL, NULL, 0, NULL};
     s.y = memory + (STAGES + 1) * n;
     s.trial = s.y + n;
     s.scale = s.trial + n;
     s.work = s.scale + n;
+    s.noise = s.work + n;
     int status = OK;
     memcpy(s.y, y, (size_t)n * sizeof(double));
     for (int64_t k = 0; k + 1 < j->points && status == OK; k++) {

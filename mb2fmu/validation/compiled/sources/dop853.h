@@ -22,7 +22,7 @@ struct journey {
     const double *inputs;     /* held over each step, shape (points - 1, n_r) */
     const double *parameters; /* free and calculated ones */
     const double *scales;     /* magnitude of each y, shape (n_x + 1,) */
-    double tolerance;         /* errors below tolerance * scale + relative * |y| */
+    double tolerance;         /* errors below tolerance * scale + relative * |y| + round-off */
     double relative;
     int64_t budget;           /* evaluations */
     int64_t parts;            /* at least so many steps between two points */
