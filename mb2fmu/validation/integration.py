@@ -67,7 +67,7 @@ def integrate(
             first_step=min(step, most) if np.isfinite(step) else None,
             max_step=most,
             rtol=max(tolerance, TIGHTEST),
-            atol=tolerance * scales + min(step, most) * noise,  # type: ignore[arg-type]  # SciPy takes one per component
+            atol=tolerance * scales + min(step, most) * noise,  # SciPy takes one per component
         )
         while solver.status == "running":
             why = solver.step()
@@ -92,7 +92,7 @@ def round_off(slope: Slope, t: float, y: Floats) -> Floats:
     here, numbers = slope(t, y), np.arange(len(y))
     units = [(look * (numbers + 1) + numbers) % 5 - 2 for look in range(_LOOKS)]
     changes = np.abs([slope(t, y * (1 + unit * np.finfo(float).eps)) - here for unit in units])
-    return np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0)
+    return np.asarray(np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0))
 
 
 def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
