@@ -37,6 +37,8 @@ MOST_STEPS = 10_000_000
 """Of one table, communication steps."""
 _UNIT_TOLERANCE = 1e-6
 """What the unit's own integration is told, where no experiment says otherwise."""
+_ALIKE = 1e-9
+"""Part of a step by which equal steps may differ, as written times do."""
 _STEPS = 1000
 """Communication steps over a table, where nothing says how long they may be."""
 
@@ -170,6 +172,8 @@ def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> t
     if points:
         kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
     results = []
+    if not points and "CoSimulation" in kinds and not description.any_step:
+        plan.refuse_uneven_steps()
     for kind in kinds:
         sessions = plan.at_points(kind) if points else {"data": plan.along()}
         driven = drive(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
@@ -346,6 +350,18 @@ class _Plan:
         if len(points) == 1:
             points.append(longest)
         return np.array(points), rows
+
+    def refuse_uneven_steps(self) -> None:
+        """Of a unit whose communication steps must all be of one size.
+
+        Raises:
+            ValidationError: If the table's times cannot be met by such steps.
+        """
+        steps = np.diff(self._grid()[0])
+        if float(np.ptp(steps)) > _ALIKE * float(steps.max()):
+            remedy = "equally spaced rows that begin at 0 (or one step later)"
+            fault = Fault("the unit makes steps of one size only, and the times are uneven", self.table.source, remedy)
+            raise ValidationError("the data cannot be followed:", [fault])
 
     def _opening(
         self, stop: float, inputs: Sequence[Scalar], more: Sequence[tuple[Scalar, float]] = ()

@@ -11,6 +11,8 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
+from mb2fmu.filetree import FileTree
+from mb2fmu.package import pack, unpack
 from mb2fmu.validation import Settings, Tolerance, compare_data, compare_points, read_table
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
@@ -312,6 +314,19 @@ def test_a_unit_that_refuses_a_point_says_which(unit, tmp_path):
     assert "row 2" in str(caught.value)
 
 
+def test_a_unit_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
+    tree = unpack(unit)
+    text = tree["modelDescription.xml"].decode()
+    assert 'canHandleVariableCommunicationStepSize="true"' in text
+    text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
+    pack(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
+    settings = Settings(otherwise=Tolerance(1e-4))
+    with pytest.raises(ValidationError, match="steps of one size only"):
+        compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings)
+    even = [(t, x_of(t)) for t in (0.1, 0.2, 0.3, 0.4)]
+    assert compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", even), settings)[0].passed
+
+
 def call(*arguments):
     return CliRunner().invoke(commands, list(map(str, arguments)), prog_name="mb2fmu")
 
@@ -349,6 +364,7 @@ def test_the_command_with_a_model_reports_both(unit, model, tmp_path):
     text = page.read_text()
     assert 'name="mb2fmu:verdict" content="failed"' in text
     assert "Your own numbers: along data.csv" in text
+    assert "it fell short" in call("validate", "--check-report", page, unit).stdout
     record = json.loads((tmp_path / "all.json").read_text())
     assert record["passed"] is False
     assert all(each["verdict"] == "passed" for each in record["variables"])  # the model itself is met
