@@ -265,6 +265,7 @@ class EquationsOfMotion:
         reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
             their place; None: those themselves.
         remembered: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
+        remembered_at: Start values of the independent coordinates, to which they belong.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
             may contain; empty where nobody may ask for them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
@@ -304,6 +305,7 @@ class EquationsOfMotion:
     closed_forms: tuple[ClosedForm, ...] = ()
     reduction: VelocityConstraints | None = None
     remembered: tuple[float, ...] = ()
+    remembered_at: tuple[float, ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None

@@ -33,11 +33,13 @@ class Partition:
         q_dependent: Indices of coordinates, one per holonomic constraint.
         u_dependent: Indices of speeds, one per velocity constraint.
         last: Start values of those coordinates.
+        place: Start values of the other coordinates.
     """
 
     q_dependent: tuple[int, ...]
     u_dependent: tuple[int, ...]
     last: tuple[float, ...]
+    place: tuple[float, ...]
 
 
 def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partition:
@@ -68,7 +70,8 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
     if len(moved) != len(A) or dependent:
         moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
     u_dependent = _dependent(A, lengths, moved, [s.name for s in d.speeds], "speeds")
-    return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent))
+    place = tuple(float(q[i]) for i in range(len(q)) if i not in q_dependent)
+    return Partition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent), place)
 
 
 def _dependent(rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str) -> tuple[int, ...]:

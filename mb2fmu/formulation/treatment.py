@@ -131,7 +131,12 @@ class Plan:
         if self.parts is not None:
             chosen = self.parts
             return with_independent_states(
-                equations, "partition", chosen.q_dependent, chosen.u_dependent, remembered=chosen.last
+                equations,
+                "partition",
+                chosen.q_dependent,
+                chosen.u_dependent,
+                remembered=chosen.last,
+                remembered_at=chosen.place,
             )
         return equations
 
@@ -254,6 +259,7 @@ def with_independent_states(
     closed_forms: Sequence[ClosedForm] = (),
     reduction: VelocityConstraints | None = None,
     remembered: Sequence[float] = (),
+    remembered_at: Sequence[float] = (),
 ) -> EquationsOfMotion:
     """The equations with independent coordinates and speeds as the only states besides z.
 
@@ -265,6 +271,7 @@ def with_independent_states(
         closed_forms: Of those coordinates, by the treatment ``explicit``.
         reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
         remembered: Their start values, by the treatment ``partition``.
+        remembered_at: Start values of the other coordinates.
     """
     return dataclasses.replace(
         equations,
@@ -275,4 +282,5 @@ def with_independent_states(
         closed_forms=tuple(closed_forms),
         reduction=reduction,
         remembered=tuple(remembered),
+        remembered_at=tuple(remembered_at),
     )

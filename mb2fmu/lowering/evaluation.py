@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.lowering import python_runtime
-from mb2fmu.lowering.program import Program, first_memory
+from mb2fmu.lowering.needed import needed
+from mb2fmu.lowering.program import Op, Program, constants_of, first_memory
 from mb2fmu.lowering.python_code import print_function
 
 Vector = npt.ArrayLike
@@ -40,58 +41,110 @@ def evaluator(
     if memory is not None or not first:
         return Evaluator(source, memory, hoist=hoist)
     remember = print_function(program, "remember", "evaluate", hoist=hoist)
-    return Evaluator(source, Recollection(Evaluator(remember, hoist=hoist), first), hoist=hoist)
+    nodes, _ = needed(program, program.entries["remember"].results)
+    recollection = Recollection(
+        Evaluator(remember, hoist=hoist),
+        first,
+        constants_of(program, "first_place"),
+        in_time=bool((program.op[nodes] == Op.TIME).any()),
+    )
+    return Evaluator(source, recollection, hoist=hoist)
 
 
 class Recollection:
-    """Discrete memory for those who ask for values without having one: it follows from state to state.
+    """Discrete memory for those who ask for values without having one: a function of the place alone.
+
+    It is followed along a path from where it begins, the same for every place, by steps of :data:`SPACING` over a
+    lattice of places. So a value depends on its arguments and on nothing that was asked for before: not on the steps
+    that an integrator rejected, nor on the order of questions. Memory that changes from one accepted step to the next,
+    as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
 
     Args:
         remember: Gives the memory after an accepted step.
         first: The memory to begin with.
+        place: The coordinates that it belongs to, the first of the states, at t = 0.
+        in_time: Whether it depends on time, which is then one more direction of the lattice.
     """
 
-    def __init__(self, remember: Evaluator, first: Sequence[float]) -> None:
+    def __init__(self, remember: Evaluator, first: Sequence[float], place: Sequence[float], *, in_time: bool) -> None:
         self._remember = remember
-        self._first = self._last = np.array(first, dtype=np.float64)
-        self._point: list[npt.NDArray[np.float64]] = []
+        self._first = np.array(first, dtype=np.float64)
+        self._place = np.array([*place, 0.0] if in_time else place, dtype=np.float64)
+        self._in_time = in_time
+        self._key = b""
+        self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
     def at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """The memory at (t, x, r, p), from where it was last; else from where it begins."""
-        try:
-            self._last = self._after(arrays, self._last)
-        except python_runtime.SingularMatrixError:
-            self._last = self._on_the_way(arrays)
-        self._point = [array.copy() for array in arrays]
-        return self._last
+        """The memory at (t, x, r, p).
 
-    def _on_the_way(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """The memory at a place far from the last one, in small steps along the straight line; else from the first."""
-        last = self._last
-        try:
-            for part in np.linspace(0.0, 1.0, _PIECES + 1)[1:] if self._point else ():
-                between = [a + part * (b - a) for a, b in zip(self._point, arrays, strict=True)]
-                last = self._after(between, last)
-        except python_runtime.SingularMatrixError:
-            return self._after(arrays, self._first)
-        return last if self._point else self._after(arrays, self._first)
-
-    def _after(
-        self, arrays: Sequence[npt.NDArray[np.float64]], last: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+        Raises:
+            SingularMatrixError: There is none.
+        """
         t, x, r, p = arrays
-        return self._remember(t, x, r, p, last)
+        here = np.array([*x[: len(self._place) - self._in_time], *([float(t)] if self._in_time else [])])
+        with np.errstate(invalid="ignore"):
+            places = np.rint((here - self._place) / SPACING)
+        if not np.all(np.abs(places) < FARTHEST):
+            return self._remember(t, x, r, p, self._first)
+        node = tuple(int(k) for k in places)
+        last = self._at_node(node, r, p, len(x))
+        try:
+            return self._remember(t, x, r, p, last)
+        except python_runtime.SingularMatrixError:
+            t0, x0 = self._point(node, len(x))
+            for part in np.linspace(0.0, 1.0, _PIECES + 1)[1:]:
+                last = self._remember(t0 + part * (t - t0), x0 + part * (x - x0), r, p, last)
+            return last
+
+    def _point(self, node: tuple[int, ...], size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Time and states at a node of the lattice; speeds are no part of what is remembered."""
+        values = self._place + SPACING * np.array(node)
+        count = len(values) - self._in_time
+        x = np.zeros(size)
+        x[:count] = values[:count]
+        return np.array(values[-1] if self._in_time else 0.0), x
+
+    def _at_node(
+        self, node: tuple[int, ...], r: npt.NDArray[np.float64], p: npt.NDArray[np.float64], size: int
+    ) -> npt.NDArray[np.float64]:
+        """The memory there; where it cannot be found that of the node before serves on."""
+        key = r.tobytes() + b"|" + p.tobytes()
+        if key != self._key or len(self._known) > _MOST_KNOWN:
+            self._key, self._known = key, {}
+        way = [node]
+        while way[-1] not in self._known and any(way[-1]):
+            way.append(_before(way[-1]))
+        last = self._known.get(way[-1], self._first)
+        for each in reversed(way):
+            if each not in self._known:
+                with suppress(python_runtime.SingularMatrixError):
+                    last = self._remember(*self._point(each, size), r, p, last)
+                self._known[each] = last
+            last = self._known[each]
+        return last
 
     def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """The memory at each row of a batch, from one to the next; where there is none it stays."""
+        """The memory at each row of a batch; where there is none it is the first."""
         count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
-        rows, last = np.empty((count, len(self._first))), self._first
+        rows = np.tile(self._first, (count, 1))
         for k in range(count):
             row = [array[k] if array.ndim == (2 if i else 1) else array for i, array in enumerate(arrays)]
             with suppress(python_runtime.SingularMatrixError):
-                last = self._after(row, last)
-            rows[k] = last
+                rows[k] = self.at(row)
         return rows
+
+
+SPACING = 0.125
+"""Of the lattice along which memory is followed, in rad, m or s."""
+FARTHEST = 100_000
+"""Steps of the lattice: from farther away memory is asked for at once."""
+_MOST_KNOWN = 200_000
+
+
+def _before(node: tuple[int, ...]) -> tuple[int, ...]:
+    """The node before on the way from the origin, as straight as may be; no index changes by more than 1."""
+    longest = max(map(abs, node))
+    return tuple(round(k * (longest - 1) / longest) for k in node)
 
 
 class Evaluator:
@@ -137,7 +190,7 @@ class Evaluator:
             x: States; a batch has shape (n_batch, n_x), here and below.
             r: Inputs.
             p: Parameters.
-            m: Discrete memory; None: it follows from one call, and from one row of a batch, to the next.
+            m: Discrete memory; None: that which belongs to the place (:class:`Recollection`).
             s: Seeds.
         """
         given = (t, x, r, p, _EMPTY if m is None else m, s)

@@ -171,6 +171,8 @@ class Lowering:
         if e.remembered:
             self._entry("remember", b.layout.memory, [e.q[i] for i in e.q_dependent])
             b.entry("first_memory", b.layout.memory, [b.constant(value) for value in e.remembered])
+            place = b.layout.states[: len(e.remembered_at)]
+            b.entry("first_place", place, [b.constant(value) for value in e.remembered_at])
 
     def _define_projection(self) -> None:
         """By the treatment ``attractor`` q and u are the projected states."""

@@ -333,7 +333,12 @@ class Program:
 
 def first_memory(program: Program) -> tuple[float, ...]:
     """The discrete memory to begin with; empty where there is none."""
-    entry = program.entries.get("first_memory")
+    return constants_of(program, "first_memory")
+
+
+def constants_of(program: Program, name: str) -> tuple[float, ...]:
+    """The results of an entry point that are numbers all; empty where there is no such entry point."""
+    entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
 
 

@@ -124,3 +124,29 @@ def test_redundant_constraints_leave_no_chart_and_are_named(asked):
     loaded.mechanics = replace(parts, holonomic_constraints=[*rows, 2 * rows[0]])
     with pytest.raises(FormulationError, match=r"holonomic\[[13]\]: redundant.*\n.*leave these out"):
         pipeline.derive(loaded, method="tmt", constraints=asked)
+
+
+def test_values_depend_on_their_arguments_and_not_on_what_was_asked_before(partitioned):
+    """Rejected steps and difference quotients change nothing: equal bits in any order, one by one and in batches."""
+    generator = np.random.default_rng(9)
+    x = np.column_stack([generator.uniform(-12.0, 12.0, 60), generator.uniform(-3.0, 3.0, 60)])
+    whole = pipeline.right_hand_side(partitioned)(0.0, x, r=[0.0])
+    assert np.isfinite(whole).all()
+    for _ in range(3):
+        f = pipeline.right_hand_side(partitioned)
+        for i in generator.permutation(len(x)):
+            value, outputs = f(0.0, x[i], r=[0.0]), f.outputs(0.0, x[i], r=[0.0])
+            np.testing.assert_allclose(value, whole[i], rtol=1e-12, atol=1e-12)
+            assert value.tobytes() == pipeline.right_hand_side(partitioned)(0.0, x[i], r=[0.0]).tobytes()
+            assert outputs.tobytes() == pipeline.right_hand_side(partitioned).outputs(0.0, x[i], r=[0.0]).tobytes()
+
+
+def test_a_memory_that_is_given_is_used_and_stays(partitioned):
+    """Who keeps it from one accepted step to the next asks ``remember`` for the next one."""
+    program = partitioned.program
+    f, remember = evaluator(program, "rhs"), evaluator(program, "remember")
+    p = [item.value for item in partitioned.definition.parameters]
+    m = np.array(partitioned.equations.remembered)
+    for angle in np.linspace(0.2, 7.0, 60):
+        m = remember(0.0, [angle, 1.0], [0.0], p, m)
+        assert f(0.0, [angle, 1.0], [0.0], p, m) == pytest.approx(f(0.0, [angle, 1.0], [0.0], p), rel=1e-10)
