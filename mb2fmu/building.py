@@ -27,13 +27,14 @@ def build(derivation: Derivation, observer: Observer | None, options: BuildOptio
 
 
 def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
-    from mb2fmu import interface, package
+    from mb2fmu import analysis, interface, package
     from mb2fmu.emit import python, xml
 
     _refuse_native_options(options)
     with stage("describe"):
         target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
-        described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        described = interface.describe(definition, derivation.equations, derivation.program, target)
     with stage("emit"):
         sources = python.emit(derivation.program, described)
         description = xml.emit(described)
@@ -59,14 +60,15 @@ def _refuse_native_options(options: BuildOptions) -> None:
 
 
 def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
-    from mb2fmu import interface, package, toolchain
+    from mb2fmu import analysis, interface, package, toolchain
     from mb2fmu.emit import c, xml
 
     platforms = toolchain.parse(options.get("platforms", "host"))
     fmi, compiler, fast = major_version(options), options.get("compiler", "zig"), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
-        described = interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        described = interface.describe(definition, derivation.equations, derivation.program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.Order(described.model_identifier, compiler, fast)
     with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:

@@ -6,6 +6,7 @@ form equations, or print.
 """
 
 from mb2fmu.analysis.linearization import Linearization, linearize
+from mb2fmu.analysis.nominals import with_nominals
 from mb2fmu.analysis.operating_point import Motion, OperatingPoint
 from mb2fmu.analysis.sensitivities import Sensitivities, sensitivities
 from mb2fmu.analysis.start import Start, start_at
@@ -23,4 +24,5 @@ __all__ = [
     "signals_of",
     "start_at",
     "study_of",
+    "with_nominals",
 ]

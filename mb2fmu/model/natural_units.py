@@ -5,10 +5,13 @@ times and speeds are in a model. Every such number v with the unit Π b^e_b (b: 
 
     Σ_b e_b log n_b = log |v|          (v in base units)
 
-of the natural units n_b. Together these equations are solved in the sense of least squares, and of least norm where
-they leave a base unit open. So the natural magnitude of a quantity is about the geometric mean of what the model says
-of its kind, and follows every change of units exactly: with all lengths a million times larger, n_m is, and nothing
-else changes. The radian is a pure number, and the natural magnitude of an angle is 1 rad.
+of the natural units n_b. Together these equations are solved in the sense of least squares, with less weight on those
+that are more than a factor of ten off (Huber's weights: a start value of 1e-17 is a zero with round-off), and of least
+norm where they leave a base unit open. So the natural magnitude of a quantity is about the geometric mean of what the
+model says of its kind, and follows every change of units exactly: with all lengths a million times larger, n_m is, and
+nothing else changes. The radian is a pure number, and the natural magnitude of an angle is 1 rad.
+
+Start values that are guesses say nothing: they are solved for.
 
 They are for what has no magnitude of its own: what stands still, and what is not integrated yet.
 """
@@ -20,12 +23,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Quantity, Speed
 
+Floats = npt.NDArray[np.float64]
+
 _PURE = BASE_UNITS.index("rad")
+_OFF = math.log(10.0)  # of a logarithm: what is farther off counts in inverse proportion
+_ROUNDS = 100
+_SETTLED = 1e-12
+_RANK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +80,24 @@ def natural_units(definition: ModelDefinition, further: Iterable[tuple[float, st
             right.append(math.log(size))
     if not rows:
         return NaturalUnits((0.0,) * len(BASE_UNITS))
-    found = np.linalg.lstsq(np.array(rows, dtype=float), np.array(right), rcond=1e-9)[0]
-    return NaturalUnits(tuple(found.tolist()))
+    return NaturalUnits(tuple(_fitted(np.array(rows, dtype=float), np.array(right)).tolist()))
+
+
+def _fitted(rows: Floats, right: Floats) -> Floats:
+    """Logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by least squares with weights, round after round."""
+
+    def solved(weights: Floats) -> Floats:
+        """By least squares with weights, of least norm."""
+        return np.asarray(np.linalg.lstsq(rows * weights[:, None], right * weights, rcond=_RANK)[0], dtype=np.float64)
+
+    found = solved(np.ones(len(rows)))
+    for _ in range(_ROUNDS):
+        off = np.abs(rows @ found - right)
+        weights = np.sqrt(np.minimum(1.0, _OFF / np.maximum(off, _OFF)))
+        last, found = found, solved(weights)
+        if np.max(np.abs(found - last)) <= _SETTLED:
+            break
+    return found
 
 
 def _said(definition: ModelDefinition) -> Iterable[tuple[float, str]]:
@@ -89,6 +115,7 @@ def _said(definition: ModelDefinition) -> Iterable[tuple[float, str]]:
         *d.auxiliary_states,
     )
     for item in started:
-        yield float(item.start), item.unit
+        if getattr(item, "kind", "fixed") == "fixed":
+            yield float(item.start), item.unit
         if item.nominal is not None:
             yield item.nominal, item.unit

@@ -196,6 +196,18 @@ def test_natural_units_follow_every_change_of_units(length, mass, time, unit):
     assert after.magnitude(unit) == pytest.approx(factor * before.magnitude(unit), rel=1e-9)
 
 
+def test_round_off_says_nothing():
+    """Seen: speeds that loops had given as 1e-17 made a natural time of a day."""
+    model = rotor_beside_loop()
+    d = mechanism_of(model).definition
+    speeds = [replace(s, start=1e-17) if s.name == "u" else s for s in d.speeds]
+    guessed = [replace(s, start=1e-17, kind="guess") if s.name == "u" else s for s in d.speeds]
+    for unit in ("s", "m", "kg"):
+        known = natural_units(d).magnitude(unit)
+        assert known / 5 < natural_units(replace(d, speeds=tuple(speeds))).magnitude(unit) < 5 * known
+        assert natural_units(replace(d, speeds=tuple(guessed))).magnitude(unit) == known
+
+
 def test_what_a_model_says_nothing_of_has_si_units():
     model = rotor_beside_loop()
     assert natural_units(mechanism_of(model).definition).magnitude("A") == 1.0

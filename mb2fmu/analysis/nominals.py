@@ -1,0 +1,102 @@
+"""Nominals of states that the model gives none: how large they become in the experiment.
+
+A unit's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
+nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
+would be off by as much as it moves. So the experiment is followed roughly, and the nominal is the largest magnitude
+that the state has on the way, as a power of ten. A state that stays below a ten-thousandth of its typical magnitude
+(see ``model.natural_units``) is at rest, and that is its nominal.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import RK45
+
+from mb2fmu.analysis.start import start_at
+from mb2fmu.analysis.study import signals_of
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.lowering import evaluator, operation_count
+from mb2fmu.lowering.program import Program
+from mb2fmu.lowering.python_newton import SingularMatrixError
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.natural_units import natural_units
+from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-6
+OPERATIONS = 20_000_000
+"""Of all evaluations together, about: some seconds in Python at most."""
+MOST, FEWEST = 4_000, 100
+"""Evaluations; where fewer are within reach, it is not tried."""
+AT_REST = 1e-4
+"""Part of the typical magnitude below which what is seen of a state may be error alone."""
+UNFINISHED = 1e-3
+"""Part of the typical magnitude that a nominal is at least where the experiment was not followed to its end."""
+
+
+def with_nominals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> ModelDefinition:
+    """The definition with a nominal for each state that has none and whose magnitude is not about 1.
+
+    Args:
+        definition: The checked model.
+        equations: Which coordinates and speeds are states.
+        program: The lowered equations.
+    """
+    d, natural = definition, natural_units(definition)
+    states: list[Coordinate | Speed | AuxiliaryState] = [
+        *(d.coordinates[i] for i in equations.q_independent),
+        *(d.speeds[i] for i in equations.u_independent),
+        *d.auxiliary_states,
+    ]
+    typical = np.array([natural.typical(item) for item in states])
+    if not states:
+        return d
+    largest, finished = _largest(definition, equations, program, typical)
+    sizes = np.where(largest > AT_REST * typical, largest, typical)
+    sizes = sizes if finished else np.maximum(sizes, UNFINISHED * typical)
+    found: dict[str, float] = {}
+    for item, size in zip(states, sizes.tolist(), strict=True):
+        exponent = round(math.log10(size))
+        if item.nominal is None and exponent:
+            found[item.name] = float(f"1e{exponent}")
+    return replace(
+        d,
+        coordinates=tuple(replace(c, nominal=found.get(c.name, c.nominal)) for c in d.coordinates),
+        speeds=tuple(replace(s, nominal=found.get(s.name, s.nominal)) for s in d.speeds),
+        auxiliary_states=tuple(replace(z, nominal=found.get(z.name, z.nominal)) for z in d.auxiliary_states),
+    )
+
+
+def _largest(
+    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, typical: Floats
+) -> tuple[Floats, bool]:
+    """Largest magnitude of each state as far as the experiment could be followed, and whether that was to its end."""
+    start = start_at(definition, equations, {})
+    largest = np.abs(start.x)
+    evaluations = min(MOST, OPERATIONS // max(1, operation_count(program, "rhs").total()))
+    if evaluations < FEWEST:
+        return largest, False
+    f, signals = evaluator(program, "rhs"), signals_of(definition, start)
+    first = np.where(largest > AT_REST * typical, np.minimum(largest, typical), typical)
+    # Where x' has no value, or grows without bounds, what was seen before counts.
+    with suppress(ArithmeticError, ValueError, SingularMatrixError), np.errstate(all="ignore"):
+        solver = RK45(
+            lambda t, x: f(t, x, signals(t), start.p),
+            0.0,
+            start.x,
+            definition.experiment.stop,
+            rtol=TOLERANCE,
+            atol=TOLERANCE * first,  # type: ignore[arg-type]  # SciPy takes one per component
+        )
+        while solver.status == "running" and solver.nfev < evaluations:
+            solver.step()
+            if np.isfinite(solver.y).all():
+                largest = np.maximum(largest, np.abs(solver.y))
+        return largest, solver.status == "finished"
+    return largest, False
