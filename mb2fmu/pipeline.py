@@ -271,8 +271,8 @@ def validate(
     """
     stage = Stopwatch(observer)
     definition, read = _read(model, arguments, stage)
-    path = fmu.path if isinstance(fmu, Exported) else Path(fmu)
-    return _validate(path, definition, read, None, stage)
+    with publication.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return _validate(path, definition, read, None, stage)
 
 
 def measure(
@@ -296,10 +296,10 @@ def measure(
     """
     from mb2fmu import validation
 
-    path = fmu.path if isinstance(fmu, Exported) else Path(fmu)
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    return tuple(result for compare, table in read for result in compare(path, table, settings))
+    with publication.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return tuple(result for compare, table in read for result in compare(path, table, settings))
 
 
 def run(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, PackageError, PlatformError
 from mb2fmu.outcomes import BuildOptions
+from mb2fmu.scratch import work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.report import Claim
@@ -64,6 +67,26 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
     core = package.digest(package.core_of(package.unpack(path)))
     archive = hashlib.sha256(path.read_bytes()).hexdigest()
     return Belonging(report, path, claim, claim.is_about(archive, core))
+
+
+@contextmanager
+def held_still(unit: Path) -> Iterator[Path]:
+    """A copy of a unit, of the same name: what is judged, and named by its hash, is one file to the end.
+
+    Args:
+        unit: The archive, which others may replace meanwhile.
+
+    Raises:
+        PackageError: If it is no unit.
+        ToolError: If there is no room for the copy.
+    """
+    from mb2fmu import package
+
+    package.unpack(unit)  # what is wrong with it is told by the path that the user wrote
+    with work_folder("run the unit") as folder:
+        copy = folder / unit.name
+        copy.write_bytes(unit.read_bytes())
+        yield copy
 
 
 def is_report(page: Path) -> bool:

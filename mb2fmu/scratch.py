@@ -38,18 +38,20 @@ def work_folder(what: str) -> Iterator[Path]:
 
 @contextmanager
 def told_of_disk(what: str, folder: Path | None = None) -> Iterator[None]:
-    """Turns errors of the file system into errors for users.
+    """Turns errors of the disk into errors for users.
 
     Args:
         what: Cannot be done then, for the message: "run the unit".
-        folder: Where files are written; None: not known yet.
+        folder: Where files are written; None: it is just being made, and any error is about it.
 
     Raises:
-        ToolError: Instead of any ``OSError``, with the file and what to do.
+        ToolError: Instead of an ``OSError`` of a full disk (NumPy's have no number), with the file and what to do.
     """
     try:
         yield
     except OSError as error:
+        if folder is not None and error.errno is not None and error.errno not in FULL:
+            raise
         raise ToolError(f"there is no room to {what}:", [disk_fault(error, folder)]) from error
 
 

@@ -186,6 +186,24 @@ def test_what_cannot_be_run_here_is_not_begun(model: Path, folder: Path) -> None
     assert contents(folder) == before
 
 
+def test_a_unit_that_is_replaced_while_it_is_judged(model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict is about the file that was handed over, and names its hash."""
+    judged = folder / "Swing.fmu"
+    before, validate = judged.read_bytes(), validation.validate
+
+    def judge(fmu: Path, *rest: object, **named: object) -> validation.ValidationResult:
+        judged.write_bytes(b"another")
+        return validate(fmu, *rest, **named)
+
+    monkeypatch.setattr(validation, "validate", judge)
+    page = folder / "verdict.html"
+    page.write_bytes(pipeline.report(pipeline.validate(judged, model)))
+    with pytest.raises(PackageError, match="not an FMU"):
+        publication.check_report(page, judged)
+    judged.write_bytes(before)
+    assert publication.check_report(page, judged).passed
+
+
 def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> None:
     lengths = ("0.3", "0.6")
     base = [sys.executable, "-m", "mb2fmu", "run", str(model), "-o", str(tmp_path)]

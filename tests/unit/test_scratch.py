@@ -49,6 +49,12 @@ def test_a_full_disk_is_told(place, error):
     assert list(place.iterdir()) == []
 
 
+def test_other_errors_are_not_of_the_disk(place):
+    with pytest.raises(FileNotFoundError), work_folder("run the unit") as folder:
+        (folder / "none").read_bytes()
+    assert list(place.iterdir()) == []
+
+
 def test_a_place_that_is_not_there_is_told(place, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place / "nowhere"))
     with pytest.raises(ToolError, match="no room") as caught, work_folder("run the unit"):
