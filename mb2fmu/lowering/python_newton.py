@@ -151,7 +151,7 @@ class _Closing:
         self._name, self._rows = name, rows
         self._unit, self._limit = limits[:n], limits[n:]
 
-    def open(self, residual: Sequence[float], size: float) -> dict[str, float]:
+    def gaps(self, residual: Sequence[float], size: float) -> dict[str, float]:
         """What is left over of the rows of which it is too much, in their own units.
 
         Args:
@@ -168,11 +168,11 @@ class _Closing:
 
     def is_closed(self, residual: Sequence[float]) -> bool:
         """Whether so little is left over that no further step is needed."""
-        return not self.open(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
+        return not self.gaps(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
 
     def refuse(self, residual: Sequence[float], size: float) -> None:
         """Says what is open before the last step, of that size, if anything is."""
-        gaps = self.open(residual, size)
+        gaps = self.gaps(residual, size)
         if gaps:
             raise ContradictionError(self._name, gaps)
 
