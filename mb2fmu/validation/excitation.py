@@ -20,8 +20,9 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.conditions import Conditions, calculated_values
 from mb2fmu.validation.description import UnitDescription
+from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
-from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales, solve
+from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales
 from mb2fmu.validation.result import Move
 from mb2fmu.variables import Quantity
 
@@ -31,6 +32,7 @@ PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
 STEPS = 60
 COVERED = 0.25
 _CLOSED = 1e-9
+_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NONE = "there is no moved experiment"
 _WILD = 1e3  # times the magnitudes of the default experiment: such a motion proves nothing within its bounds
 
@@ -221,7 +223,10 @@ def _runs(reference: Reference, run: Conditions) -> bool:
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
-        y = solve(numeric, run, np.append(x, 0.0), SCOUT, reference.error_scales(SCOUT))
+        prepared = numeric.prepare(run.parameters)
+        journey = Journey(numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_BUDGET)
+        scales = reference.error_scales(SCOUT)
+        y = journey.travel(np.append(x, 0.0), SCOUT, scales, projected=numeric.constrained)
     except (ValidationError, ArithmeticError, ValueError):
         return False
     states = y[:, :-1]

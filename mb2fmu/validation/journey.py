@@ -30,6 +30,7 @@ class Journey:
         inputs: Held over each step, shape (n_t - 1, n_r).
         prepared: What ``numeric.prepare`` gives for the parameters.
         stiff: An implicit method is needed.
+        budget: Evaluations that may be spent.
     """
 
     numeric: NumericEquations
@@ -37,6 +38,7 @@ class Journey:
     inputs: Floats
     prepared: Sequence[float]
     stiff: bool = False
+    budget: int = BUDGET
 
     def travel(
         self, start: Floats, tolerance: float, scales: Floats, *, parts: int = 1, projected: bool = False
@@ -55,12 +57,12 @@ class Journey:
                 there; if a matrix is singular, or the constraints are not found.
         """
         if self.stiff:
-            return integrate_stiff(self.slope, self.time, start, tolerance, scales, STIFF_BUDGET)
+            return integrate_stiff(self.slope, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
         machine = self.numeric.machine
         if machine:
             return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
         project = self._projection if projected else None
-        return integrate(self.slope, self.time, start, tolerance, scales, BUDGET, parts, project)
+        return integrate(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
     def slope(self, k: int) -> Slope:
         """The slope of (x, W) while the inputs of step k hold."""
@@ -82,16 +84,14 @@ class Journey:
     ) -> Floats:
         """The same by compiled functions."""
         relative = max(tolerance, TIGHTEST)
-        given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, BUDGET)
+        given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
         try:
             return machine.integrate(*given, parts=parts, projected=projected)
         except FailureError as error:
-            if error.status in _STUCK:
-                raise stuck(error.time, _STUCK[error.status]) from error
+            reasons = {layout.VANISHING: _VANISHING, layout.SPENT: f"{self.budget} evaluations are spent"}
+            if error.status in reasons:
+                raise stuck(error.time, reasons[error.status]) from error
             raise explained(error) from error
 
 
-_STUCK = {
-    layout.VANISHING: "Required step size is less than spacing between numbers",
-    layout.SPENT: f"{BUDGET} evaluations are spent",
-}
+_VANISHING = "Required step size is less than spacing between numbers"
