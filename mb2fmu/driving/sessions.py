@@ -135,13 +135,20 @@ class Session:
         return list(self._unit.slopes(references, order))
 
     def do_derivatives(
-        self, point: dict[str, Any], inputs: list[float], states: list[float], references: list[int]
-    ) -> list[float]:
-        """x' at a point: of Model Exchange as it hands it out, of Co-Simulation the variables that hold it."""
+        self,
+        point: dict[str, Any],
+        inputs: list[float],
+        states: list[float],
+        references: list[int],
+        outputs: list[int],
+    ) -> list[list[float]]:
+        """x' at a point: of Model Exchange as it hands it out, of Co-Simulation the variables that hold it; outputs."""
         self._unit.initialize(point, inputs)
         if isinstance(self._unit, Exchange2 | Exchange3):
-            return self._unit.derivatives(point["begin"], states)
-        return list(self._unit.get(references))
+            x_dot = self._unit.derivatives(point["begin"], states)
+        else:
+            x_dot = list(self._unit.get(references))
+        return [x_dot, list(self._unit.get(outputs)) if outputs else []]
 
     def do_save(self) -> None:
         """Keeps the state; what integrates begins anew here, as it will when the state is restored."""

@@ -29,11 +29,14 @@ _TITLES = {
     "equations": "the handed-over object's own equations",
     "kinematics": "the handed-over object's own kinematics and loads",
     "reading": "what was read against the handed-over object",
+    "outputs": "outputs as the model's own expressions and objects have them",
 }
 _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
     "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
     "by a complex step",
+    "outputs": "expressions by lambdify; positions, velocities, angular velocities, distances and kinetic energy from "
+    "SymPy's own objects",
     "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
 }
 
@@ -114,6 +117,7 @@ def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDe
     known = description.variables
     starts = {name: k for name, k in made.starts.items() if known[name].settable}
     references = [known[name].reference for name in _derivatives(description)]
+    outputs = [known[name].reference for name in _outputs(made, description)]
     found: dict[str, Operations] = {}
     for number, sample in enumerate(made.samples):
         values = sample.point.values
@@ -129,7 +133,7 @@ def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDe
         }
         states = [values[made.starts[name]] for name, _ in description.rates]
         inputs = [values[k] for k in made.inputs.values()]
-        found[_session(number)] = [["derivatives", point, inputs, states, references]]
+        found[_session(number)] = [["derivatives", point, inputs, states, references, outputs]]
     return found
 
 
@@ -147,13 +151,36 @@ def judged(made: OwnMotions, description: UnitDescription, answers: Mapping[str,
             if isinstance(answer, dict):
                 refusals.append(f"at t = {sample.point.time:.4g} s the unit gave no derivatives: {answer['failed']}")
                 continue
-            errors += _errors(sample, sample.rates[way], dict(zip(names, answer, strict=True)))
+            errors += _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
         rungs.append(_rung(way, len(made.samples), errors, refusals))
+    rungs += _outputs_rung(made, description, answers)
     differences = [(s, d) for s in made.samples for d in s.differences.items()]
     if differences:
         errors = [(_ratio(*pair), f"{what} at t = {s.point.time:.4g} s") for s, (what, pair) in differences]
         rungs.append(_rung("reading", len(made.samples), errors, []))
     return Independence(rungs=tuple(rungs))
+
+
+def _outputs_rung(
+    made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]]
+) -> Sequence[Rung]:
+    """The outputs at the same points; no rung where the objects tell none."""
+    names, errors = _outputs(made, description), []
+    for number, sample in enumerate(made.samples):
+        answer = answers[_session(number)][0]
+        if isinstance(answer, dict):
+            continue  # is said of the derivatives
+        for name, value in zip(names, answer[1], strict=True):
+            if name in sample.outputs:
+                own, bound = sample.outputs[name]
+                errors.append((_ratio(abs(value - own), bound), f"{name} at t = {sample.point.time:.4g} s"))
+    return [_rung("outputs", len(made.samples), errors, [])] if errors else []
+
+
+def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
+    """Outputs that the objects tell, and the unit has."""
+    told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
+    return [name for name in told if name in description.variables and description.variables[name].real]
 
 
 def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, float]) -> list[tuple[float, str]]:

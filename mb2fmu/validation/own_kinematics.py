@@ -12,8 +12,9 @@ Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class OwnMotion:
         kinetic: Kinetic energy, J.
         forces: Generalized active forces, shape (n_u,).
         force_scale: Sum of the magnitudes of their terms.
+        asked: Of the points and frames that were asked for.
     """
 
     q_dot: Floats
@@ -56,6 +58,24 @@ class OwnMotion:
     kinetic: float
     forces: Floats
     force_scale: Floats
+    asked: AskedMotion
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMotion:
+    """Points and frames that outputs are about; vectors in the inertial frame's components.
+
+    Attributes:
+        positions: Point → from the origin, m, and the sum of the magnitudes of what it is made of.
+        velocities: Point → the derivative of its position, m/s.
+        omegas: Frame → rad/s.
+        rotations: Frame → components in the inertial frame = this @ components in the frame.
+    """
+
+    positions: dict[Any, tuple[Floats, float]]
+    velocities: dict[Any, Floats]
+    omegas: dict[Any, Floats]
+    rotations: dict[Any, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +96,16 @@ class OwnKinematics:
     Args:
         parts: What was handed over, with bodies.
         symbols: Slots of their symbols.
+        points: Those that outputs are about; what no positions join to the origin is left out.
+        frames: Likewise; what has no angular velocity is left out.
 
     Raises:
         NotFormedError: If the objects do not give velocities, or not in this way.
     """
 
-    def __init__(self, parts: Handed, symbols: OwnSymbols) -> None:
+    def __init__(
+        self, parts: Handed, symbols: OwnSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
+    ) -> None:
         if parts.frame is None or not parts.bodies:
             raise NotFormedError("there are no bodies")
         self._parts, self._symbols = parts, symbols
@@ -97,7 +121,9 @@ class OwnKinematics:
         self._points += [place for place, _ in parts.loads if isinstance(place, Point)]
         self._spinning = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
         self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
-        self._omegas: dict[Any, list[tuple[Any, int]]] = {}
+        self._asked_frames = [frame for frame in frames if frame in self._turning]
+        self._spinning += self._asked_frames
+        self._omegas: dict[Any, list[tuple[list[int], Any]]] = {}
         self._ways = [self._way(point) for point in dict.fromkeys(self._points)]
         for frame in self._spinning:
             self._need_omega(frame)
@@ -106,7 +132,8 @@ class OwnKinematics:
             [(self._add([factor])[0], self._terms(a), self._terms(b)) for factor, a, b in body.central_inertia.args]
             if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
         ]  # fmt: skip
-        self._constraints = OwnConstraints(parts, symbols, complex_step=True)
+        self._places = self._positions(points)
+        self.constraints = OwnConstraints(parts, symbols, complex_step=True)
         self._evaluate = symbols.array_function(self._expressions)
         self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
         flat = [e for _, terms in self._loads for components, _ in terms for e in components]
@@ -168,6 +195,31 @@ class OwnKinematics:
                     queue.append(neighbour)
         raise NotFormedError(f"the velocity of point {point.name} is not known")
 
+    def _positions(self, points: Sequence[Any]) -> dict[Any, list[tuple[list[int], Any]]]:
+        """Terms of the positions from the origin."""
+        parents = tree(self._parts.origin, lambda point: point._pos_dict) if self._parts.origin is not None else {}
+        found: dict[Any, list[tuple[list[int], Any]]] = {}
+        for point in dict.fromkeys(point for point in points if point in parents):
+            found[point], node = [], point
+            while parents[node] is not None:
+                found[point] += self._terms(node._pos_dict[parents[node]])
+                node = parents[node]
+        return found
+
+    def _asked(self, found: list[Numbers], moving: _Velocities) -> AskedMotion:
+        """Of points and frames at a state that lies a complex step along the motion."""
+        positions, velocities = {}, {}
+        for point, terms in self._places.items():
+            parts = [
+                moving.rotations[frame][:, :, 0] @ np.array([found[k][0] for k in places]) for places, frame in terms
+            ]
+            total = sum(parts, np.zeros(3, dtype=complex))
+            positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in parts)))
+            velocities[point] = total.imag / _STEP
+        first = len(self._spinning) - len(self._asked_frames)
+        omegas = {f: moving.angular[first + k, :, 0].real for k, f in enumerate(self._asked_frames)}
+        return AskedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
+
     # ------------------------------------------------------------------ numbers
 
     def _velocities(self, found: list[Numbers], dtype: Any) -> _Velocities:
@@ -205,34 +257,41 @@ class OwnKinematics:
         """All expressions, each of shape (count,)."""
         return [np.broadcast_to(np.asarray(value), (count,)) for value in (*self._evaluate(values), 1.0)]
 
+    def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
+        """q'', by the u' of each speed, in the order of the coordinates."""
+        along = self.along(values, u_dot)
+        return [complex(along[k]).imag / _STEP for k in self.constraints.rates]
+
     def motion(self, values: list[float]) -> OwnMotion:
         """x' and what it is made of; ``values`` are those of all slots but q', which follow.
 
         Raises:
             numpy.linalg.LinAlgError: If the mass matrix is singular.
         """
-        n, rows = len(self._symbols.u), self._constraints
+        n, rows = len(self._symbols.u), self.constraints
         K, k0, A, b = rows.linear(values)
         values = rows.with_rates(values)
         alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1), float)
         J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
         W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
-        along = self._along(values)
+        along = self.along(values)
         found = self._found(along, 1)
         gamma = rows.rows(along, 1)[:, 0].imag / _STEP
         return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found, complex))
 
-    def _along(self, values: list[float]) -> list[Any]:
-        """The state a complex step further along the motion at u' = 0."""
+    def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
+        """The state a complex step further along the motion, at u' = 0 or what is given by speed."""
         s = self._symbols
         along: list[Any] = list(values)
         along[0] = values[0] + 1j * _STEP
         for symbol in (*s.q, *s.r):
             k = s.slot.get(symbol.diff(s.t), -1)
             along[s.slot[symbol]] = values[s.slot[symbol]] + (1j * _STEP * values[k] if k >= 0 else 0.0)
+        for symbol, rate in u_dot.items():
+            along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _STEP * rate
         for z, rate in zip(s.z, s.z_dot(values), strict=True):
             along[s.slot[z]] = values[s.slot[z]] + 1j * _STEP * rate
-        return self._constraints.with_rates(along)
+        return self.constraints.with_rates(along)
 
     def _put_together(
         self,
@@ -269,14 +328,16 @@ class OwnKinematics:
         f, size = f + Q, size + Q_size
         u_dot, scale = _on_constraints(M, f, size, A, gamma)
         q_dot, u = (
-            np.array([values[k] for k in places]) for places in (self._constraints.rates, self._constraints.speeds)
+            np.array([values[k] for k in places]) for places in (self.constraints.rates, self.constraints.speeds)
         )
         # Speeds that constraints tie to others are known as well as what they are tied to.
         tied = np.abs(_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
         rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
         v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
         unit = _units(M)
-        return OwnMotion(q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit))
+        return OwnMotion(
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), self._asked(found, moving)
+        )
 
     def _inertia(self, i: int, found: list[Numbers], moving: _Velocities) -> Numbers:
         """Central inertia of a body in the inertial frame's axes, shape (3, 3), complex: it turns with the body."""

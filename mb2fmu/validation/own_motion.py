@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from mb2fmu.validation.own_constraints import OwnConstraints
 from mb2fmu.validation.own_equations import MOST_WORK, OwnEquations, expected_work
 from mb2fmu.validation.own_kinematics import MIXED, OwnKinematics, OwnMotion
 from mb2fmu.validation.own_objects import Handed, handed, untouched
+from mb2fmu.validation.own_outputs import Named, OwnOutputs, asked_of
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
@@ -38,12 +40,14 @@ class Sample:
         rates: By way (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
         bounds: How far a unit may be off, by FMU name of the state.
         differences: What the reading is off by, by quantity: (error, bound).
+        outputs: (value, bound) of outputs, by FMU name, as far as the objects tell them.
     """
 
     point: Point
     rates: dict[str, dict[str, float]]
     bounds: dict[str, float]
     differences: dict[str, tuple[float, float]]
+    outputs: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class _Maker:
             self.ways = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
+        self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
         self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions)
 
     def _form_equations(self) -> OwnEquations | None:
@@ -137,7 +142,7 @@ class _Maker:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
         try:
-            return OwnKinematics(self._parts, self.symbols)
+            return OwnKinematics(self._parts, self.symbols, *asked_of(self._definition))
         except NotFormedError as reason:
             self.missing["kinematics"] = str(reason)
         return None
@@ -166,16 +171,33 @@ class _Maker:
             rates["kinematics"], size = self._by_kinematics(values, motion)
             scale = np.maximum(scale, size)
         scale = scale + self._pull(values)
-        spread = self._spread(values, rates)
+        outputs = self._outputs.at(values, self._u_dot(values, motion), motion)
+        spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
             return None
         bound = ROUNDING * EPSILON * (scale + spread)
         if np.any(bound > _BLUNT * np.maximum(scale, np.abs(next(iter(rates.values()))))):
             return None
         names = self._names()
-        differences = self._reading.differences(values, motion) if self._reading is not None and motion else {}
-        named = {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()}
-        return Sample(point, named, dict(zip(names, bound.tolist(), strict=True)), differences)
+        return Sample(
+            point,
+            {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()},
+            dict(zip(names, bound.tolist(), strict=True)),
+            self._reading.differences(values, motion) if self._reading is not None and motion else {},
+            {
+                name: (value, ROUNDING * EPSILON * (size + shaken[name]))
+                for name, (value, size) in outputs.items()
+                if name in shaken
+            },
+        )
+
+    def _u_dot(self, values: list[float], motion: OwnMotion | None) -> dict[Any, float]:
+        """u' of all speeds."""
+        if motion is not None:
+            return dict(zip(self.symbols.u, motion.u_dot.tolist(), strict=True))
+        assert self._equations is not None
+        e = self._equations
+        return dict(zip(e.u, e.x_dot(values)[0][len(e.q) :].tolist(), strict=True))
 
     def _pull(self, values: list[float]) -> Floats:
         """What draws a unit's states to the constraints acts on their round-off, too: so much per second of them.
@@ -217,21 +239,28 @@ class _Maker:
         z_dot = np.array(self.symbols.z_dot(values))
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 
-    def _spread(self, values: list[float], rates: dict[str, Floats]) -> Floats:
-        """How much x' changes per relative change of all numbers that it is computed from."""
+    def _spread(self, values: list[float], x_dot: Floats, outputs: Named) -> tuple[Floats, dict[str, float]]:
+        """How much x' and the outputs change per relative change of all numbers that they are computed from."""
         random = np.random.default_rng(len(values))
-        way = next(iter(rates))
-        changes = []
+        spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
         for _ in range(_PERTURBED):
             signs = random.choice([-1.0, 1.0], len(values))
             moved = self.symbols.completed((np.array(values) * (1 + _SLIGHT * signs)).tolist())
-            if way == "equations":
+            motion = None
+            if self._kinematics is not None:
+                moved = self._kinematics.constraints.with_rates(moved)
+                if self._equations is None or self._outputs.asks:
+                    motion = self._kinematics.motion(moved)
+            if self._equations is not None:
                 there = self._by_equations(moved)[0]
             else:
-                assert self._kinematics is not None
-                there = self._by_kinematics(moved, self._kinematics.motion(moved))[0]
-            changes.append(np.abs(there - rates[way]) / _SLIGHT)
-        return np.asarray(np.max(changes, axis=0))
+                assert motion is not None
+                there = self._by_kinematics(moved, motion)[0]
+            spread = np.maximum(spread, np.abs(there - x_dot) / _SLIGHT)
+            seen = self._outputs.at(moved, self._u_dot(moved, motion), motion)
+            both = shaken.keys() & seen.keys()
+            shaken = {name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _SLIGHT) for name in both}
+        return spread, shaken
 
 
 class _Reading:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy as sm
@@ -19,6 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.model.definition import Mechanics
+from mb2fmu.model.mechanics import origin
 from mb2fmu.model.parts import Parts
 
 Expressions = tuple[sm.Expr, ...]
@@ -40,6 +41,7 @@ class Handed:
         bodies: Of all kinds, the ground too.
         loads: (point or frame, vector), those of actuators too.
         lagrangian: True where forces may come from a Lagrangian, too.
+        origin: The point that positions count from; None if there is none.
     """
 
     frame: ReferenceFrame | None
@@ -53,6 +55,7 @@ class Handed:
     bodies: tuple[Any, ...]
     loads: tuple[tuple[Any, Vector], ...]
     lagrangian: bool = False
+    origin: Any = None
 
 
 def handed(mechanics: Mechanics) -> Handed:
@@ -61,6 +64,10 @@ def handed(mechanics: Mechanics) -> Handed:
     Args:
         mechanics: As the model has it.
     """
+    return replace(_parts_of(mechanics), origin=origin(mechanics))
+
+
+def _parts_of(mechanics: Mechanics) -> Handed:
     match mechanics:
         case KanesMethod():
             return _of_kane(mechanics)

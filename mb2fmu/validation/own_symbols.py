@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,11 @@ class OwnSymbols:
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
         made = sm.lambdify(self._dummies, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
         return lambda values: list(made(*values))
+
+    def accelerated(self, dots: Mapping[sm.Expr, sm.Dummy], second: Mapping[sm.Expr, sm.Dummy]) -> None:
+        """From now on u' and q'' have stand-ins, by speed and by coordinate; functions take them as ``more``."""
+        self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
+        self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
 
     def completed(self, values: list[float]) -> list[float]:
         """The values with those of calculated parameters, in order."""

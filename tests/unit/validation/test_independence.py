@@ -32,11 +32,13 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu import pipeline
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.independence import Independence, judged, prove_independently
 from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
 from mb2fmu.validation.own_symbols import OwnSymbols
+from mb2fmu.variables import Output
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -52,13 +54,21 @@ def verdict(true: Mechanism, used: Mechanism, motions=None, method: str = "auto"
     names += [z.name for z in definition.auxiliary_states]
     free = [p.name for p in definition.parameters if not p.calculated]
     answers = {}
+    labels = list(evaluated.program.entries["outputs"].labels) if "outputs" in evaluated.program.entries else []
     for number, sample in enumerate(made.samples):
         x, r, p = (
             np.array([sample.point.values[places[name]] for name in some])
             for places, some in ((made.starts, names), (made.inputs, made.inputs), (made.starts, free))
         )
-        answers[f"own motion {number}"] = [evaluated("rhs", State(sample.point.time, x, r, p)).tolist()]
-    description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names))
+        state = State(sample.point.time, x, r, p)
+        answers[f"own motion {number}"] = [
+            [evaluated("rhs", state).tolist(), evaluated("outputs", state).tolist() if labels else []]
+        ]
+    told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
+    rates = tuple((name, f"der({name})") for name in names)
+    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(real=True)))
+    for answer in answers.values():
+        answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
     return judged(made, description, answers)
 
 
@@ -196,6 +206,26 @@ def _arm(axis: str):
     return model_of("Arm", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
 
 
+@pytest.mark.parametrize("name", ["driven_crank", "four_bar"])
+def test_an_output_that_is_not_what_the_model_says_fails(name):
+    mechanism = models()[name]()
+    motions = own_motions(mechanism.definition, mechanism)
+    told = {output for sample in motions.samples for output in sample.outputs}
+    outputs = mechanism.definition.outputs
+    assert told
+    for i, item in enumerate(outputs):
+        if isinstance(item, Output) and item.name in told:
+            off = replace(item, expression=item.expression * sm.Rational(1001, 1000))
+        elif isinstance(item, OutputRequest) and item.kind == "position":
+            off = replace(item, subject=(mechanism.definition.mechanics.bodies[0].masscenter,))
+        else:
+            continue
+        definition = replace(mechanism.definition, outputs=(*outputs[:i], off, *outputs[i + 1 :]))
+        said = verdict(mechanism, replace(mechanism, definition=definition), motions)
+        assert [rung.verdict for rung in said.rungs] == ["passed", "passed", "failed"], item.name
+        assert item.name in said.rungs[-1].reason
+
+
 def test_a_deprecated_body_keeps_its_rotational_inertia():
     q, u = me.dynamicsymbols("q u")
     m, length, g = sm.symbols("m l g")
@@ -276,7 +306,7 @@ def test_real_units_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation
     said = prove_independently(exported.path, derivation.definition, derivation.mechanism, kind=kind)
-    assert [rung.verdict for rung in said.rungs] == ["passed", "passed"]
+    assert [rung.verdict for rung in said.rungs] == ["passed"] * 3
 
 
 def test_a_real_unit_of_another_model_fails(tmp_path):

@@ -1,0 +1,142 @@
+"""Outputs from what the user wrote: their own expressions by ``lambdify``, points and frames by SymPy's own objects.
+
+Nothing of the formulations' way to outputs is used. Reactions, multipliers, momenta, powers and energies that are found
+from loads are not told in this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import sympy as sm
+
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.requests import OutputRequest
+from mb2fmu.validation.own_kinematics import AskedMotion, OwnKinematics, OwnMotion
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.variables import Output
+
+_AXES = (".x", ".y", ".z")
+_ASKED = {"position", "velocity", "distance", "angular_velocity", "kinetic_energy"}
+Named = dict[str, tuple[float, float]]
+"""By FMU name: the value, and the magnitude of what it is made of."""
+
+
+def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
+    """Points and frames that outputs are about."""
+    points: list[Any] = []
+    frames: list[Any] = []
+    for request in definition.outputs:
+        if isinstance(request, OutputRequest) and request.kind in {"position", "velocity", "distance"}:
+            points += [point for point in (*request.subject, request.relative_to) if point is not None]
+        if isinstance(request, OutputRequest) and request.kind == "angular_velocity":
+            frames += [frame for frame in (*request.subject, request.relative_to) if frame is not None]
+    return points, frames
+
+
+class OwnOutputs:
+    """Evaluates outputs at a state of which x' is known.
+
+    Args:
+        definition: The model as it was handed over.
+        symbols: Slots of its symbols; equations and kinematics are formed already.
+        kinematics: Of the objects; None: only expressions without q'' of their own are evaluated.
+    """
+
+    def __init__(self, definition: ModelDefinition, symbols: OwnSymbols, kinematics: OwnKinematics | None) -> None:
+        self._symbols, self._kinematics = symbols, kinematics
+        self._dots = {u: sm.Dummy(f"dot_{k}") for k, u in enumerate(symbols.u)}
+        second = [q for q in symbols.q if q.diff(symbols.t) not in self._dots] if kinematics else []
+        self._second = {q: sm.Dummy(f"second_{k}") for k, q in enumerate(second)}
+        symbols.accelerated(self._dots, self._second)
+        self._more = [*self._dots.values(), *self._second.values()]
+        unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}
+        self._expressions: dict[str, Any] = {}
+        self._requests: list[OutputRequest] = []
+        for item in definition.outputs:
+            if isinstance(item, Output):
+                self._add(item, unknown - {None})
+            else:
+                self._requests.append(item)
+
+    @property
+    def asks(self) -> bool:
+        """Whether an output needs the motion of points, frames or bodies."""
+        return any(request.kind in _ASKED for request in self._requests)
+
+    def _add(self, item: Output, unknown: set[Any]) -> None:
+        """An expression; without unknown forces, which x' does not tell."""
+        expression = sm.sympify(item.expression)
+        if unknown and expression.has(*unknown):
+            return
+        with suppress(NotFormedError):
+            self._expressions[item.name] = self._symbols.function([expression], self._more)
+
+    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: OwnMotion | None) -> Named:
+        """All outputs that can be told.
+
+        Args:
+            values: Of all slots, q' included.
+            u_dot: By speed.
+            motion: Of the objects there.
+        """
+        more = [u_dot[u] for u in self._dots]
+        if self._kinematics is not None and self._second:
+            seconds = dict(zip(self._symbols.q, self._kinematics.second_rates(values, u_dot), strict=True))
+            more += [seconds[q] for q in self._second]
+        found: Named = {}
+        for name, function in self._expressions.items():
+            try:
+                value = function([*values, *more])[0]
+            except (ArithmeticError, ValueError):
+                continue  # has no value there
+            found[name] = (value, abs(value))
+        for request in self._requests if motion is not None else ():
+            assert motion is not None
+            found |= _answered(request, motion)
+        return {name: pair for name, pair in found.items() if np.isfinite(pair[0])}
+
+
+def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
+    """What the objects tell of a request; nothing where they do not."""
+    asked = motion.asked
+    if request.kind == "kinetic_energy":
+        return {request.name: (motion.kinetic, abs(motion.kinetic))}
+    vector = _vector(request, asked)
+    if vector is None:
+        return {}
+    value, size = vector
+    if request.kind == "distance":
+        return {request.name: (float(np.linalg.norm(value)), size)}
+    if request.expressed_in is not None:
+        if request.expressed_in not in asked.rotations:
+            return {}
+        value = asked.rotations[request.expressed_in].T @ value
+    return {request.name + axis: (float(part), size) for axis, part in zip(_AXES, value, strict=True)}
+
+
+def _vector(request: OutputRequest, asked: AskedMotion) -> tuple[Floats, float] | None:
+    """Components in the inertial frame, and the magnitude of what they are made of."""
+    known: Mapping[Any, tuple[Floats, float]]
+    match request.kind:
+        case "position" | "distance":
+            known = asked.positions
+        case "velocity":
+            known = {point: (v, float(np.max(np.abs(v)))) for point, v in asked.velocities.items()}
+        case "angular_velocity":
+            known = {frame: (w, float(np.max(np.abs(w)))) for frame, w in asked.omegas.items()}
+        case _:
+            return None
+    terms = [request.subject[0]]
+    other = request.subject[1] if request.kind == "distance" else request.relative_to
+    if other is not None:
+        terms.append(other)
+    if any(term not in known for term in terms):
+        return None
+    value, size = known[terms[0]]
+    if other is not None:
+        value, size = value - known[other][0], size + known[other][1]
+    return value, size
