@@ -20,7 +20,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.definition import Mechanics
 from mb2fmu.validation.own_kinematics import mixed
 from mb2fmu.validation.own_objects import Handed, tree
-from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
 
 MOST_WORK = 20_000
 """Operations of composed direction cosines up to which SymPy forms the equations, see :func:`expected_work`."""
@@ -40,7 +40,7 @@ class OwnEquations:
 
     def __init__(self, mechanics: Mechanics, parts: Handed, symbols: OwnSymbols) -> None:
         self._symbols = symbols
-        self._solves: list[tuple[list[sm.Dummy], sm.Matrix, sm.Matrix]] = []
+        self._solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of SymPy, about points that several others could give a velocity
             try:
@@ -93,7 +93,8 @@ class OwnEquations:
 
     def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         """Stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
-        unknowns = [sm.Dummy(f"ratio_{k}") for k in range(right.rows * right.cols)]
+        first = sum(len(known) for known, _, _ in self._solves)
+        unknowns = [stand_in(first + k, "ratio") for k in range(right.rows * right.cols)]
         self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
         return sm.Matrix(right.rows, right.cols, unknowns)
 

@@ -16,7 +16,7 @@ import sympy as sm
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.own_kinematics import AskedMotion, OwnKinematics, OwnMotion
-from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
 from mb2fmu.variables import Output
 
 _AXES = (".x", ".y", ".z")
@@ -48,9 +48,11 @@ class OwnOutputs:
 
     def __init__(self, definition: ModelDefinition, symbols: OwnSymbols, kinematics: OwnKinematics | None) -> None:
         self._symbols, self._kinematics = symbols, kinematics
-        self._dots = {u: sm.Dummy(f"dot_{k}") for k, u in enumerate(symbols.u)}
+        self._dots = {u: stand_in(k, "dot") for k, u in enumerate(symbols.u)}
+        written = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
         second = [q for q in symbols.q if q.diff(symbols.t) not in self._dots] if kinematics else []
-        self._second = {q: sm.Dummy(f"second_{k}") for k, q in enumerate(second)}
+        second = [q for q in second if any(expression.has(q.diff(symbols.t, 2)) for expression in written)]
+        self._second = {q: stand_in(k, "second") for k, q in enumerate(second)}
         symbols.accelerated(self._dots, self._second)
         self._more = [*self._dots.values(), *self._second.values()]
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}

@@ -31,6 +31,11 @@ class NotFormedError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
+def stand_in(number: int, of: str = "slot") -> sm.Symbol:
+    """A symbol that no model has."""
+    return sm.Symbol(f"mb2fmu_own_{of}_{number}")
+
+
 class OwnSymbols:
     """Gives every symbol of the user's expressions a slot in one list of values.
 
@@ -56,8 +61,9 @@ class OwnSymbols:
         self.calculated = tuple(p.symbol for p in definition.parameters if p.calculated)
         known = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
         self.slot = {symbol: k for k, symbol in enumerate(known)}
-        self._dummies = [sm.Dummy(f"s{k}") for k in range(len(known))]
-        self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._dummies, strict=True))
+        # No Dummies: lambdify would replace them once more, in every expression.
+        self._stand_ins = [stand_in(k) for k in range(len(known))]
+        self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._stand_ins, strict=True))
         still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
         self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
         self._plain |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
@@ -77,13 +83,13 @@ class OwnSymbols:
         self.z_dot = self.function(list(given.values()))
 
     def function(
-        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Dummy] = ()
+        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Symbol] = ()
     ) -> Callable[[Sequence[float]], list[float]]:
         """A function of the slots' values, followed by those of ``more``, on Python's floats; nothing is expanded."""
-        self._dummies += more
+        self._stand_ins += more
         plain = [self._translated(expression) for expression in expressions]
-        made = scalar_function(self._dummies, plain)
-        del self._dummies[len(self.slot) :]
+        made = scalar_function(self._stand_ins, plain)
+        del self._stand_ins[len(self.slot) :]
         return lambda values: list(map(float, made(*values)))
 
     def array_function(
@@ -103,10 +109,10 @@ class OwnSymbols:
                 f"the kinematics have {', '.join(sorted(bad))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-        made = sm.lambdify(self._dummies, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
+        made = sm.lambdify(self._stand_ins, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
         return lambda values: list(made(*values))
 
-    def accelerated(self, dots: Mapping[sm.Expr, sm.Dummy], second: Mapping[sm.Expr, sm.Dummy]) -> None:
+    def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
         """From now on u' and q'' have stand-ins, by speed and by coordinate; functions take them as ``more``."""
         self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
         self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
@@ -126,7 +132,7 @@ class OwnSymbols:
         left = plain.atoms(AppliedUndef, sm.Derivative)
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
-        unknown = sorted(plain.free_symbols - set(self._dummies), key=str)
+        unknown = sorted(plain.free_symbols - set(self._stand_ins), key=str)
         for symbol in unknown:
             self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
         return translate(plain, {symbol: self._plain[symbol] for symbol in unknown})
