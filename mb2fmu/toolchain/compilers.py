@@ -167,13 +167,19 @@ def compiling(
     return words
 
 
-def quickly(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
-    """What the compiler is told for code that this machine alone runs, a few times: compiling it is what costs.
+def alone(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
+    """What the compiler is told for code that this machine alone runs.
+
+    Args:
+        compiler: Which of the two.
+        platform: The running one.
+        often: It runs so often that it is worth compiling well; else compiling it is what costs.
 
     Raises:
         ToolError: If the system's compiler is asked for another platform than its own.
     """
-    return (*_target(compiler, platform), *_LANGUAGE, "-ffp-contract=off", *_QUICKLY[compiler])
+    quickly = () if often else _QUICKLY[compiler]
+    return (*_target(compiler, platform), *_LANGUAGE, "-ffp-contract=off", *quickly)
 
 
 def variants(platform: Platform) -> tuple[Variant, ...]:

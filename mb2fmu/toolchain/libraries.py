@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu.toolchain.compilers import Compiler, environment, find, linking, quickly
+from mb2fmu.toolchain.compilers import Compiler, alone, environment, find, linking
 from mb2fmu.toolchain.platforms import host
 from mb2fmu.toolchain.running import Processes, failure
 from mb2fmu.toolchain.storage import Storage, folder
@@ -16,19 +16,22 @@ from mb2fmu.toolchain.storage import Storage, folder
 _LAYOUT = b"mb2fmu library 1"
 
 
-def load_library(sources: Mapping[str, bytes], name: str, compiler: Compiler = "zig") -> ctypes.CDLL:
-    """Compiles all files that end in ``.c`` by one call, quickly rather than well, and loads the library.
+def load_library(
+    sources: Mapping[str, bytes], name: str, compiler: Compiler = "zig", *, often: bool = False
+) -> ctypes.CDLL:
+    """Compiles all files that end in ``.c`` by one call and loads the library.
 
     Args:
         sources: File name → content; translation units and what they include.
         name: Of the library, an identifier.
         compiler: ``zig``, or ``cc``: the system's.
+        often: It is the same for all models, so that it is worth compiling well.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    content = _compiled(sources, name, compiler)
+    content = _compiled(sources, name, compiler, often=often)
     # Windows does not remove a library that is in use.
     with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
         file = Path(place) / f"{name}{host().extension}"
@@ -36,11 +39,11 @@ def load_library(sources: Mapping[str, bytes], name: str, compiler: Compiler = "
         return ctypes.CDLL(str(file))
 
 
-def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler) -> bytes:
+def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, often: bool) -> bytes:
     """The library's bytes, from the cache where it was compiled before."""
     tool, platform = find(compiler), host()
     units = sorted(path for path in sources if path.endswith(".c"))
-    told = [*quickly(compiler, platform), *linking(compiler, platform, name)]
+    told = [*alone(compiler, platform, often=often), *linking(compiler, platform, name)]
     key = _key([tool.version, *told], sources)
     storage = Storage(folder() / "binaries")
     content = storage.get(key)

@@ -37,7 +37,7 @@ def runtime() -> ctypes.CDLL:
         ToolError: If there is no compiler, or it fails.
     """
     folder = resources.files("mb2fmu.validation.compiled") / "sources"
-    library = load_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference")
+    library = load_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]

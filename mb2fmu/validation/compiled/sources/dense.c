@@ -82,6 +82,35 @@ int solve_square(int64_t n, int64_t k, double a[], double b[])
     return 0;
 }
 
+int solve_symmetric(int64_t n, double a[], double b[])
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = a + i * n;
+        if (!(row[i] > 0.0)) {
+            return 1;
+        }
+        for (int64_t r = i + 1; r < n; r++) {
+            const double factor = row[r] / row[i];
+            double *other = a + r * n;
+            if (factor == 0.0) {
+                continue;
+            }
+            for (int64_t c = r; c < n; c++) {
+                other[c] -= factor * row[c];
+            }
+            b[r] -= factor * b[i];
+        }
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        double sum = b[i];
+        for (int64_t j = i + 1; j < n; j++) {
+            sum -= a[i * n + j] * b[j];
+        }
+        b[i] = sum / a[i * n + i];
+    }
+    return 0;
+}
+
 /* Turns x = (x_0, tail) into (value, 0): x_0 becomes the value, the tail that of v = (1, tail) in 1 - factor v v'. */
 static double reflection(int64_t n, double *first, double tail[], int64_t stride)
 {

@@ -27,6 +27,11 @@ int all_finite(int64_t n, const double a[]);
    a has shape (n, n), b has shape (n, k). Returns 1 if a pivot is zero. Where numbers are NaN the result is NaN. */
 int solve_square(int64_t n, int64_t k, double a[], double b[]);
 
+/* The same for a symmetric positive definite matrix, of which only the upper triangle is read: a = U' D U.
+
+   Returns 1, with a and b spoilt, if it is not positive definite. */
+int solve_symmetric(int64_t n, double a[], double b[]);
+
 /* Decomposes what is in d->a; pivots below ``smallest`` times the largest one count as zero. */
 void decompose(struct orthogonal *d, double smallest);
 

@@ -236,6 +236,14 @@ static int by_square(struct equations *e, const double M[], const double f[], co
     const int64_t n = e->n_u;
     copy(e->a, M, e->rows * n);
     copy(e->b, f, e->rows);
+    if (e->mechanism && !e->m) {
+        if (!solve_symmetric(n, e->a, e->b)) {
+            copy(u_dot, e->b, n);
+            return OK;
+        }
+        copy(e->a, M, e->rows * n);
+        copy(e->b, f, e->rows);
+    }
     if (e->m) {
         copy(e->a + e->rows * n, e->rates, e->m * n);
         for (int64_t i = 0; i < e->m; i++) {
