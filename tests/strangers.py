@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
 
 import sympy as sm
 from sympy.physics import mechanics as me
@@ -383,3 +384,60 @@ def axle(*, rows: int, dependent: int) -> Model:
 @stranger
 def wheels_on_an_axle() -> Model:
     return axle(rows=3, dependent=3)
+
+
+# ---------------------------------------------------------------------- springs that are written as something else
+
+
+def _arm(loads: Callable[[SimpleNamespace], list[object]]) -> tuple[Parts, list[sm.Expr], list[sm.Expr]]:
+    """Two links in a plane under a tilted weight, and loads made of N, A, B, O, P1, P2, q, u."""
+    q, u = me.dynamicsymbols("q1:3"), me.dynamicsymbols("u1:3")
+    m, g, tilt = sm.symbols("m g tilt")
+    N, O = world()
+    ground = N.orientnew("ground", "Axis", (tilt, N.z))
+    A, B = me.ReferenceFrame("A"), me.ReferenceFrame("B")
+    A.orient_axis(N, N.z, q[0])
+    A.set_ang_vel(N, u[0] * N.z)
+    B.orient_axis(A, A.z, q[1])
+    B.set_ang_vel(A, u[1] * A.z)
+    P1 = O.locatenew("P1", 0.5 * A.x)
+    P2 = P1.locatenew("P2", 0.4 * B.x)
+    P1.v2pt_theory(O, N, A)
+    P2.v2pt_theory(P1, N, B)
+    bodies = [body("one", P1, A), body("two", P2, B)]
+    weights = [(point, -m * g * ground.y) for point in (P1, P2)]
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=q,
+        u=u,
+        kinematic_equations=[a.diff(T) - b for a, b in zip(q, u, strict=True)],
+        bodies=bodies,
+        loads=[*weights, *loads(SimpleNamespace(N=N, A=A, B=B, O=O, P1=P1, P2=P2, q=q, u=u))],
+    )
+    return parts, [*q], [*u]
+
+
+def sprung_arm(loads: Callable[[SimpleNamespace], list[object]], values: str = "") -> Model:
+    parts, q, u = _arm(loads)
+    starts = {q[0]: 0.3, q[1]: -0.4, u[0]: 0.5, u[1]: -0.2}
+    model = declared("Arm", parts, f"m=1 J=0.2 g=9.81 tilt=0.4 {values}", starts)
+    model.output_total_energy()
+    return model
+
+
+SPRINGS: dict[str, Callable[[SimpleNamespace], list[object]]] = {
+    "none": lambda _: [],
+    "torques on both frames": lambda a: [(a.B, -7 * a.q[1] * a.N.z), (a.A, 7 * a.q[1] * a.N.z)],
+    "torques summed up by frame": lambda a: [
+        (a.A, (-5 * a.q[0] + 7 * (a.q[1] - 0.2)) * a.A.z),
+        (a.B, -7 * (a.q[1] - 0.2) * a.B.z),
+    ],
+    "cubic, to the ground": lambda a: [(a.B, -4 * (a.q[0] + a.q[1]) ** 3 * a.N.z)],
+    "sine of an angle": lambda a: [(a.A, -3 * sm.sin(2 * a.q[0]) * a.N.z)],
+    "a force by its coordinate": lambda a: [
+        (a.P2, -20 * a.P2.pos_from(a.O).dot(a.N.x) * a.N.x - 10 * a.P2.pos_from(a.O).dot(a.N.y) * a.N.y)
+    ],
+    "a stop on one side": lambda a: [(a.A, sm.Max(0, -a.q[0]) * 50 * a.N.z)],
+    "one vector for weight and spring": lambda a: [(a.P1, -30 * a.P1.pos_from(a.O).dot(a.N.y) * a.N.y)],
+}

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+import numpy as np
 import sympy as sm
 
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.loads import power
+from mb2fmu.formulation.potentials import Potential, find_potential, of_generalized_forces
 from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.records import ForceLoad, Lagrangian, Load, Mechanism, PathwayLoad, TorqueLoad
+from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.records import Lagrangian, Mechanism
+from mb2fmu.mechanism.sampling import random_samples
 from mb2fmu.model import mechanics as door
+
+_CLOSE = 1e-8  # relative, of generalized forces of both sides
 
 
 def energy_of(kinematics: NamedKinematics) -> Energy:
     """Kinetic and potential energy, and the power of every load.
 
-    T = sum of m v·v/2 + w·I w/2. V: as the user gave it; else of constant forces (-F·r), springs along pathways; where
-    there is neither, what the bodies themselves declare, or zero where no load can have a potential. Loads that hold
-    unknown forces have no power of their own (noncontributing forces do no work).
+    T = sum of m v·v/2 + w·I w/2. V: see :func:`potential_energy`. Unknown forces have no power: all of them together do
+    no work on the motion, so of each load what is known is counted.
     """
     m = kinematics.mechanism
     if m.lagrangian is not None and m.lagrangian_alone:
-        return _energy_of_lagrangian(m, m.lagrangian)
-    unknown = set(m.constraint_forces)
+        return _energy_of_lagrangian(kinematics, m.lagrangian)
+    hidden = dict.fromkeys(m.constraint_forces, sm.S.Zero)
     powers = []
     for number, load in enumerate(m.loads):
-        vector = [c for _, cs in load.force for c in cs] if isinstance(load, ForceLoad) else []
-        if unknown and any(c.free_symbols & unknown for c in vector):
-            continue
-        powers.append((load.name, power(number, kinematics)))
+        delivered = power(number, kinematics)
+        powers.append((load.name, delivered.xreplace(hidden) if hidden else delivered))
     if m.potential_forces:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
         powers.append(("potential", total))
-    reason = "a prescribed motion (time in the kinematics or in a constraint) does work" if m.rheonomic else ""
-    return Energy(kinetic_energy(kinematics), potential_energy(kinematics), tuple(powers), not m.rheonomic, reason)
+    prescribed = m.rheonomic or m.prescribed
+    reason = "a prescribed motion (time or a rate in the kinematics, a constraint that moves) does work"
+    known = kinetic_energy(kinematics), potential_energy(kinematics)
+    return Energy(*known, tuple(powers), not prescribed, reason if prescribed else "")
 
 
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
@@ -46,70 +49,73 @@ def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
 
 
 def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
-    """V in J, or None where nothing tells it."""
+    """V in J: as the user gave it, or of the Lagrangian and all loads; None where it is not known of one of them.
+
+    Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
+    """
     m = kinematics.mechanism
     given = _given(m)
     if given is not None:
         return given
-    if m.lagrangian is not None:
-        return -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
-    constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
-    terms: list[sm.Expr] = []  # added at once: SymPy sorts a sum each time that it grows
-    for load in m.loads:
-        if isinstance(load, ForceLoad) and all(frame == 0 for frame, _ in load.force) and m.points[load.point].located:
-            for _, force in load.force:
-                if all(c.free_symbols <= constants for c in force) and any(force):
-                    terms += (-c * r for c, r in zip(force, kinematics.position(load.point), strict=True))
-        elif isinstance(load, PathwayLoad) and load.potential is not None:
-            kinematics.pathway(load)
-            terms.append(load.potential)
-    if terms:
-        return sm.Add(*terms)
-    declared = [door.potential_energy(body) for body in door.bodies(m.definition.mechanics)]
-    declared = [m.plain(v) for v in declared if v != 0]
-    if declared:
-        return sm.Add(*declared)
-    return sm.S.Zero if not loads_of_position(m) else None
+    found = potential_of_loads(kinematics)
+    if not found.unknown:
+        return sm.Add(found.energy, _at_rest_of_lagrangian(m))
+    return _declared(m) if m.lagrangian is None and not found.without else None
 
 
-def loads_of_position(m: Mechanism) -> tuple[str, ...]:
-    """Names of the loads that are there without inputs and at rest: they may have a potential that nobody has told.
+def potential_of_loads(kinematics: NamedKinematics) -> Potential:
+    """What is known of the potential energy of the loads; found once."""
+    m = kinematics.mechanism
 
-    Where there are none, there is no potential energy: motors, forces from outside, dampers.
-    """
-    return tuple(load.name for load in m.loads if any(_at_rest(m, load, c) != 0 for c in _scalars(load)))
+    def find(_: int) -> Potential:
+        """Of a Lagrangian alone the generalized forces are known, and nothing else."""
+        if m.lagrangian is None or not m.lagrangian_alone:
+            return find_potential(kinematics)
+        still = dict.fromkeys([*m.u, *m.r], sm.S.Zero)
+        forces = {q: force.xreplace(still) for q, force in zip(m.q, m.lagrangian.forces, strict=True)}
+        standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
+        if standing & {m.t, *m.z}:
+            return Potential(sm.S.Zero, ("the loads",))
+        return of_generalized_forces(forces, "the loads")
 
-
-def _scalars(load: Load) -> Iterable[sm.Expr]:
-    """What the size of a load depends on."""
-    match load:
-        case ForceLoad():
-            return [c for _, vector in load.force for c in vector]
-        case TorqueLoad():
-            return [c for _, vector in load.torque for c in vector]
-        case PathwayLoad():
-            return [load.force]
-        case _:
-            return [load.torque]
+    return kinematics.once("potential energy", find)
 
 
-def _at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
-    moving = {*m.r, *m.u, *m.constraint_forces} | ({load.rate} if isinstance(load, PathwayLoad) else set())
-    return expression.xreplace(dict.fromkeys(moving, sm.S.Zero))
+def _declared(m: Mechanism) -> sm.Expr | None:
+    """The potential energies of the bodies, if ∂V/∂q are the generalized forces of all loads at rest."""
+    declared = [m.plain(door.potential_energy(body)) for body in door.bodies(m.definition.mechanics)]
+    total = sm.Add(*declared)
+    arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
+    if total == 0 or not total.free_symbols <= set(arguments):
+        return None
+    slopes = sm.lambdify(arguments, [total.diff(q) for q in m.q], modules=["scipy", "numpy"])
+    numeric = NumericMechanism(m)
+    for sample in random_samples(numeric):
+        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        forces = numeric.generalized_forces()[: len(m.u)]
+        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
+        if np.max(np.abs(forces - wanted)) > _CLOSE * np.max(np.abs([*forces, *wanted])):
+            return None
+    return total
 
 
-def _energy_of_lagrangian(m: Mechanism, lagrangian: Lagrangian) -> Energy:
+def _at_rest_of_lagrangian(m: Mechanism) -> sm.Expr:
+    """V of the Lagrangian itself: -L at q' = 0."""
+    return sm.S.Zero if m.lagrangian is None else -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
+
+
+def _energy_of_lagrangian(kinematics: NamedKinematics, lagrangian: Lagrangian) -> Energy:
     """L = T2 + T1 - V by degree in q': T2 + V changes by the power of the loads alone, unless L contains time."""
+    m = kinematics.mechanism
     kinetic = _quadratic_part(m, lagrangian.expression)
-    potential = -lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
+    own = _at_rest_of_lagrangian(m)
     powers = (
-        ("potential", -sm.Add(*(potential.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
+        ("potential", -sm.Add(*(own.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
         ("loads", sm.Add(*(force * u for force, u in zip(lagrangian.forces, m.u, strict=True)))),
     )
-    balanced = not {m.t, *m.r} & lagrangian.expression.free_symbols
+    balanced = not {m.t, *m.r, *m.z} & lagrangian.expression.free_symbols
     reason = "" if balanced else "time stands in the Lagrangian: a prescribed motion does work"
-    given = _given(m)
-    return Energy(kinetic, potential if given is None else given, powers, balanced, reason)
+    return Energy(kinetic, potential_energy(kinematics), powers, balanced, reason)
 
 
 def _quadratic_part(m: Mechanism, expression: sm.Expr) -> sm.Expr:

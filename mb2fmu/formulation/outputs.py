@@ -10,7 +10,7 @@ from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.equations.motion import DIAGNOSTICS, OutputExpression
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.energy import kinetic_energy, loads_of_position, potential_energy
+from mb2fmu.formulation.energy import kinetic_energy, potential_energy, potential_of_loads
 from mb2fmu.formulation.loads import in_inertial_frame, magnitude, power
 from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
@@ -106,7 +106,7 @@ def _answer(request: OutputRequest, k: NamedKinematics, reactions: Reactions) ->
         case _:
             potential = potential_energy(k)
             if potential is None:
-                names = ", ".join(loads_of_position(m))
+                names = ", ".join(potential_of_loads(k).unknown)
                 raise _refuse(
                     f"the potential energy is not known: whether {names} have one, nothing tells",
                     "give that of all loads by model.potential_energy(...), 0 if there is none",

@@ -17,7 +17,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric import NumericMechanism
-from mb2fmu.mechanism.records import Act, Mechanism, VectorTerms
+from mb2fmu.mechanism.records import Act, ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanism.sampling import (
     TOLERANCE,
     Sample,
@@ -60,7 +60,33 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
         faults += _act_faults(numeric, samples)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
-    return settled
+    return replace(settled, prescribed=_is_prescribed(numeric, samples))
+
+
+def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
+    """Whether the velocities of what has mass or a load on it are no motion that the speeds alone can bring about.
+
+    v = J u + v_t with A u + b = 0 is one if J d = v_t, A d = b has a solution d: then v = J (u + d), A (u + d) = 0.
+    """
+    m = numeric.mechanism
+    points = {body.masscenter for body in m.bodies} | {load.point for load in m.loads if isinstance(load, ForceLoad)}
+    points |= {point for load in m.loads if isinstance(load, PathwayLoad) for point in load.points}
+    frames = {body.frame for body in m.bodies if body.frame >= 0}
+    frames |= {load.frame for load in m.loads if isinstance(load, (TorqueLoad, TorqueActuatorLoad))}
+    n = len(m.u)
+    for sample in samples:
+        move(numeric, replace(sample, u=np.zeros(n)), on_constraints=False)
+        A, b, _ = numeric.constraints()
+        rest = [*(numeric.points[i].velocity for i in points), *(numeric.frames[i].omega for i in frames)]
+        wanted = np.concatenate([*rest, b])
+        if not np.any(wanted):
+            continue
+        partials = [*(numeric.points[i].partials for i in points), *(numeric.frames[i].partials for i in frames)]
+        rows = np.concatenate([*(J[:, :n] for J in partials), A])
+        missing = wanted - rows @ np.linalg.lstsq(rows, wanted, rcond=None)[0]
+        if np.max(np.abs(missing)) > TOLERANCE * np.max(np.abs(wanted)):
+            return True
+    return False
 
 
 def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:

@@ -179,6 +179,10 @@ class NamedKinematics:
         """Angular acceleration of frame i in N at u' = 0, rad/s²."""
         return self._remember("alpha0", i, self._alpha0)
 
+    def once(self, kind: str, compute: Callable[[int], T]) -> T:
+        """What ``compute`` gives, found once for these kinematics."""
+        return self._remember(kind, 0, compute)
+
     def _remember(self, kind: str, i: int, compute: Callable[[int], T]) -> T:
         key = (kind, i)
         if key not in self._cache:

@@ -209,6 +209,8 @@ class Mechanism:
         acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
         redundant: Names of velocity constraints that were left out, since they follow from the others.
         given_by_constraint: Names of points whose velocity already uses a constraint.
+        prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
+            at a constant rate: then what moves them does work that is not among that of the loads.
         lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
             otherwise, and where there are no bodies.
@@ -250,6 +252,7 @@ class Mechanism:
     acts: tuple[tuple[Act, ...], ...] = ()
     redundant: tuple[str, ...] = ()
     given_by_constraint: tuple[str, ...] = ()
+    prescribed: bool = False
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
     stabilization_rate: sm.Symbol | None = None
