@@ -131,6 +131,7 @@ class _Own:
         m, d = derivation.mechanism, derivation.definition
         self.t = me.dynamicsymbols._t
         self.definition, self.method = d, method
+        self.quaternions = [[m.dynamic[m.q[k]] for k in group] for group in m.quaternions]
         self.states = [m.dynamic[s] for s in derivation.equations.states]
         self.inputs = [i.symbol for i in d.inputs]
         self.parameters = [p.symbol for p in d.parameters if not p.calculated]
@@ -167,6 +168,9 @@ class _Own:
         for p in d.parameters:
             if not p.calculated:
                 values[p.symbol] = float(p.value) * (1 + 0.1 * spread * float(generator.uniform(-1, 1)))
+        for group in self.quaternions:
+            length = sum(values[symbol] ** 2 for symbol in group) ** 0.5
+            values.update((symbol, values[symbol] / length) for symbol in group)
         for _ in range(_NEWTON if self.at_phi else 0):
             block = np.array(self.at_phi(*self._row(values)), dtype=float).reshape(self.n_phi, -1)
             step = np.linalg.pinv(block[:, 1:]) @ block[:, 0]

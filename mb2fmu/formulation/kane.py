@@ -77,7 +77,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     order = [*independent, *dependent]
     columns = [order.index(i) for i in range(len(m.u))]
     dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
-    forces = _constraint_forces(method, m, back) if m.u_auxiliary else None
+    forces = _constraint_forces(method, m, back) if m.constraint_forces else None
     return assemble("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
 
 

@@ -165,7 +165,7 @@ def _constraint_forces(
     mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
 ) -> LinearSolve | None:
     """Rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
-    if not mechanism.u_auxiliary:
+    if not mechanism.constraint_forces:
         return None
     n, symbols = len(mechanism.u), mechanism.constraint_forces
     matrix = sm.Matrix(unknown[n:]).jacobian(list(symbols))

@@ -121,15 +121,8 @@ def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> Tor
         reader.frame_of[actuator.target_frame],
         -1 if reaction is None else reader.frame_of[reaction],
         reader.plain(actuator.torque),
-        reader.terms(_of_unit_length(actuator.axis)),
+        reader.terms(actuator.axis),
     )
-
-
-def _of_unit_length(axis: Vector) -> Vector:
-    """The axis as it is where it has unit length, which SymPy would divide by."""
-    if len(axis.args) == 1 and sum(component**2 for component in axis.args[0][0]) == 1:
-        return axis
-    return axis.normalize()
 
 
 def _pathway(

@@ -135,7 +135,7 @@ class TorqueActuatorLoad:
         frame: Number of the frame it acts on.
         reaction: Number of the frame that takes the reaction; -1: none.
         torque: Scalar, N·m.
-        axis: Unit vector.
+        axis: As it was given: ``torque`` times ``axis`` acts, whatever the axis's length, as SymPy has it.
     """
 
     name: str

@@ -114,11 +114,14 @@ def pushed(load: sm.Expr) -> Model:
 
 
 def test_what_acts_from_outside_only_has_no_potential():
-    """Pushes and dampers have none; of a spring that is written as a force nobody knows it."""
+    """Pushes and dampers have none; a spring that is written as a force has its own; of others nobody may know it."""
     found = formulate(mechanism_of(pushed(sm.sympify("push - k*v"))), "tmt").outputs
     assert found[0].expression == 0
+    x, k = sm.symbols("x k")
+    spring = formulate(mechanism_of(pushed(sm.sympify("push - k*x"))), "tmt").outputs
+    assert sm.expand(spring[0].expression - k * x**2 / 2) == 0
     with pytest.raises(FormulationError, match=r"potential energy is not known: whether load\[1\] at P"):
-        formulate(mechanism_of(pushed(sm.sympify("push - k*x"))), "tmt")
+        formulate(mechanism_of(pushed(sm.sympify("push - k*exp(-x**2)"))), "tmt")
 
 
 def test_force_and_power_of_an_actuator():
