@@ -432,7 +432,7 @@ def _validate(
         applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
         second = validation.reference_method(used, applying) if applying else "auto"
         reference = formulation.formulate_motion(read) if numeric else formulation.formulate(read, second)
-    with stage("validate"):
+    with stage("validate"), mechanism.told_of_jumps(read):
         result = validation.validate(fmu, definition, reference, method=used, mechanism=read if numeric else None)
     with stage("ask the model's own equations"):
         result = replace(result, independence=validation.prove_independently(fmu, definition, read))

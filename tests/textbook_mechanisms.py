@@ -104,8 +104,7 @@ def rolling_disc_sympy() -> Model:
     kd = [w.dot(uv) - s_ for uv, s_ in zip(L, (u1, u2, u3), strict=True)]
     k = me.KanesMethod(N, [q1, q2, q3], [u1, u2, u3], kd_eqs=kd)
     k.kanes_equations([me.RigidBody("b", D, R, m, (I, D))], [(D, -m * g * Y.z)])
-    model = declared("Stranger", k, "m=1 r=.5 g=9.81", {q1: 0.1, q2: 0.2, q3: 0.3, u1: 0.4, u2: 2.0, u3: 0.1})
-    return model
+    return declared("Stranger", k, "m=1 r=.5 g=9.81", {q1: 0.1, q2: 0.2, q3: 0.3, u1: 0.4, u2: 2.0, u3: 0.1})
 
 
 @stranger

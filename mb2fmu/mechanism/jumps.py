@@ -1,0 +1,60 @@
+"""Forces that jump, told where an integrator has given up: dry friction by sign(v), a switch, a step in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sympy as sm
+
+from mb2fmu.errors import Fault, Mb2FmuError
+from mb2fmu.mechanism.records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
+
+_JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
+
+
+def jumping_terms(m: Mechanism) -> dict[str, str]:
+    """Where something stands that jumps as the mechanism moves → what, as it is written."""
+    moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
+    places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
+    states = m.definition.auxiliary_states
+    places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]
+    found: dict[str, str] = {}
+    for name, expression in places:
+        terms = sorted((e for e in expression.atoms(*_JUMPING) if e.free_symbols & moving), key=sm.default_sort_key)
+        if terms:
+            found.setdefault(name, str(terms[0])[:60])
+    return found
+
+
+@contextmanager
+def told_of_jumps(m: Mechanism) -> Iterator[None]:
+    """What fails inside, fails with a word on the forces that jump, which no step of an integrator can cross.
+
+    Raises:
+        Mb2FmuError: The same class, with one more fault.
+    """
+    try:
+        yield
+    except Mb2FmuError as error:
+        jumps = jumping_terms(m)
+        if not jumps:
+            raise
+        places = "; ".join(f"{name}: {what}" for name, what in jumps.items())
+        what = (
+            f"what acts jumps as the mechanism moves ({places}): where it jumps to and fro, as in sticking friction, "
+        )
+        what += "no integrator gets on"
+        remedy = "write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
+        raise type(error)(error.headline, [*error.faults, Fault(what, remedy=remedy)]) from error
+
+
+def _expressions(load: Load) -> list[sm.Expr]:
+    if isinstance(load, (ForceLoad, TorqueLoad)):
+        terms = load.force if isinstance(load, ForceLoad) else load.torque
+        return [sm.sympify(c) for _, components in terms for c in components]
+    return [sm.sympify(load.force if isinstance(load, PathwayLoad) else load.torque)]
+
+
+def _pathway_symbols(load: Load) -> tuple[sm.Symbol, ...]:
+    return (load.length, load.rate) if isinstance(load, PathwayLoad) else ()
