@@ -14,6 +14,7 @@ from mb2fmu.lowering.dependencies import operation_count
 from mb2fmu.lowering.program import Program
 
 if TYPE_CHECKING:
+    from mb2fmu.analysis import Conditioning
     from mb2fmu.animation import Motion, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
@@ -229,6 +230,20 @@ class RightHandSide:
     ) -> npt.NDArray[np.float64]:
         """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
         return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def conditioning(
+        self,
+        t: float = 0.0,
+        x: npt.ArrayLike | None = None,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Conditioning:
+        """How many digits of x' are right at a point (none given: the start); printed, it says what cancels."""
+        from mb2fmu.analysis import conditioning
+
+        given = ((x, self.x0), (r, self.r0), (p, self.p0))
+        point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
+        return conditioning(self.program, t, *point)
 
     def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
         """The same as machine code for this computer, for parameter studies: many instances at once.

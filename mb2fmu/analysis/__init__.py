@@ -5,6 +5,7 @@ are exact (of the program, not by differences); what is linearized is the motion
 form equations, or print.
 """
 
+from mb2fmu.analysis.conditioning import Conditioning, conditioning
 from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.nominals import with_nominals
 from mb2fmu.analysis.operating_point import Motion, OperatingPoint
@@ -13,12 +14,14 @@ from mb2fmu.analysis.start import Start, start_at
 from mb2fmu.analysis.study import Study, signals_of, study_of
 
 __all__ = [
+    "Conditioning",
     "Linearization",
     "Motion",
     "OperatingPoint",
     "Sensitivities",
     "Start",
     "Study",
+    "conditioning",
     "linearize",
     "sensitivities",
     "signals_of",

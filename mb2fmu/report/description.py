@@ -123,7 +123,23 @@ def _constraints(equations: EquationsOfMotion) -> str:
     velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
     by = f" (treated by {equations.treatment})" if equations.treatment else ""
     parts = [f"{holonomic} holonomic{by}" if holonomic else "", f"{velocity} on velocities" if velocity else ""]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part) + (
+        f". {_NEAR_SINGULAR}" if holonomic and _projects(equations) else ""
+    )
+
+
+def _projects(equations: EquationsOfMotion) -> bool:
+    """Whether x' is of states that are put on the constraints."""
+    return equations.treatment == "attractor"
+
+
+_NEAR_SINGULAR = (
+    "Where links come to lie flat, or two branches of the assembly meet, x' follows the states' last digits: within "
+    "1e-3 rad (or of a length) of such a position it is uncertain by about 1e-6 of itself, within 1e-4 by 1e-3, within "
+    "1e-5 it is not known. An integrator outside of the unit that steps into the last of these may give up; in "
+    "Co-Simulation the states are put back on the constraints after each communication step"
+)
+"""Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
 
 
 def _solver(solver: SolverSettings, step: float) -> str:
