@@ -76,7 +76,7 @@ class Independence:
 
     @property
     def passed(self) -> bool:
-        """No rung failed, and the unit was held against the handed-over object in one way at least."""
+        """No rung failed; one that could not be done is neither a pass nor a failure, and says why."""
         return all(rung.verdict != "failed" for rung in self.rungs)
 
 

@@ -9,6 +9,7 @@ kept as opaque symbols, solved for in numbers, wherever the equations are formed
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from typing import Any
 
@@ -24,6 +25,9 @@ from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, st
 
 MOST_WORK = 20_000
 """Operations of composed direction cosines up to which SymPy forms the equations, see :func:`expected_work`."""
+
+MOST_PATHWAYS = 5_000
+"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`pathway_work`."""
 
 
 class OwnEquations:
@@ -160,6 +164,45 @@ def _ways(parts: Handed) -> list[list[sm.Matrix]]:
             frame = parents[frame]
         ways.append(way[::-1])
     return ways
+
+
+def pathway_work(mechanics: Mechanics) -> float:
+    """How many operations the lengths of pathways have, about, before SymPy composes them for the actuators' loads.
+
+    The square of a segment's length has the direction cosines between all frames in which the way between its ends
+    is written.
+    """
+    actuators = () if isinstance(mechanics, KanesMethod | LagrangesMethod) else mechanics.actuators
+    if not actuators:
+        return 0.0
+    parents = tree(mechanics.frame, lambda frame: frame._dcm_dict)
+    total = 0.0
+    for actuator in actuators:
+        ends = getattr(getattr(actuator, "pathway", None), "attachments", ())
+        for start, end in itertools.pairwise(ends):
+            known = tree(start, lambda point: point._pos_dict)
+            frames: dict[Any, None] = {}
+            node = end
+            while known.get(node) is not None:
+                frames |= dict.fromkeys(frame for _, frame in node._pos_dict[known[node]].args if frame in parents)
+                node = known[node]
+            total += sum(_between(a, b, parents) for a, b in itertools.combinations(frames, 2))
+    return total
+
+
+def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
+    """Operations of the direction cosines between two frames."""
+    above: list[list[Any]] = []
+    for frame in (a, b):
+        above.append([frame])
+        while parents[above[-1][-1]] is not None:
+            above[-1].append(parents[above[-1][-1]])
+    way = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
+    product: Floats | None = None
+    for frame in way:
+        sizes = np.array([_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
+        product = sizes if product is None else _product(product, sizes)
+    return 0.0 if product is None else float(np.sum(product[product >= 0]))
 
 
 def _depth(frame: Any, parents: dict[Any, Any]) -> int:

@@ -12,7 +12,7 @@ from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.admissible import Admissible, Point
 from mb2fmu.validation.own_constraints import OwnConstraints
-from mb2fmu.validation.own_equations import MOST_WORK, OwnEquations, expected_work
+from mb2fmu.validation.own_equations import MOST_PATHWAYS, MOST_WORK, OwnEquations, expected_work, pathway_work
 from mb2fmu.validation.own_kinematics import MIXED, OwnKinematics, OwnMotion
 from mb2fmu.validation.own_objects import Handed, handed, untouched
 from mb2fmu.validation.own_outputs import Named, OwnOutputs, asked_of
@@ -107,8 +107,14 @@ class _Maker:
         self._definition = definition
         self._rate = mechanism.stabilization_rate
         self.missing: dict[str, str] = {}
-        parts = self._parts = handed(definition.mechanics)
+        work = pathway_work(definition.mechanics)
+        parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
         self.symbols = OwnSymbols(definition, parts)
+        self.ways: list[OwnEquations | OwnKinematics] = []
+        if work > MOST_PATHWAYS:
+            reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
+            self.missing = {"equations": reason, "kinematics": reason}
+            return
         self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
         self.ways = [w for w in (self._equations, self._kinematics) if w is not None]
         self._reading = None

@@ -58,16 +58,17 @@ class Handed:
     origin: Any = None
 
 
-def handed(mechanics: Mechanics) -> Handed:
+def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
     """Takes the mechanics apart; call it within :func:`untouched`, for actuators write what they compute into points.
 
     Args:
         mechanics: As the model has it.
+        actuators: False: without their loads, which may be too long to be composed.
     """
-    return replace(_parts_of(mechanics), origin=origin(mechanics))
+    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics))
 
 
-def _parts_of(mechanics: Mechanics) -> Handed:
+def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
     match mechanics:
         case KanesMethod():
             return _of_kane(mechanics)
@@ -76,7 +77,7 @@ def _parts_of(mechanics: Mechanics) -> Handed:
                 mechanics.frame, tuple(mechanics.q), tuple(mechanics.u), tuple(mechanics.u_aux),
                 tuple(mechanics.u_dep), tuple(mechanics.kdes), tuple(mechanics.holonomic_constraints),
                 tuple(mechanics.velocity_constraints), tuple(mechanics.bodies),
-                _placed(mechanics.loads, mechanics.actuators),
+                _placed(mechanics.loads, mechanics.actuators if actuators else ()),
             )  # fmt: skip
         case LagrangesMethod():
             bodies, loads = tuple(mechanics._bodies or ()), _placed(mechanics.forcelist or (), ())
@@ -85,7 +86,7 @@ def _parts_of(mechanics: Mechanics) -> Handed:
             return Handed(
                 mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
             )
-    return _of_parts(mechanics)
+    return _of_parts(mechanics, actuators=actuators)
 
 
 def _of_kane(method: KanesMethod) -> Handed:
@@ -100,7 +101,7 @@ def _of_kane(method: KanesMethod) -> Handed:
     )  # fmt: skip
 
 
-def _of_parts(parts: Parts) -> Handed:
+def _of_parts(parts: Parts, *, actuators: bool) -> Handed:
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)
@@ -109,7 +110,8 @@ def _of_parts(parts: Parts) -> Handed:
     return Handed(
         parts.frame, (*coordinates, *parts.q_dependent), (*independent, *parts.u_dependent), tuple(parts.u_auxiliary),
         tuple(parts.u_dependent), tuple(parts.kinematic_equations), tuple(parts.holonomic_constraints),
-        (*rates, *parts.velocity_constraints), tuple(parts.bodies), _placed(parts.loads, parts.actuators),
+        (*rates, *parts.velocity_constraints), tuple(parts.bodies),
+        _placed(parts.loads, parts.actuators if actuators else ()),
     )  # fmt: skip
 
 

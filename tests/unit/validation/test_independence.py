@@ -34,6 +34,7 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.independence import Independence, judged, prove_independently
+from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
 from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
@@ -252,6 +253,20 @@ def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(
     wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
     against = own_motions(mechanism.definition, wrong)
     assert verdict(mechanism, mechanism, against).rungs[-1].verdict == "failed"
+
+
+def test_a_spring_along_many_joints_is_not_composed():
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    q = me.dynamicsymbols("q:14")
+    frame, point = N, O
+    for k, qk in enumerate(q):
+        frame = frame.orientnew(f"A{k}", "Axis", (qk, (frame.x, frame.y, frame.z)[k % 3]))
+        point = point.locatenew(f"P{k}", 0.3 * frame.x + 0.1 * frame.y)
+    short = SimpleNamespace(frame=N, actuators=[me.LinearSpring(1, me.LinearPathway(O, next(iter(point._pos_dict))))])
+    long = SimpleNamespace(frame=N, actuators=[me.LinearSpring(1, me.LinearPathway(O, point))])
+    assert pathway_work(long) > MOST_PATHWAYS
+    assert pathway_work(long) > 1.3 * pathway_work(short)  # what is one joint longer
 
 
 def snapshot(mechanics) -> list[dict]:
