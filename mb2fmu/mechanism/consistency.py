@@ -22,6 +22,7 @@ from mb2fmu.mechanism.sampling import (
     TOLERANCE,
     Sample,
     far,
+    fastest_frame,
     listed,
     move,
     parameter_values,
@@ -29,10 +30,13 @@ from mb2fmu.mechanism.sampling import (
     with_auxiliary,
 )
 from mb2fmu.mechanism.settling import settle_points
+from mb2fmu.model.natural_units import natural_units
 
 __all__ = ["kinetic_energy_matches", "parameter_values", "settle_kinematics", "velocities_integrable"]
 
 Array = npt.NDArray[np.float64]
+
+_STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
 def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerms]) -> Mechanism:
@@ -98,7 +102,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]
                 continue
             relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
             given, derived = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
-            if far(given, derived):
+            if far(given, derived, fastest_frame(numeric)):
                 what = (
                     f"the angular velocity of frame {frame.name} in {m.frames[frame.parent].name} is given as "
                     f"{listed(given)} where its direction cosines turn with {listed(derived)} "
@@ -181,8 +185,11 @@ def _constraint_force_faults(m: Mechanism, samples: list[Sample]) -> list[Fault]
         columns.append(np.array([numeric.generalized_forces(list(unit)) - base for unit in np.eye(count)]))
     faults = []
     for i, symbol in enumerate(m.constraint_forces):
-        moved = max(float(np.max(np.abs(column[i, :n]))) for column in columns)
-        if moved > TOLERANCE:
+        moved, least = (
+            max(float(np.max(np.abs(part))) for part in parts)
+            for parts in ((column[i, :n] for column in columns), (column[i] for column in columns))
+        )
+        if moved > TOLERANCE * least:
             what = f"{symbol} is declared a constraint force, but it moves the mechanism"
             faults.append(Fault(what, remedy="apply it at a point or frame that only auxiliary speeds move"))
     if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):
@@ -199,10 +206,11 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
     for i, acts in enumerate(m.acts):
         for sample in samples if acts else ():
             move(numeric, sample, on_constraints=True)
-            wanted, total = numeric.constraints()[0][i], np.zeros(len(m.u))
+            rows, total = numeric.constraints()[0], np.zeros(len(m.u))
+            wanted = rows[i]
             for act in acts:
                 total += numeric.vector(act.vector) @ _act_partials(numeric, act)[:, : len(m.u)]
-            if far(total, wanted):
+            if far(total, wanted, float(np.max(np.abs(rows)))):
                 assert m.velocity_constraints is not None
                 what = (
                     f"what constraint {m.velocity_constraints.names[i]} acts on moves with {listed(total)} per "
@@ -258,8 +266,11 @@ def _start_faults(m: Mechanism) -> list[Fault]:
     )
     A, b, _ = numeric.constraints()
     independent = list(m.u_independent)
-    A_dep = A[:, dependent]
-    if np.linalg.cond(A_dep) > 1e12:
+    A_dep, natural = A[:, dependent], natural_units(d)
+    units = np.array([natural.typical(speed) for speed in d.speeds])
+    even = A_dep * units[dependent]
+    lengths = np.linalg.norm(even, axis=1)
+    if not np.all(lengths > 0.0) or np.linalg.cond(even / lengths[:, None]) > 1e12:
         names = ", ".join(m.u[i].name for i in dependent)
         what = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"
         return [Fault(what, remedy="choose other dependent speeds, or another start")]
@@ -267,7 +278,7 @@ def _start_faults(m: Mechanism) -> list[Fault]:
     faults = []
     for value, i in zip(solution, dependent, strict=True):
         speed = d.speeds[i]
-        if speed.kind == "fixed" and abs(value - speed.start) > 1e-9 * (1 + abs(value)):
+        if speed.kind == "fixed" and abs(value - speed.start) > 1e-9 * (units[i] + abs(value)):
             what = (
                 f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, "
                 f"which give {value:.12g}"
@@ -287,20 +298,23 @@ def velocities_integrable(m: Mechanism) -> list[str]:
         return []
     numeric = NumericMechanism(m)
     bad: dict[str, None] = {}
-    step = 1e-5
+    sizes = np.array([natural_units(m.definition).typical(item) for item in m.definition.coordinates])
     for sample in random_samples(numeric):
         columns = []
         for k in range(len(m.q)):
             sides = []
             for sign in (1, -1):
-                moved = replace(sample, q=sample.q + sign * step * np.eye(len(m.q))[k])
+                moved = replace(sample, q=sample.q + sign * _STEP * sizes * np.eye(len(m.q))[k])
                 move(numeric, moved, on_constraints=False)
                 inverse = np.linalg.inv(numeric.kinematics()[0])
-                sides.append([numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse for body in suspects])
-            columns.append([(a - b) / (2 * step) for a, b in zip(*sides, strict=True)])
+                sides.append(
+                    [numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes for body in suspects]
+                )
+            columns.append([(a - b) / (2 * _STEP) for a, b in zip(*sides, strict=True)])
         for number, body in enumerate(suspects):
             slopes = np.array([column[number] for column in columns])  # [k, axis, i] = ∂w_i/∂q_k
-            if np.max(np.abs(slopes - slopes.transpose(2, 1, 0))) > 1e-6 * (1 + np.max(np.abs(slopes))):
+            far_apart = np.max(np.abs(slopes - slopes.transpose(2, 1, 0)))
+            if far_apart > 1e-6 * (np.max(np.abs(slopes)) + np.max(np.abs(sides[0][number]))):
                 bad[body.name] = None
     return list(bad)
 
@@ -317,6 +331,7 @@ def kinetic_energy_matches(m: Mechanism) -> bool:
     for s in random_samples(numeric):
         move(numeric, s, on_constraints=False)
         values = [float(lagrangian(s.t, *s.q, *u, *s.z, *s.r, *s.parameters)) for u in (s.u, 0 * s.u)]
-        if far(np.array([values[0] - values[1]]), np.array([numeric.kinetic_energy()])):
+        difference, kinetic = np.array([values[0] - values[1]]), np.array([numeric.kinetic_energy()])
+        if far(difference, kinetic, max(abs(value) for value in values)):
             return False
     return True

@@ -10,11 +10,15 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.model.natural_units import natural_units
 
 Array = npt.NDArray[np.float64]
 SAMPLES = 3
 ATTEMPTS = 20
 TOLERANCE = 1e-8
+"""Of vectors that are the same but for round-off, relative to them."""
+ROUND_OFF = 1e-12
+"""What round-off leaves where larger quantities of the same unit cancel, relative to these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +40,30 @@ def parameter_values(mechanism: Mechanism) -> list[float]:
 
 
 def random_samples(numeric: NumericMechanism) -> list[Sample]:
-    """Random states near the start, where everything is finite."""
-    m = numeric.mechanism
+    """Random states near the start, where everything is finite; near by the mechanism's own magnitudes."""
+    m, natural = numeric.mechanism, natural_units(numeric.mechanism.definition)
+    q_sizes, u_sizes, r_sizes = (
+        np.array([natural.typical(item) for item in items])
+        for items in (m.definition.coordinates, m.definition.speeds, m.definition.inputs)
+    )
     generator = np.random.default_rng(20090)
     start = np.array([c.start for c in m.definition.coordinates])
     nominal = np.array(parameter_values(m))
     samples: list[Sample] = []
     for _ in range(ATTEMPTS):
         p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
-        q = start + generator.uniform(-0.7, 0.7, start.shape)
-        u = generator.uniform(-1, 1, len(m.u))
+        q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
+        u = u_sizes * generator.uniform(-1, 1, len(m.u))
         z = np.array([s.start for s in m.definition.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
-        r = np.array([i.start for i in m.definition.inputs]) + generator.uniform(-0.1, 0.1, len(m.r))
-        t = float(generator.uniform(0.1, 1))
+        r = np.array([i.start for i in m.definition.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
+        t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
         with np.errstate(all="ignore"):
             parameters = numeric.parameters(p)
             numeric.set(t, q, with_auxiliary(m, u), z, r, parameters)
             A, b, _ = numeric.constraints()
             finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
         if finite:
-            u_on = u - np.linalg.pinv(A) @ (A @ u + b) if len(A) else u
+            u_on = u - u_sizes * (np.linalg.pinv(_even(A * u_sizes)) @ _even(A * u_sizes, A @ u + b)) if len(A) else u
             samples.append(Sample(t, q, u, u_on, z, r, parameters))
         if len(samples) == SAMPLES:
             return samples
@@ -74,9 +82,32 @@ def move(numeric: NumericMechanism, sample: Sample, *, on_constraints: bool) -> 
     numeric.set(sample.t, sample.q, with_auxiliary(numeric.mechanism, u), sample.z, sample.r, sample.parameters)
 
 
-def far(a: Array, b: Array) -> bool:
-    """Whether two vectors differ by more than round-off."""
-    return bool(np.max(np.abs(a - b)) > TOLERANCE * (1 + np.max(np.abs(a)) + np.max(np.abs(b))))
+def _even(rows: Array, values: Array | None = None) -> Array:
+    """Rows of unit length, or values divided by the lengths of the rows; rows that vanish stay as they are."""
+    length = np.linalg.norm(rows, axis=1)
+    length = np.where(length > 0.0, length, 1.0)
+    return rows / length[:, None] if values is None else values / length
+
+
+def far(a: Array, b: Array, beside: float) -> bool:
+    """Whether two vectors differ by more than round-off.
+
+    Args:
+        a: One.
+        b: The other, of the same unit.
+        beside: Largest magnitude of what they may have been made from, of the same unit.
+    """
+    return bool(np.max(np.abs(a - b)) > TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF * beside)
+
+
+def fastest_point(numeric: NumericMechanism) -> float:
+    """Largest component of all velocities of points, m/s, where the mechanism is now."""
+    return max(float(np.max(np.abs(point.velocity))) for point in numeric.points)
+
+
+def fastest_frame(numeric: NumericMechanism) -> float:
+    """Largest component of all angular velocities, rad/s, where the mechanism is now."""
+    return max(float(np.max(np.abs(frame.omega))) for frame in numeric.frames)
 
 
 def listed(vector: Array) -> str:

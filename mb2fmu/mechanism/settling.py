@@ -12,7 +12,7 @@ from sympy.physics.mechanics import System
 from mb2fmu.errors import Fault
 from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
-from mb2fmu.mechanism.sampling import Sample, far, listed, move
+from mb2fmu.mechanism.sampling import Sample, far, fastest_point, listed, move
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Parts
 
@@ -79,7 +79,8 @@ def _agreeing(
         for on, agreeing in ((False, anywhere), (True, on_constraints)):
             move(derived, sample, on_constraints=on)
             move(taken, sample, on_constraints=on)
-            agreeing -= {i for i in agreeing if far(taken.points[i].velocity, derived.points[i].velocity)}
+            fastest = fastest_point(derived)
+            agreeing -= {i for i in agreeing if far(taken.points[i].velocity, derived.points[i].velocity, fastest)}
     return anywhere, on_constraints
 
 
@@ -115,7 +116,7 @@ def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, sam
             for centre, frame in sorted(left):
                 arm = position - derived.points[centre].position
                 particle = derived.points[centre].velocity + np.cross(derived.frames[frame].omega, arm)
-                if far(velocity, particle):
+                if far(velocity, particle, fastest_point(derived)):
                     left.discard((centre, frame))
     return any(agreeing.values())
 
