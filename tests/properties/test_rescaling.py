@@ -1,0 +1,138 @@
+"""The verdict does not depend on units: all lengths, masses and times may be a million times larger or smaller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mechanisms import mechanism_of
+from rescaling import factor, rescale
+from scipy.integrate import solve_ivp
+
+from mb2fmu import Model, pipeline
+from mb2fmu.formulation import formulate
+from mb2fmu.mechanism import close_loops
+from mb2fmu.mechanism.consistency import kinetic_energy_matches
+from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.reference import held_slope, observe, start_state
+
+MODELS = Path(__file__).parents[2] / "models"
+POWERS = st.sampled_from([1e-6, 1.0, 1e6])
+SEVERAL = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+WITHIN = 3.0
+"""Ratios of error over bound agree within this factor: integrators take other steps where round-off differs."""
+
+
+def sprung_pendulum() -> Model:
+    """A pendulum on a sprung, damped cart: lengths, masses and times of all kinds, and nothing written as a number."""
+    x, theta, v, w = me.dynamicsymbols("x theta v w")
+    M, m, l, k, c, g = sm.symbols("M m l k c g", positive=True)
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", [theta, N.z])
+    A.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x)
+    C.set_vel(N, v * N.x)
+    P = C.locatenew("P", -l * A.y)
+    P.v2pt_theory(C, N, A)
+    kane = me.KanesMethod(N, [x, theta], [v, w], [x.diff() - v, theta.diff() - w])
+    bodies = [me.Particle("cart", C, M), me.Particle("bob", P, m)]
+    kane.kanes_equations(bodies, [(C, (-k * x - c * v) * N.x), (P, -m * g * N.y)])
+    model = Model("SprungPendulum", kane)
+    for symbol, value, unit in (
+        (M, 2.0, "kg"), (m, 0.5, "kg"), (l, 0.4, "m"), (k, 90.0, "N/m"), (c, 0.3, "N.s/m"), (g, 9.81, "m/s2"),
+    ):  # fmt: skip
+        model.parameter(symbol, value, unit)
+    model.coordinate(x, 0.0, "m")
+    model.coordinate(theta, 0.9, "rad")
+    model.speed(v, 0.0, "m/s")
+    model.speed(w, 0.0, "rad/s")
+    model.output("tip", x + l * sm.sin(theta), "m")
+    model.output("spring_force", -k * x, "N")
+    model.experiment(stop=1.5, step=0.05, tolerance=1e-6)
+    return model
+
+
+def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]]:
+    """Verdict and ratio of everything, for an integration with relative parts of parameters changed."""
+    mechanism = mechanism_of(model)
+    if mechanism.holonomic:
+        mechanism = close_loops(mechanism)
+    definition = mechanism.definition
+    reference = make_reference(definition, formulate(mechanism, "kane"))
+    limits = bounds(reference, measure_sensitivity(reference))
+    values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}
+    numeric, run = reference.numeric, conditions(definition, values)
+    slope = held_slope(numeric, run)(0)
+    answer = solve_ivp(
+        lambda t, x: slope(t, np.append(x, 0.0))[:-1],
+        (0.0, float(run.time[-1])),
+        start_state(numeric, run),
+        t_eval=run.time,
+        rtol=1e-7,
+        atol=1e-9 * reference.state_scales,
+    )
+    found = observe(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
+    simulation = Simulation(reference.trajectory.names, reference.trajectory.time, found, (), 0.0)
+    results = [*compare_variables(reference, limits, simulation), *compare_invariants(reference, simulation)]
+    return {r.name: (r.verdict, r.ratio) for r in results}
+
+
+@SEVERAL
+@given(length=POWERS, mass=POWERS, time=POWERS, wrong=st.sampled_from(["", "M", "m", "l", "k", "c", "g"]))
+def test_no_verdict_depends_on_units(length, mass, time, wrong):
+    change = {wrong: 0.01} if wrong else {}
+    known = judged(sprung_pendulum(), change)
+    assert ("failed" in {verdict for verdict, _ in known.values()}) is bool(wrong)
+    found = judged(rescale(sprung_pendulum(), length=length, mass=mass, time=time), change)
+    assert {name: verdict for name, (verdict, _) in found.items()} == {name: each for name, (each, _) in known.items()}
+    for name, (_, ratio) in found.items():
+        if known[name][1] > 1e-3:
+            assert known[name][1] / WITHIN < ratio < known[name][1] * WITHIN
+
+
+@pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1.0, 1.0), (1.0, 1e-6, 1e6)])
+def test_real_units_are_right_and_wrong_in_any_units(tmp_path, length, mass, time):
+    """A closed loop: its rows are compared, its states drawn to it and integrated by its own magnitudes."""
+    model = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
+    unit = pipeline.export(model, tmp_path)
+    right = pipeline.validate(unit, model).result
+    assert all(v.verdict == "passed" for v in (*right.variables, *right.invariants))
+    assert all(other.passed for other in right.others)
+    other = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
+    other.declared = [replace(item, value=item.value * 1.001) if item.name == "m" else item for item in other.declared]
+    result = pipeline.validate(unit, other).result
+    assert not result.passed
+    assert any(v.verdict == "failed" for v in (*result.variables, *result.invariants))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e3])
+def test_kinetic_energies_are_compared_in_any_units(size):
+    """Seen: with grams and millimetres a Lagrangian of another mass was taken for that of the bodies."""
+    q = me.dynamicsymbols("q")
+    m = sm.Symbol("m")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", q * N.x)
+    P.set_vel(N, q.diff() * N.x)
+    for part, agrees in ((1, True), (2, False)):
+        lagrangian = part * m * q.diff() ** 2 / 2
+        method = me.LagrangesMethod(lagrangian, [q], bodies=[me.Particle("mass", P, m)], frame=N)
+        method.form_lagranges_equations()
+        model = Model("Mass", method)
+        model.parameter(m, 1.0 * size, "kg")
+        model.coordinate(q, 0.1 * size, "m")
+        model.speed(q.diff(), 0.2 * size, "m/s")
+        mechanism = mechanism_of(model)
+        assert kinetic_energy_matches(mechanism) is agrees
+
+
+def test_what_a_value_is_multiplied_by():
+    assert factor("N.m/rad", length=10.0, mass=3.0, time=2.0) == pytest.approx(100.0 * 3.0 / 4.0)
