@@ -70,9 +70,12 @@ def recast(definition: ModelDefinition) -> Recast:
 def _with_prescribed_coordinates(definition: ModelDefinition) -> tuple[ModelDefinition, list[sm.Expr]]:
     """The definition with states that move the mechanism as coordinates, and their kinematic equations."""
     states = {state.symbol: state for state in definition.auxiliary_states}
-    if not states or isinstance(definition.mechanics, LagrangesMethod):
+    if not states:
         return definition, []
     needed = _rates_needed(definition, states)
+    if isinstance(definition.mechanics, LagrangesMethod):
+        _refuse_in_lagrangian(definition.mechanics, states, needed)
+        return definition, []
     if not needed:
         return definition, []
     faults = [fault for symbol in needed for fault in _rate_faults(states[symbol], needed[symbol], definition)]
@@ -88,6 +91,21 @@ def _with_prescribed_coordinates(definition: ModelDefinition) -> tuple[ModelDefi
         auxiliary_states=tuple(s for s in definition.auxiliary_states if s.symbol not in needed),
     )
     return recast_definition, [rate_in_time(s.symbol) - s.derivative for s in moving]
+
+
+def _refuse_in_lagrangian(
+    method: LagrangesMethod, states: dict[sm.Expr, AuxiliaryState], moving: dict[sm.Expr, int]
+) -> None:
+    """Refuses states that move bodies, stand in the momenta ∂L/∂q', or have their rates in L: SymPy knows none."""
+    L = sm.sympify(method._L[0])  # noqa: SLF001  there is no public name
+    momenta = [L.diff(rate) for rate in method._qdots]  # noqa: SLF001  likewise
+    wrong = {s for momentum in momenta for s in contents(momentum).varying if s in states} | moving.keys()
+    wrong |= {function for function, _ in contents(L).derivatives if function in states}
+    if wrong:
+        names = ", ".join(sorted(states[s].name for s in wrong))
+        what = f"{names} moves the mechanism of a LagrangesMethod, which differentiates coordinates only"
+        remedy = "hand over a KanesMethod, System or Parts, or write it as an expression of time"
+        raise MechanismError("a state that moves the mechanism cannot be used:", [Fault(what, remedy=remedy)])
 
 
 def _rates_needed(definition: ModelDefinition, states: dict[sm.Expr, AuxiliaryState]) -> dict[sm.Expr, int]:

@@ -7,7 +7,7 @@ import pytest
 import sympy as sm
 import textbook_mechanisms
 from own_equations import Compared, compared, own_constraint_forces
-from strangers import STRANGERS, axle
+from strangers import STRANGERS, axle, declared, world
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
@@ -110,3 +110,20 @@ def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
 def test_too_few_dependent_speeds_are_told():
     with pytest.raises(MechanismError, match="3 of them independent of each other, and 2 dependent speeds"):
         pipeline.derive(axle(rows=4, dependent=2))
+
+
+@pytest.mark.parametrize("with_bodies", [True, False])
+def test_a_state_that_moves_a_lagrangians_mechanism_is_refused(with_bodies):
+    q, a = me.dynamicsymbols("q a")
+    m, l, w = sm.symbols("m l w")
+    N, O = world()
+    F = N.orientnew("F", "Axis", [a, N.z])
+    H = F.orientnew("H", "Axis", [q, F.y])
+    P = O.locatenew("P", -l * H.z)
+    P.set_vel(N, P.pos_from(O).dt(N))
+    bob = me.Particle("p", P, m)
+    method = me.LagrangesMethod(me.Lagrangian(N, bob), [q], bodies=[bob] if with_bodies else None, frame=N)
+    model = declared("Bob", method, "m=1 l=1 w=3", {q: 0.3, q.diff(): 0.1})
+    model.state(a, w * sm.cos(a), 0.2)
+    with pytest.raises(MechanismError, match="a moves the mechanism of a LagrangesMethod"):
+        pipeline.derive(model)
