@@ -4,8 +4,9 @@ Input: the path of an FMU, the checked ``ModelDefinition`` (names, start values,
 that the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, what
 checkers say, the verdict.
 
-Promises: the reference shares nothing with the FMU beyond the model (SymPy's ``lambdify``, SciPy's DOP853, never the
-Program); its own uncertainty is measured and shown; bounds are formulas stated in ``compare`` and depend on the
+Promises: the reference shares nothing with the FMU beyond the model (SymPy's expressions, compiled apart: see
+``compiled``; never the Program); its own uncertainty is measured and shown; bounds are formulas stated in ``compare``
+and depend on the
 measured sensitivity, so chaos is neither excused nor punished; what cannot be judged does not pass. The FMU runs in a
 process of its own, with a time limit. Beside the trajectory, x' of the unit is held against the user's own SymPy
 objects without the reading's help (``independence``).

@@ -20,7 +20,7 @@ from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.bodies_tables import MechanismTables
 from mb2fmu.validation.compiled.c_writer import PRELUDE, Tables
 from mb2fmu.validation.compiled.layout import address
-from mb2fmu.validation.compiled.plan_code import FIRST_NAME, PlanCode
+from mb2fmu.validation.compiled.plan_code import PlanCode
 from mb2fmu.validation.plans import Plan
 
 Floats = npt.NDArray[np.float64]
@@ -225,9 +225,6 @@ class Machine:
         known = ("the dependent speeds", "the accelerations", *self._code.names)
         name = known[self._equations.singular] if status == layout.SINGULAR else ""
         raise FailureError(status, name, t)
-
-
-assert FIRST_NAME == 2
 
 
 def _end(library: Any, equations: layout.Equations, _bodies: layout.Mechanism | None) -> None:
