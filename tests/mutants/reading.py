@@ -31,7 +31,16 @@ _TURN = sm.ImmutableMatrix([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
 def mutants(subject: Subject) -> Iterator[Mutant]:
     """Every fault of reading that can be planted in a mechanism."""
     mechanism = subject.mechanism
-    for faults in (_of_bodies, _of_frames, _of_points, _of_loads, _of_constraints, _of_kinematics, _of_lagrangian):
+    for faults in (
+        _of_bodies,
+        _of_frames,
+        _of_points,
+        _of_loads,
+        _of_constraints,
+        _of_reactions,
+        _of_kinematics,
+        _of_lagrangian,
+    ):
         yield from faults(mechanism)
 
 
@@ -108,9 +117,12 @@ def _of_points(mechanism: Mechanism) -> Iterator[Mutant]:
         if point.position and point.velocity is None:
             longer = _scaled(point.position, SLIGHTLY)
             yield _planted("length", f"{point.name}: 3 % too far away", replaced(i, position=longer))
-            if len(mechanism.frames) > 1:
-                other = _reframed(point.position, mechanism)
-                yield _planted("frame of a position", f"{point.name}: in another frame", replaced(i, position=other))
+        elif point.velocity:
+            faster = _scaled(point.velocity, SLIGHTLY)
+            yield _planted("velocity of a point", f"{point.name}: 3 % too fast", replaced(i, velocity=faster))
+        if point.position and point.velocity is None and len(mechanism.frames) > 1:
+            other = _reframed(point.position, mechanism)
+            yield _planted("frame of a position", f"{point.name}: in another frame", replaced(i, position=other))
 
 
 def _scaled(terms: VectorTerms, factor: sm.Expr) -> VectorTerms:
@@ -206,6 +218,17 @@ def _of_constraints(mechanism: Mechanism) -> Iterator[Mutant]:
             if constraints.jacobian[i, j] != 0:
                 place = f"{constraints.names[i]}: {u} times 1.03"
                 yield _planted("velocity constraint", place, _scaled_column(i, j, u))
+
+
+def _of_reactions(mechanism: Mechanism) -> Iterator[Mutant]:
+    for i, acts in enumerate(mechanism.acts):
+        for k, act in enumerate(acts):
+            stronger = _with(acts, k, replace(act, vector=_scaled(act.vector, SLIGHTLY)))
+
+            def react(m: Mechanism, i: int = i, stronger: Any = stronger) -> Mechanism:
+                return replace(m, acts=_with(m.acts, i, stronger))
+
+            yield _planted("reaction", f"force {k + 1} of constraint {i + 1} times 1.03", react)
 
 
 def _geared(mechanism: Mechanism, row: int, q: sm.Symbol) -> Callable[[Mechanism], Mechanism] | None:
