@@ -1,10 +1,11 @@
-"""Nominals of states that the model gives none: how large they become in the experiment.
+"""Nominals of states and inputs that the model gives none: how large they become in the experiment.
 
 A unit's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
 nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
 would be off by as much as it moves. So the experiment is followed roughly, and the nominal is the largest magnitude
 that the state has on the way, as a power of ten. A state that stays below a ten-thousandth of its typical magnitude
 (see ``model.natural_units``) is at rest, and that is its nominal.
+An input's is its largest magnitude in the experiment, or typical if it is zero.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ OPERATIONS = 20_000_000
 """Of all evaluations together, about: some seconds in Python at most."""
 MOST, FEWEST = 4_000, 100
 """Evaluations; where fewer are within reach, it is not tried."""
+_TIMES = 50  # at which inputs are looked at
 AT_REST = 1e-4
 """Part of the typical magnitude below which what is seen of a state may be error alone."""
 UNFINISHED = 1e-3
@@ -41,7 +43,7 @@ UNFINISHED = 1e-3
 
 
 def with_nominals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> ModelDefinition:
-    """The definition with a nominal for each state that has none and whose magnitude is not about 1.
+    """The definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
     Args:
         definition: The checked model.
@@ -65,8 +67,18 @@ def with_nominals(definition: ModelDefinition, equations: EquationsOfMotion, pro
         exponent = round(math.log10(size))
         if item.nominal is None and exponent:
             found[item.name] = float(f"1e{exponent}")
+    signals = signals_of(d, start_at(d, equations, {}))
+    times = np.linspace(0.0, d.experiment.stop, _TIMES)
+    given = [0.0] * len(d.inputs)
+    with suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
+        given = np.max(np.abs([signals(t) for t in times.tolist()]), axis=0).tolist()
+    for signal, size in zip(d.inputs, given, strict=True):
+        exponent = round(math.log10(size if 0.0 < size < math.inf else natural.typical(signal)))
+        if signal.nominal is None and exponent:
+            found[signal.name] = float(f"1e{exponent}")
     return replace(
         d,
+        inputs=tuple(replace(r, nominal=found.get(r.name, r.nominal)) for r in d.inputs),
         coordinates=tuple(replace(c, nominal=found.get(c.name, c.nominal)) for c in d.coordinates),
         speeds=tuple(replace(s, nominal=found.get(s.name, s.nominal)) for s in d.speeds),
         auxiliary_states=tuple(replace(z, nominal=found.get(z.name, z.nominal)) for z in d.auxiliary_states),

@@ -104,8 +104,7 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, length, mass, tim
     model = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
     unit = pipeline.export(model, tmp_path)
     right = pipeline.validate(unit, model).result
-    assert all(v.verdict == "passed" for v in (*right.variables, *right.invariants))
-    assert all(other.passed for other in right.others)
+    assert right.passed
     other = rescale(pipeline.load(MODELS / "four_bar.py"), length=length, mass=mass, time=time)
     other.declared = [replace(item, value=item.value * 1.001) if item.name == "m" else item for item in other.declared]
     result = pipeline.validate(unit, other).result
