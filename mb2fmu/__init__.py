@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
-    from mb2fmu.outcomes import RightHandSide
     from mb2fmu.pipeline import (
         Model,
         animate,
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
         simulate,
         validate,
     )
-    from mb2fmu.studies import sensitivities
+    from mb2fmu.pipeline.outcomes import RightHandSide
+    from mb2fmu.pipeline.studies import sensitivities
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,8 +62,8 @@ __all__ = [
 
 _HOMES = {
     "Mb2FmuError": "mb2fmu.errors",
-    "RightHandSide": "mb2fmu.outcomes",
-    "sensitivities": "mb2fmu.studies",
+    "RightHandSide": "mb2fmu.pipeline.outcomes",
+    "sensitivities": "mb2fmu.pipeline.studies",
 } | dict.fromkeys(("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model")
 
 

@@ -30,13 +30,14 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from bench_native import COUNTED, counted
 
-from mb2fmu import lowering, pipeline
+from mb2fmu import derivatives, pipeline
+from mb2fmu.derivatives.unit_entries import RESULTS
 from mb2fmu.emit import c
 from mb2fmu.interface import Target, describe
-from mb2fmu.lowering.native import RESULTS
-from mb2fmu.lowering.passes import prune
-from mb2fmu.lowering.program import Entry, Program
-from mb2fmu.outcomes import Derivation
+from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.program import operation_count
+from mb2fmu.program.program import Entry, Program
+from mb2fmu.program.prune import prune
 from mb2fmu.toolchain import compile_program
 from mb2fmu.toolchain.batch import widest
 from mb2fmu.toolchain.compilers import Variant, compiling, find
@@ -139,8 +140,8 @@ def row(n: int, folder: Path, rounds: int, others: set[str], library: Path | Non
     said = {name: np.array(run(side, 1, "values").split(), dtype=float) for name, side in sides.items()}
     for name, values in said.items():
         np.testing.assert_allclose(values, said["any"], rtol=1e-8, err_msg=name)
-    tangent = lowering.differentiate_forward(derivation.program, "rhs")
-    adjoint = lowering.differentiate_reverse(derivation.program, "rhs")
+    tangent = derivatives.differentiate_forward(derivation.program, "rhs")
+    adjoint = derivatives.differentiate_reverse(derivation.program, "rhs")
     return Row(
         joints=n,
         derive=derive,
@@ -208,7 +209,7 @@ code, of the same chain with its joints built already.
 
 def total(program: Program, entry: str) -> int:
     """Operations of an entry point."""
-    return sum(lowering.operation_count(program, entry).values())
+    return sum(operation_count(program, entry).values())
 
 
 def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)) -> dict[str, Side]:
@@ -236,14 +237,14 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     return sides
 
 
-def motion_only(program: Program) -> lowering.NativeProgram:
+def motion_only(program: Program) -> derivatives.NativeProgram:
     """A program that offers x' and no other results."""
     wanted = (*RESULTS, "tangent", "adjoint", "jacobian", "jacobian_time", "pivots", "divisors", "project")
     none = {name: Entry(name, (), ()) for name in wanted}
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
     small = prune(dataclasses.replace(program, entries=none | kept))
     nothing = np.array([], dtype=np.intp)
-    return lowering.NativeProgram(small, nothing, nothing, nothing)
+    return derivatives.NativeProgram(small, nothing, nothing, nothing)
 
 
 # --- Pinocchio --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What each operation costs in a compiled unit, among others: the weights of ``mb2fmu/lowering/cost.py``.
+"""What each operation costs in a compiled unit, among others: the weights of ``mb2fmu/program/cost.py``.
 
 Into x' of a chain of joints more operations of one kind are put, evenly among what is there, and the program is timed
 with and without them: so an operation costs what it adds, waiting included, not what it takes alone. Everything is
@@ -23,13 +23,14 @@ from bench_chain import ROOT, derived, fastest, ours
 from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
-from mb2fmu.lowering import cost, python_runtime
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.copying import ProgramCopy
-from mb2fmu.lowering.dependencies import block_operations, operation_count
-from mb2fmu.lowering.program import Block, Op, Program, Table
-from mb2fmu.lowering.python_code import parameter_only
-from mb2fmu.outcomes import CompilableProgram
+from mb2fmu.arithmetic import python_runtime
+from mb2fmu.evaluation.printer import parameter_only
+from mb2fmu.pipeline.outcomes import CompilableProgram
+from mb2fmu.program import cost
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.dependencies import block_operations, operation_count
+from mb2fmu.program.program import Block, Op, Program, Table
 
 JOINTS = 6
 PLACES = 48

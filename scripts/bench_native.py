@@ -21,7 +21,7 @@ from pathlib import Path
 from mb2fmu import package, pipeline
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import FmuInterface
-from mb2fmu.outcomes import Derivation
+from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.toolchain import Order
 from mb2fmu.toolchain.compilers import compiling, find
 from mb2fmu.toolchain.platforms import PLATFORMS, host

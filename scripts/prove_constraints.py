@@ -24,7 +24,7 @@ from typing import Any
 from mb2fmu import formulation, package, pipeline, validation
 from mb2fmu.errors import FormulationError, ToolError
 from mb2fmu.model import Model
-from mb2fmu.outcomes import BuildOptions, Derivation
+from mb2fmu.pipeline.outcomes import BuildOptions, Derivation
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # mechanisms that are no examples, but hard

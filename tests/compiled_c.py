@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram, with_derivatives
 from mb2fmu.emit.c import emit, translation_units
-from mb2fmu.interface.description import (
+from mb2fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     FmuInterface,
@@ -23,9 +24,8 @@ from mb2fmu.interface.description import (
     Target,
     UnitDefinition,
 )
-from mb2fmu.lowering.native import RESULTS, NativeProgram, with_derivatives
-from mb2fmu.lowering.passes import prune
-from mb2fmu.lowering.program import Entry, Program
+from mb2fmu.program.program import Entry, Program
+from mb2fmu.program.prune import prune
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "emit" / "c" / "runtime"
 WARNINGS = [

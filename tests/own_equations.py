@@ -16,7 +16,7 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.lowering import evaluator
+from mb2fmu.evaluation import evaluator
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Model, Parts
 

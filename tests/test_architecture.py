@@ -20,15 +20,15 @@ WORLDLY = (
     "toolchain",
     "package",
     "validation",
-    "cli.py",
-    "cli_progress.py",
+    "cli/application.py",
+    "cli/progress.py",
     "__main__.py",
-    "pipeline.py",
-    "publication.py",
+    "pipeline/__init__.py",
+    "pipeline/publication.py",
     "scratch.py",
-    "motions.py",
-    "pages.py",
-    "stopwatch.py",
+    "pipeline/motions.py",
+    "pipeline/pages.py",
+    "pipeline/stopwatch.py",
     "model/loading.py",
     "model/template.py",
 )
@@ -96,6 +96,19 @@ def test_the_probe_finds_what_it_looks_for() -> None:
 def test_no_drawer_for_everything() -> None:
     named = {path.stem for path in modules()} | {path.name for path in PACKAGE.rglob("*") if path.is_dir()}
     assert named & FORBIDDEN_NAMES == set()
+
+
+def test_a_file_name_stands_once() -> None:
+    """A name says its room's subject, so that a traceback and a search say where they are.
+
+    The runtime of Python units is shipped and keeps the names that its generated part imports.
+    """
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        place = path.relative_to(PACKAGE)
+        if path.name != "__init__.py" and not place.as_posix().startswith(SHIPPED):
+            places.setdefault(path.name, []).append(place.as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize("stage", sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()))

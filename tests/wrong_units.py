@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mb2fmu import package
 from mb2fmu.filetree import FileTree
-from mb2fmu.outcomes import Build
+from mb2fmu.pipeline.outcomes import Build
 
 
 def packed(build: Build, path: Path) -> Path:

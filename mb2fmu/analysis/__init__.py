@@ -9,8 +9,8 @@ from mb2fmu.analysis.conditioning import Conditioning, conditioning
 from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.nominals import with_nominals
 from mb2fmu.analysis.operating_point import Motion, OperatingPoint
+from mb2fmu.analysis.search_start import Start, start_at
 from mb2fmu.analysis.sensitivities import Sensitivities, sensitivities
-from mb2fmu.analysis.start import Start, start_at
 from mb2fmu.analysis.study import Study, signals_of, study_of
 
 __all__ = [

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from scipy.linalg import qr
 
 from mb2fmu.analysis.operating_point import OperatingPoint, find, on_constraints
+from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.slopes import Slopes
-from mb2fmu.analysis.start import Start
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.lowering.program import Program
+from mb2fmu.program.program import Program
 
 Floats = npt.NDArray[np.float64]
 
@@ -163,7 +163,8 @@ def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
 
 def _refuse_time(program: Program, slopes: Slopes, point: OperatingPoint) -> None:
     """A motion that time drives is never steady."""
-    from mb2fmu.lowering import evaluator, jacobian
+    from mb2fmu.derivatives import jacobian
+    from mb2fmu.evaluation import evaluator
 
     by_time = jacobian(program, "rhs", ("time",))
     values = evaluator(by_time.program, by_time.entry)(point.t, point.x, point.r, point.p)

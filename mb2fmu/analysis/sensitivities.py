@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
-from mb2fmu.analysis.start import Start
+from mb2fmu.analysis.search_start import Start
 from mb2fmu.analysis.study import Study
+from mb2fmu.derivatives import differentiate_forward
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.lowering import Evaluator, differentiate_forward, evaluator
-from mb2fmu.lowering.dependencies import Group
-from mb2fmu.lowering.program import Program
+from mb2fmu.evaluation import Evaluator, evaluator
+from mb2fmu.program.dependencies import Group
+from mb2fmu.program.program import Program
 from mb2fmu.units import quotient_unit
 
 Floats = npt.NDArray[np.float64]

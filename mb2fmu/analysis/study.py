@@ -10,7 +10,7 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.analysis.start import Start
+from mb2fmu.analysis.search_start import Start
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.model.definition import ModelDefinition

@@ -11,12 +11,12 @@ installed package trimesh, with its licence.
 Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
 """
 
-from mb2fmu.animation.describing import describe, variables
+from mb2fmu.animation.animation_page import Element, Ghost, element, page
 from mb2fmu.animation.drawing import Drawing, draw, draw_start
 from mb2fmu.animation.meshes import Triangles, triangles
-from mb2fmu.animation.motion import Motion, Signals
-from mb2fmu.animation.page import Element, Ghost, element, page
+from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene
+from mb2fmu.animation.scene_building import describe, variables
 from mb2fmu.animation.still import still
 
 __all__ = [

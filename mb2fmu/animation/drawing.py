@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.animation.inertia import ellipsoid
+from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.motion import Motion, Places, places, start_of
+from mb2fmu.animation.poses import Motion, Places, places, start_of
 from mb2fmu.animation.scene import Scene, SceneBody, SceneLink, SceneShape, ShapeKind
 from mb2fmu.animation.turns import continuous, quaternions, rotated, turn_of_y
 

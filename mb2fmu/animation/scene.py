@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from mb2fmu import lowering
 from mb2fmu.animation.meshes import Triangles
 from mb2fmu.animation.soundness import check_experiment, check_types
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.lowering.program import Program
+from mb2fmu.program import from_record, to_record
+from mb2fmu.program.program import Program
 
 FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where a unit carries its scene."""
@@ -173,7 +173,7 @@ class Scene:
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name == "program":
-                record[item.name] = lowering.to_record(value)
+                record[item.name] = to_record(value)
             elif item.name == "meshes":
                 record[item.name] = [mesh.to_record() for mesh in value]
             else:
@@ -225,7 +225,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
             for part in record[name]
         )
     values["meshes"] = tuple(Triangles.from_record(mesh) for mesh in record["meshes"])
-    values["program"] = lowering.from_record(record["program"])
+    values["program"] = from_record(record["program"])
     return values
 
 

@@ -12,9 +12,13 @@ from pathlib import Path
 
 from mb2fmu.audit.behaviour.trial import Trial, try_unit
 from mb2fmu.audit.checkers import check_conformance
-from mb2fmu.audit.description import archive, binaries, header, quantities, schema, structure, variables
-from mb2fmu.audit.description.reading import read_description
-from mb2fmu.audit.description.records import DESCRIPTION, Description
+from mb2fmu.audit.description import archive_rules as archive
+from mb2fmu.audit.description import binaries, header, schema
+from mb2fmu.audit.description import structure_rules as structure
+from mb2fmu.audit.description import unit_rules as quantities
+from mb2fmu.audit.description import variable_rules as variables
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description
+from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, Severity, finding, rules
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 

@@ -19,7 +19,7 @@ from mb2fmu.equations.motion import (
 )
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.formulation.energy import energy_of
-from mb2fmu.formulation.outputs import outputs_of
+from mb2fmu.formulation.output_expressions import outputs_of
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Mechanism, PathwayLoad
 

@@ -6,10 +6,10 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.equations.motion import Energy
-from mb2fmu.formulation.loads import power
+from mb2fmu.formulation.generalized_forces import power
 from mb2fmu.formulation.potentials import Potential, find_potential, of_generalized_forces
 from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Lagrangian, Mechanism
 from mb2fmu.mechanism.sampling import random_samples
 from mb2fmu.model import mechanics as door

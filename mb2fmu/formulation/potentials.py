@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import sympy as sm
 
 from mb2fmu.formulation.antiderivatives import LARGEST, Forces, antiderivative, is_conservative, potential_of
-from mb2fmu.formulation.loads import in_inertial_frame
+from mb2fmu.formulation.generalized_forces import in_inertial_frame
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale
 from mb2fmu.mechanism.records import (
     Components,

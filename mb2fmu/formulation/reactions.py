@@ -22,7 +22,7 @@ from typing import Any
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation.loads import in_inertial_frame, pieces
+from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
 from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, add, cross, scale, times
 from mb2fmu.mechanism.records import Components, Mechanism
 from mb2fmu.model import mechanics as door

@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.formulation.loads import magnitude
+from mb2fmu.formulation.generalized_forces import magnitude
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import (
     Components,

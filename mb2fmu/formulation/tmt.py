@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
 from mb2fmu.formulation.applies import Applies, by_projection
 from mb2fmu.formulation.assembly import assemble
-from mb2fmu.formulation.loads import applied_loads
+from mb2fmu.formulation.generalized_forces import applied_loads
 from mb2fmu.mechanism.kinematics import (
     ZERO,
     NamedKinematics,

@@ -8,6 +8,6 @@ format, or change the equations.
 """
 
 from mb2fmu.interface.describing import describe
-from mb2fmu.interface.description import FmuInterface, FmuVariable, Target
+from mb2fmu.interface.fmu_interface import FmuInterface, FmuVariable, Target
 
 __all__ = ["FmuInterface", "FmuVariable", "Target", "describe"]

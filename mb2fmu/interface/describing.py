@@ -32,7 +32,7 @@ import numpy as np
 from mb2fmu import __version__
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.interface.description import (
+from mb2fmu.interface.fmu_interface import (
     DefaultExperiment,
     Dependency,
     DisplayUnit,
@@ -48,13 +48,13 @@ from mb2fmu.interface.description import (
     UnitDefinition,
 )
 from mb2fmu.interface.grouping import TypeDefinition
-from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
+from mb2fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
-from mb2fmu.lowering.dependencies import Kind as ReadKind
-from mb2fmu.lowering.dependencies import all_dependencies
-from mb2fmu.lowering.program import Program
 from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.program.dependencies import Kind as ReadKind
+from mb2fmu.program.dependencies import all_dependencies
+from mb2fmu.program.program import Program
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 

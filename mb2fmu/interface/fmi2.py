@@ -6,7 +6,7 @@ Exchange, and in Co-Simulation where directional derivatives are provided; on pa
 
 from __future__ import annotations
 
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.interface.structure import ModelStructure, Unknown, structure
 
 __all__ = ["ModelStructure", "Unknown", "indices", "model_structure"]

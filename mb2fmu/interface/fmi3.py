@@ -5,7 +5,7 @@ Knowns of outputs and derivatives are, by 3.0.2 (section 2.4.8), inputs, states,
 
 from __future__ import annotations
 
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.interface.structure import ModelStructure, structure
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mb2fmu.interface.description import Dependency, FmuInterface, FmuVariable, Kind, Source
+from mb2fmu.interface.fmu_interface import Dependency, FmuInterface, FmuVariable, Kind, Source
 
 _Numbered = tuple[tuple[int, ...], tuple[Kind, ...]]
 

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.evaluation import evaluator
 from mb2fmu.interface.grouping import MemberKind, Terminal, TerminalMember
-from mb2fmu.lowering import evaluator
-from mb2fmu.lowering.dependencies import Kind, dependencies
-from mb2fmu.lowering.program import Op, Program
 from mb2fmu.model.connections import DeclaredTerminal
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.program.dependencies import Kind, dependencies
+from mb2fmu.program.program import Op, Program
 from mb2fmu.units import parse_unit
 from mb2fmu.variables import Coordinate, Input, Speed
 

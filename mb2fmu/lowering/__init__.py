@@ -1,4 +1,4 @@
-"""Lowering: equations become a program, and what can be asked of one.
+"""Lowering: equations of motion become a program.
 
 Input: ``EquationsOfMotion``. Output: ``Program``.
 
@@ -25,32 +25,7 @@ costs no linear solve); numbers stay exact until rounded once; the same equation
 Must not: know FMI, printers of other languages, or how the equations were formed; no SymPy object leaves this stage.
 """
 
-from mb2fmu.lowering.beside import Beside
-from mb2fmu.lowering.dependencies import Dependency, Kind, dependencies, operation_count
-from mb2fmu.lowering.differentiation import Jacobian, differentiate_forward, jacobian
-from mb2fmu.lowering.evaluation import Evaluator, evaluator
 from mb2fmu.lowering.lower import lower
-from mb2fmu.lowering.native import NativeProgram, with_derivatives
-from mb2fmu.lowering.python_code import print_function
-from mb2fmu.lowering.records import from_record, to_record
-from mb2fmu.lowering.reverse import differentiate_reverse
+from mb2fmu.lowering.side_program import Beside
 
-__all__ = [
-    "Beside",
-    "Dependency",
-    "Evaluator",
-    "Jacobian",
-    "Kind",
-    "NativeProgram",
-    "dependencies",
-    "differentiate_forward",
-    "differentiate_reverse",
-    "evaluator",
-    "from_record",
-    "jacobian",
-    "lower",
-    "operation_count",
-    "print_function",
-    "to_record",
-    "with_derivatives",
-]
+__all__ = ["Beside", "lower"]

@@ -16,10 +16,10 @@ from functools import reduce
 import sympy as sm
 
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import EPSILON, gram
-from mb2fmu.lowering.program import Op
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.numerics.constraint_systems import EPSILON, gram
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Op
 
 _DEPENDENT = 1e-10
 """A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""

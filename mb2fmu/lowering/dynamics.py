@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion, VelocityConstraints
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import least_norm_multipliers
-from mb2fmu.lowering.linear_solve import LinearSystem
-from mb2fmu.lowering.multipliers import MultiplierSystem
+from mb2fmu.numerics.constraint_systems import least_norm_multipliers
+from mb2fmu.numerics.linear_solve import LinearSystem
+from mb2fmu.numerics.multipliers import MultiplierSystem
+from mb2fmu.program.builder import ProgramBuilder
 
 Rows = list[list[int]]
 

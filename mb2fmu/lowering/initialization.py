@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.lowering.constraints import PositionProjection, project_speeds
+from mb2fmu.lowering.projection import PositionProjection
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.numerics.constraint_systems import project_speeds
 
 
 def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> list[int]:

@@ -10,17 +10,17 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.constraints import PositionProjection
+from mb2fmu.lowering.dependent_coordinates import DependentCoordinates
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
 from mb2fmu.lowering.initialization import start_on_constraints
-from mb2fmu.lowering.linear_solve import solve_dense
-from mb2fmu.lowering.partition import DependentCoordinates
-from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Layout, Op, Program
+from mb2fmu.lowering.projection import PositionProjection
 from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.numerics.linear_solve import solve_dense
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Op, Program
+from mb2fmu.program.prune import prune
 
 Optional = Literal["forward", "inverse"]
 

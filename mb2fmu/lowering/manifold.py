@@ -5,10 +5,10 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.passes.prune import prune
-from mb2fmu.lowering.program import Layout, Program
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Program
+from mb2fmu.program.prune import prune
 
 
 def lower_manifold(equations: EquationsOfMotion) -> Program:

@@ -12,9 +12,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from mb2fmu.lowering.evaluation import evaluator
-from mb2fmu.lowering.program import Block, Op, Program
-from mb2fmu.lowering.python_newton import newton
+from mb2fmu.arithmetic.python_newton import newton
+from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.program.program import Block, Op, Program
 
 _FADING = 1e-14  # of the largest eigenvalue, as in python_least_norm
 _REFINEMENTS = 40

@@ -18,8 +18,8 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.rules import RULES, Rule
+from mb2fmu.lowering.sympy_rules import RULES, Rule
+from mb2fmu.program.builder import ProgramBuilder
 
 _DIGITS = 25  # of exact numbers before they are rounded to a double's 17
 

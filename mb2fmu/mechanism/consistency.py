@@ -16,7 +16,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Act, ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanism.sampling import (
     TOLERANCE,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanism.calculating import Array, calculated_parameters
-from mb2fmu.mechanism.evaluation import Evaluation
+from mb2fmu.mechanism.grouped_evaluation import Evaluation
 from mb2fmu.mechanism.records import Mechanism
 
 Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]

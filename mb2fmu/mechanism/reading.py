@@ -21,7 +21,14 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
-from mb2fmu.mechanism.constraints import Constraints, Motion, acted_on, dependent_speeds, read_acts, read_constraints
+from mb2fmu.mechanism.constraint_reading import (
+    Constraints,
+    Motion,
+    acted_on,
+    dependent_speeds,
+    read_acts,
+    read_constraints,
+)
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.model.natural_units import natural_units
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.model.natural_units import natural_units
 

@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import System
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
 from mb2fmu.mechanism.sampling import Sample, far, fastest_point, listed, move
 from mb2fmu.model import mechanics as door

@@ -13,9 +13,9 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 
 from mb2fmu.model.checks import check
 from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest
+from mb2fmu.model.free_rotation import orient_by_quaternion
 from mb2fmu.model.loading import ListedModel, list_models, load
 from mb2fmu.model.parts import Parts
-from mb2fmu.model.quaternions import orient_by_quaternion
 from mb2fmu.model.template import write_template
 from mb2fmu.model.visuals import Box, Cylinder, Ellipsoid, Mesh, Sphere
 

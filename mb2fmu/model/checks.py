@@ -18,13 +18,13 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.coherence import mechanics_faults
 from mb2fmu.model.connections import resolved, terminal_faults
+from mb2fmu.model.declared_loops import loop_faults
 from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
-from mb2fmu.model.loops import loop_faults
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.parameters import ordered_parameters
-from mb2fmu.model.symbols import symbol_faults
+from mb2fmu.model.symbol_checks import symbol_faults
 from mb2fmu.model.texts import LONGEST_NAME, text_faults
 from mb2fmu.model.usage import uses
 from mb2fmu.model.visuals import Arrow, look_faults

@@ -18,8 +18,8 @@ from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, 
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
+from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
-from mb2fmu.model.loops import DeclaredLoop, Loops
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller

@@ -10,7 +10,7 @@ from mb2fmu.package.archive import archived, pack, unpack
 from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
 from mb2fmu.package.pictures import raster
 from mb2fmu.package.publishing import private_folder, publish, write_new, write_whole
-from mb2fmu.package.pythonfmu import build_pythonfmu
+from mb2fmu.package.python_unit import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.package.archive import DESCRIPTION
 from mb2fmu.package.pictures import pictures
 from mb2fmu.package.references import FOLDER, REPORT

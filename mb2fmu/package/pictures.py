@@ -21,7 +21,7 @@ from pathlib import Path
 from lxml import etree
 
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import Fmi, FmuInterface
+from mb2fmu.interface.fmu_interface import Fmi, FmuInterface
 
 ICON = 400
 PICTURE = 1000

@@ -16,7 +16,7 @@ from lxml import etree
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 VERSION = "1.0.0-alpha.1"

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mb2fmu.animation import Element
 from mb2fmu.report.belonging import claims
 from mb2fmu.report.chart import LineStyle
-from mb2fmu.report.equations import EquationBlock
+from mb2fmu.report.equation_lists import EquationBlock
 
 State = Literal["good", "bad", "neutral"]
 

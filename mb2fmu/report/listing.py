@@ -26,7 +26,7 @@ from mb2fmu.equations.motion import (
 )
 from mb2fmu.equations.recursion import Recursion
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.report.equations import Operations
+from mb2fmu.report.equation_lists import Operations
 
 Format = Literal["text", "latex", "python"]
 

@@ -8,11 +8,12 @@ from markupsafe import Markup
 
 from mb2fmu.animation import Drawing, Signals, element, still
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.report import description, exercised, results
+from mb2fmu.report import exercised, results
+from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance
-from mb2fmu.report.equations import equation_blocks
+from mb2fmu.report.equation_lists import equation_blocks
 from mb2fmu.report.ladder import ladder_rows
 from mb2fmu.report.measurements import table_failures, table_rows
 from mb2fmu.report.numbers import short

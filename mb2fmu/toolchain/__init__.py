@@ -9,11 +9,11 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 """
 
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
-from mb2fmu.toolchain.building import Compilation, CompileObserver, compile_unit
 from mb2fmu.toolchain.compilers import Compiler
 from mb2fmu.toolchain.libraries import load_library
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
+from mb2fmu.toolchain.unit_compilation import Compilation, CompileObserver, compile_unit
 from mb2fmu.toolchain.workshop import Order
 
 __all__ = [

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from mb2fmu.emit.c import PROBE, emit_batch, emit_probe
 from mb2fmu.filetree import FileTree
-from mb2fmu.lowering.program import Program
+from mb2fmu.program.program import Program
 from mb2fmu.scratch import work_folder
-from mb2fmu.toolchain.building import compile_unit
 from mb2fmu.toolchain.compilers import Compiler, Variant
 from mb2fmu.toolchain.platforms import host
+from mb2fmu.toolchain.unit_compilation import compile_unit
 
 Floats = npt.NDArray[np.float64]
 

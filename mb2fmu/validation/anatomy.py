@@ -10,7 +10,7 @@ from lxml import etree
 
 from mb2fmu.filetree import FileTree
 from mb2fmu.units import BASE_UNITS, Unit, parse_unit
-from mb2fmu.validation.description import UnitDescription, UnitVariable
+from mb2fmu.validation.unit_description import UnitDescription, UnitVariable
 
 Role = Literal["input", "parameter", "state", "result"]
 """``input`` and ``parameter`` are set; a ``state`` is set or compared; a ``result`` is compared."""

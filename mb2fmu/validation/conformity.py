@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mb2fmu.audit import audit
 from mb2fmu.audit.checkers import Finding, check_conformance
-from mb2fmu.audit.description.reading import read_description
-from mb2fmu.audit.description.records import DESCRIPTION, Description, UnitDefinition, Variable, number
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
+from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.package import unpack

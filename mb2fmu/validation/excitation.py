@@ -19,11 +19,11 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.conditions import Conditions, calculated_values
-from mb2fmu.validation.description import UnitDescription
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
 from mb2fmu.validation.reference import SCOUT, Reference, constraint_scales
 from mb2fmu.validation.result import Move
+from mb2fmu.validation.unit_description import UnitDescription
 from mb2fmu.variables import Quantity
 
 Floats = npt.NDArray[np.float64]

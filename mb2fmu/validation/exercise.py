@@ -17,12 +17,12 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.conditions import Conditions
-from mb2fmu.validation.description import UnitDescription, UnitKind
 from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions
 from mb2fmu.validation.excitation import row_sizes
 from mb2fmu.validation.moving import rounded
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.simulate import Operations
+from mb2fmu.validation.unit_description import UnitDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
 

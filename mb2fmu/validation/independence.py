@@ -18,9 +18,9 @@ from typing import Any, Literal
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.package import unpack
-from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
+from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 Verdict = Literal["passed", "failed", "unjudged"]
 LEAST = 20

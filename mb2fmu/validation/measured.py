@@ -26,9 +26,9 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.package import unpack
 from mb2fmu.units import Unit
 from mb2fmu.validation.anatomy import Anatomy, Scalar, read_anatomy
-from mb2fmu.validation.description import UnitKind, read_description
 from mb2fmu.validation.simulate import Operations, drive
 from mb2fmu.validation.tables import TIME, Column, Table, Tolerance
+from mb2fmu.validation.unit_description import UnitKind, read_description
 
 Floats = npt.NDArray[np.float64]
 Judged = Literal["passed", "failed"]

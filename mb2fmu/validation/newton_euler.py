@@ -1,8 +1,8 @@
 """The reference for many joints: Newton-Euler equations in NumPy, body by body, on the ``Mechanism`` records.
 
 Where SymPy's Kane's method would expand for minutes (more than seven bodies in space), the accelerations come from
-:class:`mb2fmu.mechanism.numeric.NumericMechanism`: no formulation and no symbolic composition between bodies. Only the
-declared outputs are evaluated from expressions.
+:class:`mb2fmu.mechanism.numeric_mechanism.NumericMechanism`: no formulation and no symbolic composition between bodies.
+Only the declared outputs are evaluated from expressions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.consistency import parameter_values
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.plans import Plan, Planner, solve
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.validation.admissible import Admissible, Point
 from mb2fmu.validation.own_constraints import OwnConstraints

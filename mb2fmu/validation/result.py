@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.audit.checkers import Finding
-from mb2fmu.validation.description import UnitKind
 from mb2fmu.validation.independence import Independence, Rung
 from mb2fmu.validation.measured import TableResult
 from mb2fmu.validation.reference import Kind, Reference
 from mb2fmu.validation.simulate import Simulation
+from mb2fmu.validation.unit_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]

@@ -21,7 +21,7 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.package import unpack
 from mb2fmu.scratch import work_folder
 from mb2fmu.validation.conditions import Conditions
-from mb2fmu.validation.description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]

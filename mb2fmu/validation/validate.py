@@ -27,7 +27,6 @@ from mb2fmu.validation.compare import (
 )
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformity import conformity
-from mb2fmu.validation.description import UnitDescription, read_description
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
 from mb2fmu.validation.exercise import Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
@@ -35,6 +34,7 @@ from mb2fmu.validation.reference import Reference, describe, make_reference
 from mb2fmu.validation.result import InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import TIME_LIMIT, Simulation, check_variables, drive
+from mb2fmu.validation.unit_description import UnitDescription, read_description
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from conformance.tools import driver
 
-from mb2fmu import formulation, interface, lowering, mechanism, model, package
+from mb2fmu import evaluation, formulation, interface, lowering, mechanism, model, package
+from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
 from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import FmuInterface, Target
-from mb2fmu.lowering.native import NativeProgram, with_derivatives
+from mb2fmu.interface.fmu_interface import FmuInterface, Target
 from mb2fmu.toolchain import host
 
 ROOT = Path(__file__).parents[2]
@@ -147,7 +147,7 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
     said = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout.split()
     found = [float(line) for line in said]
     # Each begins where it begins, and falls as its angle says.
-    evaluate = lowering.evaluator(pendulum(0, "2")[0].program, "rhs")
+    evaluate = evaluation.evaluator(pendulum(0, "2")[0].program, "rhs")
     definition = model.check(model.load(ROOT / "models" / "simple_pendulum.py"))
     p = [float(item.value) for item in definition.parameters if not item.calculated]
     for number, value in enumerate(found):

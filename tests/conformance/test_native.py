@@ -17,9 +17,9 @@ from conformance.tools import driver, script, tool
 
 from mb2fmu import formulation, lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
-from mb2fmu.lowering.multipliers import MultiplierSystem
-from mb2fmu.mechanism.numeric import NumericMechanism
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
+from mb2fmu.numerics.multipliers import MultiplierSystem
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.integration import explicit_euler
 from mb2fmu.validation.numeric import NumericEquations

@@ -65,7 +65,7 @@ def test_valgrind_finds_nothing_at_the_end(paths):
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
     """The same of a unit with pythonfmu's binary as it is."""
-    monkeypatch.setattr("mb2fmu.package.pythonfmu.without_second_free", lambda library: library)
+    monkeypatch.setattr("mb2fmu.package.python_unit.without_second_free", lambda library: library)
     interface = pendulum_interface()
     unit = build_pythonfmu(python.emit(pendulum_program(), interface), xml.emit(interface), interface)
     pack(unit, tmp_path / "unit.fmu")

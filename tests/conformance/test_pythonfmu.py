@@ -16,7 +16,7 @@ from lxml import etree
 
 from mb2fmu.emit import python, xml
 from mb2fmu.interface import describe
-from mb2fmu.interface.description import FmuInterface, SolverSettings
+from mb2fmu.interface.fmu_interface import FmuInterface, SolverSettings
 from mb2fmu.lowering import lower
 from mb2fmu.package import build_pythonfmu, pack, unpack
 

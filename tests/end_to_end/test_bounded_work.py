@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import pipeline
 from mb2fmu.emit.c.sources import EVALUATIONS, FEWEST_STEPS, MOST_STEPS, WORK, longest_walk
-from mb2fmu.lowering.cost import cost
+from mb2fmu.program.cost import cost
 
 MODELS = Path(__file__).parents[2] / "models"
 

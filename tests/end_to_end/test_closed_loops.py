@@ -15,7 +15,7 @@ from hinges import BENNETT, PLANAR, linkage
 from scipy.integrate import solve_ivp
 
 import mb2fmu
-from mb2fmu import lowering, pipeline
+from mb2fmu import evaluation, pipeline
 
 LOOP_FORCES = slice(0, 6)
 
@@ -29,7 +29,7 @@ def _relative(found, wanted) -> float:
 def andrews(request):
     case = json.loads((CASES / "andrews.json").read_text())
     derivation = pipeline.derive(ROOT / "models" / "andrews.py", method=request.param)
-    return case, pipeline.right_hand_side(derivation), lowering.evaluator(derivation.program, "accelerations")
+    return case, pipeline.right_hand_side(derivation), evaluation.evaluator(derivation.program, "accelerations")
 
 
 def test_andrews_mechanism_starts_with_the_published_accelerations_and_forces(andrews):

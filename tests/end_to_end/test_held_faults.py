@@ -19,7 +19,7 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import close_loops, read
 from mb2fmu.model import Model, check
-from mb2fmu.outcomes import Build
+from mb2fmu.pipeline.outcomes import Build
 from mb2fmu.validation import ValidationResult, Yardstick
 
 

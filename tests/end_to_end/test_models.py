@@ -11,9 +11,10 @@ import pytest
 from end_to_end import closed_forms
 
 from mb2fmu import pipeline
-from mb2fmu.lowering import differentiate_forward, differentiate_reverse, operation_count
-from mb2fmu.lowering.program import Program
+from mb2fmu.derivatives import differentiate_forward, differentiate_reverse
 from mb2fmu.model import check, list_models, load
+from mb2fmu.program import operation_count
+from mb2fmu.program.program import Program
 from mb2fmu.validation import Simulation
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from mb2fmu.equations.motion import (
     VelocityConstraints,
 )
 from mb2fmu.interface.describing import LOG_CATEGORIES
-from mb2fmu.interface.description import (
+from mb2fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     Dependency,
@@ -31,11 +31,11 @@ from mb2fmu.interface.description import (
     UnitDefinition,
 )
 from mb2fmu.interface.grouping import Terminal, TerminalMember
-from mb2fmu.interface.native import capabilities, solver_parameters, solver_type
+from mb2fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.program import Layout, Op, Program
 from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Op, Program
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")

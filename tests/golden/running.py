@@ -6,8 +6,8 @@ import sys
 import uuid
 
 from mb2fmu.emit import python
-from mb2fmu.interface.description import FmuInterface
-from mb2fmu.lowering.program import Program
+from mb2fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.program.program import Program
 
 
 def unit_class(program: Program, interface: FmuInterface, folder):

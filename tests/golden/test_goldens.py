@@ -11,7 +11,7 @@ import pytest
 from golden.handwritten import native_interface, pendulum_interface, pendulum_program
 
 from mb2fmu.emit import python, xml
-from mb2fmu.interface.description import SolverSettings
+from mb2fmu.interface.fmu_interface import SolverSettings
 
 STORED = Path(__file__).parent / "stored"
 GENERATED = ("entries.py", "unit.py")

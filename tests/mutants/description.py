@@ -11,7 +11,7 @@ from lxml import etree
 from mutants.fault import Mutant, Subject, generator
 
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 
 FILE = "modelDescription.xml"
 Edit = Callable[[etree._Element], None]

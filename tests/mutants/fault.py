@@ -13,17 +13,17 @@ from typing import Any, Literal
 import numpy as np
 
 from mb2fmu import formulation, interface, package, pipeline, validation
+from mb2fmu.derivatives import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import FmuInterface
-from mb2fmu.lowering import NativeProgram, with_derivatives
+from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
-from mb2fmu.outcomes import Derivation
-from mb2fmu.validation.description import read_description
+from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.validation.excitation import settable_names
 from mb2fmu.validation.independence import own_motions
+from mb2fmu.validation.unit_description import read_description
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,12 @@ import numpy as np
 from mutants.fault import Mutant, Subject, generator
 
 from mb2fmu import pipeline
-from mb2fmu.lowering import NativeProgram, evaluator
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.copying import ProgramCopy
-from mb2fmu.lowering.program import Op, Program
-from mb2fmu.outcomes import CompilableProgram
+from mb2fmu.derivatives import NativeProgram
+from mb2fmu.evaluation import evaluator
+from mb2fmu.pipeline.outcomes import CompilableProgram
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.program import Op, Program
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results an importer sees."""

@@ -19,8 +19,8 @@ import mb2fmu.interface
 from mb2fmu import lowering, package, pipeline, validation
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
-from mb2fmu.outcomes import Build, CompilableProgram, Derivation
-from mb2fmu.stopwatch import Stopwatch
+from mb2fmu.pipeline.outcomes import Build, CompilableProgram, Derivation
+from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation import ValidationResult
 from mb2fmu.validation.result import KindResult
 

@@ -8,14 +8,14 @@ import sympy as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.dependencies import Kind, dependencies
-from mb2fmu.lowering.differentiation import differentiate_forward, jacobian
-from mb2fmu.lowering.evaluation import evaluator
-from mb2fmu.lowering.passes import prune
-from mb2fmu.lowering.program import Layout, Op
-from mb2fmu.lowering.python_code import literal
+from mb2fmu.derivatives.forward import differentiate_forward, jacobian
+from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.evaluation.printer import literal
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.dependencies import Kind, dependencies
+from mb2fmu.program.program import Layout, Op
+from mb2fmu.program.prune import prune
 
 t = sm.Symbol("t", real=True)
 x, y = sm.symbols("x y", real=True)

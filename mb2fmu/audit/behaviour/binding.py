@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mb2fmu.audit.description.records import Description
+from mb2fmu.audit.description.described_model import Description
 
 OK, WARNING, DISCARD, ERROR, FATAL, PENDING = range(6)
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")

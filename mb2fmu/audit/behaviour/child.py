@@ -14,21 +14,16 @@ import traceback
 from pathlib import Path
 from typing import IO, Any
 
-from mb2fmu.audit.behaviour import (
-    dependencies,
-    exchange,
-    host,
-    life,
-    partials,
-    state,
-    stepping,
-    values,
-)
+from mb2fmu.audit.behaviour import dependency_trials as dependencies
+from mb2fmu.audit.behaviour import derivative_trials as partials
+from mb2fmu.audit.behaviour import exchange, host, life, values
+from mb2fmu.audit.behaviour import state_trials as state
+from mb2fmu.audit.behaviour import step_trials as stepping
 from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.stage import EndedError, SkippedError, Stage, UnsettledError
-from mb2fmu.audit.description.reading import read_description
-from mb2fmu.audit.description.records import DESCRIPTION
+from mb2fmu.audit.description.described_model import DESCRIPTION
+from mb2fmu.audit.description.parse_description import read_description
 
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (life, values, exchange, stepping, dependencies, partials, state, host)

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, advance, begin
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, same
-from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
 ME = ("ModelExchange",)

@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.binding import (
     Step,
     Value,
 )
-from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.description.described_model import Variable
 
 
 def _array(kind: Any, values: Iterable[Any]) -> Any:

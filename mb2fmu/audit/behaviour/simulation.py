@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mb2fmu.audit.behaviour.binding import Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, UnsettledError, same
-from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.description.described_model import Variable
 
 # Dormand and Prince 1980, RK5(4)7M.
 _A = (

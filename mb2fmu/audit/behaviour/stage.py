@@ -14,7 +14,7 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.binding import Events, Library, Value
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.description.records import FLOATS, Description, Variable, number
+from mb2fmu.audit.description.described_model import FLOATS, Description, Variable, number
 
 MOST_ITERATIONS = 100
 ROUND_OFF = 1e-12

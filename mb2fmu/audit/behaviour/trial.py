@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mb2fmu.audit.description.archive import Archive
-from mb2fmu.audit.description.records import Description
+from mb2fmu.audit.description.archive_rules import Archive
+from mb2fmu.audit.description.described_model import Description
 from mb2fmu.audit.finding import Observation
 from mb2fmu.scratch import work_folder
 

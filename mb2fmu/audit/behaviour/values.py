@@ -10,7 +10,7 @@ from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
 from mb2fmu.audit.behaviour.stage import SkippedError, Stage, finite, names, same
-from mb2fmu.audit.description.records import Variable
+from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
 EXTREMES = (math.nan, math.inf, 1e300)

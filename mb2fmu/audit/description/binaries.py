@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.description.archive import Archive
-from mb2fmu.audit.description.records import Description
+from mb2fmu.audit.description.archive_rules import Archive
+from mb2fmu.audit.description.described_model import Description
 from mb2fmu.audit.finding import Observation
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.records import DESCRIPTION, Description, number
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description, number
 from mb2fmu.audit.finding import Observation
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

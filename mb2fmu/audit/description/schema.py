@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.audit.description.archive import Archive
-from mb2fmu.audit.description.reading import parse
-from mb2fmu.audit.description.records import DESCRIPTION, Description
+from mb2fmu.audit.description.archive_rules import Archive
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description
+from mb2fmu.audit.description.parse_description import parse
 from mb2fmu.audit.finding import Observation
 
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"

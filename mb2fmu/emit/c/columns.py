@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.emit.c.functions import head
 from mb2fmu.emit.c.literals import listed
-from mb2fmu.emit.c.records import Signature
+from mb2fmu.emit.c.signatures import Signature
+from mb2fmu.emit.c.straight_line import head
 
 
 def jacobian_by_columns(

@@ -16,11 +16,11 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.emit.c.functions import Body
-from mb2fmu.emit.c.parts import PART, Parts, cut
-from mb2fmu.emit.c.records import Names, PrintedFunction, Signature
 from mb2fmu.emit.c.rolling import COSINE, LEAST_SAVED_ONCE, PREPARED, SINE, VALUE, Addresses, Loop, find_loops
 from mb2fmu.emit.c.schedule import Angles, Graph, Operation, Statement, Statements
+from mb2fmu.emit.c.signatures import Names, PrintedFunction, Signature
+from mb2fmu.emit.c.split_functions import PART, Parts, cut
+from mb2fmu.emit.c.straight_line import Body
 
 
 def print_rolled(

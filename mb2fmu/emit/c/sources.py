@@ -12,15 +12,15 @@ from importlib import resources
 
 import jinja2
 
+from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
 from mb2fmu.emit.c.literals import comment, listed, number, string
 from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion
-from mb2fmu.emit.c.parts import PART
+from mb2fmu.emit.c.split_functions import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import Fmi, FmuInterface, FmuVariable
-from mb2fmu.lowering.cost import cost
-from mb2fmu.lowering.native import RESULTS, NativeProgram
-from mb2fmu.lowering.program import Program, first_memory
+from mb2fmu.interface.fmu_interface import Fmi, FmuInterface, FmuVariable
+from mb2fmu.program.cost import cost
+from mb2fmu.program.program import Program, first_memory
 
 _SOURCE = {
     "time": "TIME",

@@ -7,6 +7,6 @@ Promises: the code imports the standard library, numpy and pythonfmu, nothing el
 numbers read back to the same bits. Must not decide anything about variables, and must not change the equations.
 """
 
-from mb2fmu.emit.python.sources import emit
+from mb2fmu.emit.python.unit_code import emit
 
 __all__ = ["emit"]

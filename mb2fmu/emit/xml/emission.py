@@ -9,7 +9,7 @@ import jinja2
 
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface import fmi2, fmi3
-from mb2fmu.interface.description import FmuInterface
+from mb2fmu.interface.fmu_interface import FmuInterface
 
 BUILD = "sources/buildDescription.xml"
 DESCRIPTION = "modelDescription.xml"

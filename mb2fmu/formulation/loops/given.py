@@ -12,7 +12,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, ClosedForm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.loops.kind import Start
-from mb2fmu.mechanism.constraints import find_row
+from mb2fmu.mechanism.constraint_reading import find_row
 from mb2fmu.mechanism.quaternions import of_unit_length
 from mb2fmu.mechanism.records import Mechanism
 

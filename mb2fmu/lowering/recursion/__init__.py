@@ -1,5 +1,5 @@
 """Recursions become nodes: kinematics of links, articulated bodies (u'), composite bodies (M and f)."""
 
-from mb2fmu.lowering.recursion.evaluation import RecursiveMotion
+from mb2fmu.lowering.recursion.recursive_motion import RecursiveMotion
 
 __all__ = ["RecursiveMotion"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from mb2fmu.lowering.recursion.composite import CompositeBodies
 from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
-from mb2fmu.lowering.recursion.inertia import regrouped
 from mb2fmu.lowering.recursion.joints import Direction, JointSpace
-from mb2fmu.lowering.recursion.kinematics import LinkKinematics
+from mb2fmu.lowering.recursion.link_inertia import regrouped
+from mb2fmu.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.lowering.recursion.spatial import (
     Inertia,
     Spatial,

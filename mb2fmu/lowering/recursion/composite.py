@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
-from mb2fmu.lowering.recursion.inertia import RigidInertia, outer, regrouped
-from mb2fmu.lowering.recursion.kinematics import Joint, LinkKinematics
+from mb2fmu.lowering.recursion.link_inertia import RigidInertia, outer, regrouped
+from mb2fmu.lowering.recursion.link_kinematics import Joint, LinkKinematics
 from mb2fmu.lowering.recursion.spatial import Spatial, force_to_parent
 from mb2fmu.lowering.recursion.vectors import Algebra
 

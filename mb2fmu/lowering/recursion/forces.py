@@ -13,8 +13,8 @@ from mb2fmu.equations.recursion import (
     LinkPathway,
     LinkTorque,
 )
-from mb2fmu.lowering.recursion.inertia import RigidInertia
-from mb2fmu.lowering.recursion.kinematics import LinkKinematics
+from mb2fmu.lowering.recursion.link_inertia import RigidInertia
+from mb2fmu.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.lowering.recursion.spatial import Spatial
 from mb2fmu.lowering.recursion.vectors import Vector
 

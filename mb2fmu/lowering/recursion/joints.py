@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.lowering.linear_solve import LinearSystem
-from mb2fmu.lowering.recursion.kinematics import Joint
+from mb2fmu.lowering.recursion.link_kinematics import Joint
 from mb2fmu.lowering.recursion.vectors import Algebra
+from mb2fmu.numerics.linear_solve import LinearSystem
 
 _CRAMER = 3  # blocks of B up to this size are inverted by cofactors: no pivot is chosen, none can be wrong
 

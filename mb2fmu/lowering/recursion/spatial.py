@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mb2fmu.lowering.recursion.inertia import RigidInertia
-from mb2fmu.lowering.recursion.kinematics import Joint
+from mb2fmu.lowering.recursion.link_inertia import RigidInertia
+from mb2fmu.lowering.recursion.link_kinematics import Joint
 from mb2fmu.lowering.recursion.vectors import Algebra, Matrix, Vector
 
 Spatial = tuple[Vector, Vector]

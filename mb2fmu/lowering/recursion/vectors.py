@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.lowering.builder import ProgramBuilder
+from mb2fmu.program.builder import ProgramBuilder
 
 Vector = tuple[int, int, int]
 Matrix = tuple[Vector, Vector, Vector]

@@ -1,6 +1,7 @@
 """``MechanismTables``: a ``Mechanism`` as the tables of ``bodies.h``: which numbers, and what hangs on what.
 
-Read from the records alone, apart from mechanism/numeric.py: rates are SymPy's derivatives, partial velocities too.
+Read from the records alone, apart from mechanism/numeric_mechanism.py: rates and partial velocities are SymPy's
+derivatives.
 """
 
 from __future__ import annotations

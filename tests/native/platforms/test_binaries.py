@@ -13,7 +13,8 @@ from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import PLATFORMS, building, compile_unit, compilers, host, storage
+from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, storage
+from mb2fmu.toolchain import unit_compilation as building
 from mb2fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
 MODEL = "double_pendulum"

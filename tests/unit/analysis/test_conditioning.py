@@ -14,7 +14,7 @@ from trees import AXES, build
 
 from mb2fmu import Model, pipeline
 from mb2fmu.lowering.precise import precise
-from mb2fmu.lowering.program import Op
+from mb2fmu.program.program import Op
 
 MODELS = Path(__file__).parents[3] / "models"
 

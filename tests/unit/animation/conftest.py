@@ -8,10 +8,11 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways
 
-from mb2fmu import animation, motions
+from mb2fmu import animation
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import read
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check
+from mb2fmu.pipeline import motions
 
 STL = b"""solid tetrahedron
 facet normal 0 0 -1

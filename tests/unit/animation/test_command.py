@@ -10,7 +10,7 @@ from mechanisms import lagrangian_with_bodies, moving_pivot
 
 import mb2fmu
 from mb2fmu import animation, package, pipeline
-from mb2fmu.animation.page import frames
+from mb2fmu.animation.animation_page import frames
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError, PackageError
 from mb2fmu.filetree import FileTree

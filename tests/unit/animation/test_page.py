@@ -16,8 +16,8 @@ from lxml import etree, html
 
 from mb2fmu import animation
 from mb2fmu.animation import three
+from mb2fmu.animation.animation_page import frames
 from mb2fmu.animation.meshes import Triangles
-from mb2fmu.animation.page import frames
 from mb2fmu.errors import ToolError
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'

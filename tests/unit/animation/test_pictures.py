@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 
 from mb2fmu import animation
 from mb2fmu.animation.drawing import PALETTE, WORLD, Anchor, Solid, place_of
+from mb2fmu.animation.ellipsoid import ellipsoid
 from mb2fmu.animation.encoding import STEPS, decoded, encoded
-from mb2fmu.animation.inertia import ellipsoid
 from mb2fmu.animation.thinning import thinned
 from mb2fmu.animation.turns import continuous, matrix, product, quaternions, rotated, turn_of_y
 from mb2fmu.errors import ModelError

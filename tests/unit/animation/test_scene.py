@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, random_states, sympy_rolling_disc
 
 from mb2fmu import Model, animation
-from mb2fmu.animation.motion import places, sampled_inputs
+from mb2fmu.animation.poses import places, sampled_inputs
 from mb2fmu.animation.turns import matrix
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
 from mb2fmu.formulation import formulate

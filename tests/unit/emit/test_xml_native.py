@@ -13,7 +13,7 @@ from lxml import etree
 
 from mb2fmu.emit import xml
 from mb2fmu.interface import fmi2, fmi3
-from mb2fmu.interface.description import SolverSettings
+from mb2fmu.interface.fmu_interface import SolverSettings
 from mb2fmu.interface.grouping import Terminal, TerminalMember
 
 FOLDER = Path(fmpy.__file__).parent / "schema"

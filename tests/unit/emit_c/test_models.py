@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from large_models import LARGE
 
-from mb2fmu import formulation, lowering, mechanism, model
-from mb2fmu.lowering.native import NativeProgram, with_derivatives
-from mb2fmu.lowering.program import Program
+from mb2fmu import evaluation, formulation, lowering, mechanism, model
+from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
+from mb2fmu.program.program import Program
 
 MODELS = Path(__file__).parents[3] / "models"
 FAST = ("simple_pendulum", "double_pendulum", "two_rods")
@@ -60,7 +60,7 @@ def test_compiled_functions_give_the_values_of_the_evaluator(name: str, compile_
         calls += [(entry, (rng.standard_normal(size),)) for entry, size in sizes.items()]
         for entry, seeds in calls:
             values = [unit.call(entry, t, x, r, p, *seeds) for unit in units]
-            close(values[0], lowering.evaluator(native.program, entry)(t, x, r, p, (), padded(native, seeds)))
+            close(values[0], evaluation.evaluator(native.program, entry)(t, x, r, p, (), padded(native, seeds)))
             assert values[0].tobytes() == values[1].tobytes()
         check_jacobian(native, units[0], (t, x, r, p))
 
@@ -74,7 +74,7 @@ def check_jacobian(native: NativeProgram, unit, arguments: tuple[float, np.ndarr
     """Against directional derivatives: a large Jacobian is no entry point of the program."""
     n = len(native.program.layout.states)
     dense, slope = unit.jacobian(*arguments)
-    tangent = lowering.evaluator(native.program, "tangent")
+    tangent = evaluation.evaluator(native.program, "tangent")
     along = np.eye(1 + n, len(native.program.layout.seeds))  # time, states
     expected_slope, *columns = (tangent(*arguments, (), seeds)[:n] for seeds in along)
     expected = np.column_stack(columns)

@@ -13,14 +13,14 @@ import pytest
 from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 
 from mb2fmu import formulation, interface, lowering, mechanism, model
+from mb2fmu.derivatives.unit_entries import RESULTS, with_derivatives
 from mb2fmu.emit.c import emit, translation_units
 from mb2fmu.errors import EmitError
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.description import Target
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.linear_solve import LinearSystem
-from mb2fmu.lowering.native import RESULTS, with_derivatives
-from mb2fmu.lowering.program import Layout, Op, Program, Table
+from mb2fmu.interface.fmu_interface import Target
+from mb2fmu.numerics.linear_solve import LinearSystem
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Op, Program, Table
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden_model.c"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.interface.grouping import TypeDefinition
-from mb2fmu.interface.native import free_name
+from mb2fmu.interface.native_abilities import free_name
 from mb2fmu.interface.quantities import quantity, quantity_types
 from mb2fmu.units import parse_unit
 

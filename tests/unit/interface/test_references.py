@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import mb2fmu
-from mb2fmu import interface, outcomes
+from mb2fmu import interface
+from mb2fmu.derivatives.unit_entries import with_derivatives
 from mb2fmu.emit.c import emit
 from mb2fmu.errors import EmitError, InterfaceError
-from mb2fmu.interface.description import Target
+from mb2fmu.interface.fmu_interface import Target
 from mb2fmu.interface.structure import structure
-from mb2fmu.lowering.native import with_derivatives
+from mb2fmu.pipeline import outcomes
 
 MODEL = Path(__file__).parents[3] / "models" / "double_pendulum.py"
 

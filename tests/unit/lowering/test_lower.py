@@ -21,9 +21,10 @@ from mb2fmu.equations.motion import (
     VelocityConstraints,
 )
 from mb2fmu.errors import LoweringError
-from mb2fmu.lowering import evaluator, lower
-from mb2fmu.lowering.dependencies import dependencies, operation_count
-from mb2fmu.lowering.needed import needed
+from mb2fmu.evaluation import evaluator
+from mb2fmu.lowering import lower
+from mb2fmu.program.dependencies import dependencies, operation_count
+from mb2fmu.program.needed import needed
 
 t = sm.Symbol("t")
 MATRIX, COLUMN = sm.ImmutableMatrix, lambda *rows: sm.ImmutableMatrix([[row] for row in rows])

@@ -14,12 +14,12 @@ from sympy.physics.biomechanics import (
 )
 
 from mb2fmu.errors import LoweringError
+from mb2fmu.evaluation.evaluator import evaluator
 from mb2fmu.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.evaluation import evaluator
-from mb2fmu.lowering.passes import prune
-from mb2fmu.lowering.program import Layout
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout
+from mb2fmu.program.prune import prune
 
 x, y = sm.symbols("x y", real=True)
 
@@ -125,7 +125,7 @@ def test_a_shared_graph_costs_its_size():
 
 
 def test_quotients_are_divided_once():
-    from mb2fmu.lowering.dependencies import operation_count
+    from mb2fmu.program.dependencies import operation_count
 
     assert operation_count(lowered(x / (y * (1 + x) ** 2)), "e") == {"ADD": 1, "DIV": 1, "MUL": 2}
     assert operation_count(lowered(-x - y), "e") == {"ADD": 1, "NEG": 1}

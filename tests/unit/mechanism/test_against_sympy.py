@@ -12,8 +12,8 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import MechanismError
+from mb2fmu.evaluation import evaluator
 from mb2fmu.formulation import applicable
-from mb2fmu.lowering import evaluator
 
 T = me.dynamicsymbols._t
 assert textbook_mechanisms.__name__  # its mechanisms are among the strangers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from mb2fmu import formulation, lowering, mechanism, model
+from mb2fmu import evaluation, formulation, lowering, mechanism, model
 from mb2fmu.errors import FormulationError, MechanismError
 
 LENGTHS = np.array([0.8, 2.0, 1.0])  # of crank, coupler and rocker; the ground pins are 2 m apart
@@ -149,7 +149,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
         equations, _ = formulation.treat(formulation.formulate(flat, "tmt"), flat, asked)
-        f = lowering.evaluator(lowering.lower(equations), "rhs")
+        f = evaluation.evaluator(lowering.lower(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
         x = np.array([item.start for item in (*flat.definition.coordinates, *flat.definition.speeds)])
         rhs = lambda t, x, f=f, rate=rate: f(t, x, [0.0], np.array([*p, *rate]))  # noqa: E731

@@ -18,7 +18,7 @@ from mb2fmu.equations.motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.interface.description import (
+from mb2fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     FmuInterface,

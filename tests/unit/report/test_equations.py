@@ -13,7 +13,7 @@ from lxml import etree
 
 from mb2fmu import pipeline
 from mb2fmu.equations.motion import Assignment, KinematicEquations, LinearSolve, MassMatrixDynamics
-from mb2fmu.report.equations import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
+from mb2fmu.report.equation_lists import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
 
 a, b = sm.symbols("a b")
 

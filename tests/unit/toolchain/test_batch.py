@@ -9,9 +9,10 @@ import pytest
 from compiled_c import SingularError, compile_motion, missing
 
 from mb2fmu import pipeline
-from mb2fmu.lowering import differentiate_forward, evaluator
-from mb2fmu.lowering.builder import ProgramBuilder
-from mb2fmu.lowering.program import LEAVES, Block, Layout, Op, Program, Table
+from mb2fmu.derivatives import differentiate_forward
+from mb2fmu.evaluation import evaluator
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import LEAVES, Block, Layout, Op, Program, Table
 from mb2fmu.toolchain import compile_program
 from mb2fmu.toolchain.batch import widest
 from mb2fmu.toolchain.compilers import Variant

@@ -12,7 +12,7 @@ import pytest
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.validation import Conditions, check_conformance, simulate, validate
-from mb2fmu.validation.description import platform_folder, read_description
+from mb2fmu.validation.unit_description import platform_folder, read_description
 
 OUTPUTS = ("q", "u", "acceleration")
 

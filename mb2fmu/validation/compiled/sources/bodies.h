@@ -1,6 +1,6 @@
 /* Newton-Euler equations of bodies that hang together by local relations, at one state at a time.
 
-   Written apart from mechanism/numeric.py, which has the same from the same records with partial velocities as
+   Written apart from mechanism/numeric_mechanism.py, which has the same from the same records with partial velocities as
    matrices; here forces go from the bodies back to the origin and give the generalized forces on their way (the
    principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1. */
 #ifndef MB2FMU_BODIES_H

@@ -1,0 +1,276 @@
+"""The animation as HTML: an element for another page, or a page of its own; nothing in it is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from mb2fmu.animation import three
+from mb2fmu.animation.drawing import Anchor, Drawing, Poses
+from mb2fmu.animation.encoding import encoded
+from mb2fmu.animation.poses import Signals
+from mb2fmu.animation.still import still
+from mb2fmu.animation.thinning import fitting
+
+FRAMES_PER_SECOND = 60
+MOST_FRAMES = 4000
+PLOTTED = 24
+"""Variables that a page offers for its plot."""
+
+_STROBE = 6  # instants in the picture for print
+_ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of one time
+
+
+@dataclass(frozen=True, slots=True)
+class Ghost:
+    """What the pale second picture is."""
+
+    name: str = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The animation within a page.
+
+    Attributes:
+        style: Rules for the page's style sheet.
+        body: Where it is to stand; the data and scripts are in it.
+        scripts: SHA-256 of every script that runs, in base64, for the page's content security policy.
+    """
+
+    style: Markup
+    body: Markup
+    scripts: tuple[str, ...]
+
+
+def element(
+    drawing: Drawing,
+    signals: Signals | None = None,
+    *,
+    shown: tuple[str, ...] = (),
+    ghost: Ghost | None = None,
+    limit: int | None = None,
+    autoplay: bool = False,
+) -> Element:
+    """The animation as part of a page; there can be one in a page.
+
+    Args:
+        drawing: What moves.
+        signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
+            ``PLOTTED``.
+        shown: Which of them are shown at first; none named: the first three.
+        ghost: What ``drawing.ghost`` is.
+        limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
+        autoplay: Begin to move at once, unless the reader's system asks for calm.
+
+    Returns:
+        The same for the same arguments.
+    """
+    environment = _environment()
+    script = _script()
+    library = three.library()
+    signals = _plotted(signals, shown) if signals else None
+    picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if len(drawing.poses.time) > 1 else 0)
+    room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
+    given = sum(len(mesh.faces) for mesh in drawing.meshes)
+    if room is not None:
+        drawing = replace(drawing, meshes=fitting(drawing.meshes, room // 2))
+    kept = sum(len(mesh.faces) for mesh in drawing.meshes)
+    data = _data(drawing, signals, shown, ghost or Ghost(), room)
+    body = environment.get_template("animation.html.jinja").render(
+        name=drawing.name,
+        data=Markup(_json(data)),  # noqa: S704 (no "<" is left in it)
+        library=Markup(library.packed),  # noqa: S704 (base64)
+        script=Markup(script),  # noqa: S704 (our own file)
+        still=Markup(picture.decode()),  # noqa: S704 (every text in it went through escape)
+        ghost=data["ghost"] is not None,
+        ghost_name=data["ghostName"],
+        autoplay=autoplay,
+        arrows=bool(drawing.arrows),
+        traces=bool(drawing.traces),
+        plot=bool(data["signals"]["names"]),
+        moves=len(drawing.poses.time) > 1,
+        thinned=f"Surfaces are drawn with {kept:,} of their {given:,} triangles." if kept < given else "",
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)
+    return Element(style, Markup(body), (digest, library.digest))  # noqa: S704
+
+
+def page(
+    drawing: Drawing,
+    signals: Signals | None = None,
+    *,
+    shown: tuple[str, ...] = (),
+    ghost: Ghost | None = None,
+    description: str = "",
+    limit: int | None = None,
+) -> bytes:
+    """A self-contained page with nothing but the animation; arguments as of :func:`element`."""
+    part = element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True)
+    text = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(name=drawing.name, description=description, part=part, licence=three.LICENCE)
+    )
+    return text.encode()
+
+
+def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArray[np.intp]:
+    """Which of many times are shown: as many as a screen shows, at most ``most``, first and last among them."""
+    wanted = max(2, min(most, int(np.ceil((time[-1] - time[0]) * FRAMES_PER_SECOND)) + 1))
+    if len(time) <= wanted:
+        return np.arange(len(time))
+    return np.unique(np.rint(np.linspace(0, len(time) - 1, wanted)).astype(np.intp))
+
+
+def _data(
+    drawing: Drawing, signals: Signals | None, shown: tuple[str, ...], ghost: Ghost, limit: int | None
+) -> dict[str, Any]:
+    """What ``viewer.js`` reads, thinned out until it fits."""
+    rows = frames(drawing.poses.time)
+    moving = _moving(drawing, signals, rows)
+    parts = _still_parts(drawing)
+    if limit is not None:
+        limit -= len(_json(parts)) + sum(len(_json(part["ranges"])) for part in moving.values() if part)
+    while limit is not None and (size := _size(moving) + _TIME * len(rows)) > limit and len(rows) > 2:
+        rows = frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
+        moving = _moving(drawing, signals, rows)
+    names = list(signals.names) if signals else []
+    return {
+        "name": drawing.name,
+        "time": _times(drawing.poses.time[rows]),
+        "count": len(rows),
+        "poses": moving["poses"],
+        "ghost": moving["ghost"],
+        "ghostName": ghost.name,
+        "vectors": moving["vectors"],
+        "signals": {
+            "names": names,
+            "units": list(signals.units) if signals else [],
+            "shown": [names.index(name) for name in shown if name in names] or list(range(min(3, len(names)))),
+            "values": moving["signals"],
+        },
+        **parts,
+    }
+
+
+def _plotted(signals: Signals, shown: tuple[str, ...]) -> Signals:
+    """At most ``PLOTTED`` signals, in their order: those that are to be shown, and the first others."""
+    wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:PLOTTED]
+    chosen = sorted(wanted)
+    names, units = (tuple(group[k] for k in chosen) for group in (signals.names, signals.units))
+    return Signals(names, units, signals.values[:, chosen])
+
+
+def _size(moving: dict[str, Any]) -> int:
+    return sum(len(part["data"]) for part in moving.values() if part)
+
+
+def _moving(drawing: Drawing, signals: Signals | None, rows: npt.NDArray[np.intp]) -> dict[str, Any]:
+    poses = drawing.poses
+    plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
+    return {
+        "poses": encoded(_pose_channels(poses, rows)),
+        "ghost": encoded(_pose_channels(drawing.ghost, rows)) if drawing.ghost is not None else None,
+        "vectors": encoded(poses.vectors[rows].reshape(len(rows), -1)),
+        "signals": encoded(_finite(plotted)),
+    }
+
+
+def _pose_channels(poses: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Per pose x, y, z, then w, x, y, z of its quaternion."""
+    together = np.concatenate([poses.positions[rows], poses.turns[rows]], axis=2)
+    return together.reshape(len(rows), -1)
+
+
+def _finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _times(time: npt.NDArray[np.float64]) -> list[float]:
+    return [float(f"{t:.9g}") for t in time]
+
+
+def _still_parts(drawing: Drawing) -> dict[str, Any]:
+    """What does not move relative to its pose."""
+    return {
+        "solids": [
+            {
+                "kind": solid.kind,
+                "sizes": _numbers(solid.sizes),
+                **_anchor(solid.anchor),
+                "turn": _numbers(solid.turn),
+                "color": solid.color,
+                "opacity": solid.opacity,
+                "role": solid.role,
+                "mesh": solid.mesh,
+            }
+            for solid in drawing.solids
+        ],
+        "lines": [
+            {"anchors": [_anchor(anchor) for anchor in line.anchors], "color": line.color, "kind": line.kind}
+            for line in drawing.lines
+        ],
+        "traces": [{"name": t.name, **_anchor(t.anchor), "color": t.color} for t in drawing.traces],
+        "arrows": [
+            {"name": a.name, **_anchor(a.anchor), "vector": a.vector, "torque": a.torque, "color": a.color}
+            for a in drawing.arrows
+        ],
+        "bodies": [{"name": body.name, "pose": body.pose} for body in drawing.bodies],
+        "meshes": [mesh.to_record() for mesh in drawing.meshes],
+        "unit": float(f"{drawing.unit:.6g}"),
+        "centre": _numbers(drawing.centre),
+        "span": _numbers(drawing.span),
+        "up": _numbers(drawing.up),
+        "toward": _numbers(drawing.toward),
+        "flat": drawing.flat,
+        "near": float(f"{drawing.near:.6g}"),
+        "travels": drawing.travels,
+        "floor": float(f"{drawing.floor:.6g}"),
+    }
+
+
+def _anchor(anchor: Anchor) -> dict[str, Any]:
+    return {"pose": anchor.pose, "local": _numbers(anchor.local)}
+
+
+def _numbers(values: Any) -> list[float]:
+    return [float(f"{float(value):.7g}") for value in values]
+
+
+def _json(data: dict[str, Any]) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _script() -> str:
+    """The viewer without blank lines: a page that strips those does not change what its policy allows."""
+    return "\n".join(line.rstrip() for line in _text("viewer.js").splitlines() if line.strip())
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("mb2fmu.animation"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _text(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0]

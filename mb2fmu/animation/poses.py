@@ -1,0 +1,129 @@
+"""Motion: what the program of a scene is evaluated with, and where everything is then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import evaluation
+from mb2fmu.animation.scene import Scene
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Variables over the same times, for plots.
+
+    Attributes:
+        names: FMU names.
+        units: One per name.
+        values: Shape (n_t, n).
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """A mechanism's states over time.
+
+    Attributes:
+        time: s, growing, shape (n_t,).
+        states: In the order of the scene, shape (n_t, n_x).
+        inputs: Shape (n_t, n_r).
+        parameters: Shape (n_p,).
+    """
+
+    time: Floats
+    states: Floats
+    inputs: Floats
+    parameters: Floats
+
+    def __post_init__(self) -> None:
+        n = len(self.time)
+        if not n or len(self.states) != n or len(self.inputs) != n:
+            raise ValueError(f"{n} times, {len(self.states)} states, {len(self.inputs)} inputs")
+
+    def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Motion:
+        """The motion at some of its times."""
+        return Motion(self.time[rows], self.states[rows], self.inputs[rows], self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where everything is.
+
+    Attributes:
+        time: s, shape (n_t,).
+        points: m, shape (n_t, n_points, 3).
+        rotations: ``N_C_B``, shape (n_t, n_frames, 3, 3).
+        vectors: Components in N, shape (n_t, n_vectors, 3).
+        sizes: Shape (n_sizes,).
+        up: Unit vector against gravity; None where it is not known.
+    """
+
+    time: Floats
+    points: Floats
+    rotations: Floats
+    vectors: Floats
+    sizes: Floats
+    up: Floats | None
+
+
+def start_of(scene: Scene) -> Motion:
+    """The start values alone: a motion of one instant."""
+    states, inputs, parameters = (
+        np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)
+    )
+    return Motion(np.zeros(1), states[None, :], inputs[None, :], parameters)
+
+
+def places(scene: Scene, motion: Motion) -> Places:
+    """Evaluates the scene's program; what is not finite at some time stays where it was before."""
+    n = len(motion.time)
+
+    def evaluated(entry: str, shape: tuple[int, ...]) -> Floats:
+        if not scene.program.entries[entry].results:
+            return np.zeros((n, 0, *shape))
+        function = evaluation.evaluator(scene.program, entry)
+        values = function(motion.time, motion.states, motion.inputs, motion.parameters)
+        return _held(values).reshape(n, -1, *shape)
+
+    first = motion.at([0])
+    arguments = (first.time[0], first.states[0], first.inputs[0], first.parameters)
+    sizes = evaluation.evaluator(scene.program, "sizes")(*arguments)
+    gravity = evaluation.evaluator(scene.program, "gravity")(*arguments)
+    size = float(np.linalg.norm(gravity)) if len(gravity) else 0.0
+    return Places(
+        time=motion.time,
+        points=evaluated("points", (3,)),
+        rotations=evaluated("rotations", (3, 3)),
+        vectors=evaluated("vectors", (3,)),
+        sizes=sizes,
+        up=-gravity / size if size > 0 and np.isfinite(size) else None,
+    )
+
+
+def sampled_inputs(scene: Scene, time: Floats) -> Floats:
+    """The signals of the default experiment at some times, shape (n_t, n_r)."""
+    if not scene.inputs:
+        return np.zeros((len(time), 0))
+    n_x, n_p = len(scene.states), len(scene.parameters)
+    function = evaluation.evaluator(scene.program, "signals")
+    return function(time, np.zeros((len(time), n_x)), np.zeros((len(time), len(scene.inputs))), np.zeros(n_p))
+
+
+def _held(values: Floats) -> Floats:
+    """Every column's last finite value goes on where there is none; zero before the first."""
+    good = np.isfinite(values)
+    if good.all():
+        return values
+    rows = np.where(good, np.arange(len(values))[:, None], 0)
+    held = np.take_along_axis(values, np.maximum.accumulate(rows, axis=0), axis=0)
+    return np.where(np.isfinite(held), held, 0.0)

@@ -1,0 +1,270 @@
+"""From a mechanism to its scene: what there is to be drawn, and the program that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+import sympy as sm
+
+from mb2fmu.animation.meshes import Triangles
+from mb2fmu.animation.scene import (
+    Scene,
+    SceneArrow,
+    SceneBody,
+    SceneJoint,
+    SceneLink,
+    SceneShape,
+    SceneTrace,
+    SceneVariable,
+)
+from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve
+from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
+from mb2fmu.lowering import Beside
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, PathwayLoad
+from mb2fmu.mechanism.scenery import DrawnLoad, Scenery
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.program.program import Program
+from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
+
+_INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
+
+
+def describe(
+    mechanism: Mechanism, equations: EquationsOfMotion, meshes: Mapping[str, Triangles] | None = None
+) -> Scene | None:
+    """The scene of a mechanism.
+
+    Args:
+        mechanism: Its frames, points, bodies, loads and looks.
+        equations: By any formulation: they say what is a state, and what follows from the states.
+        meshes: Path as the model gives it → triangles; a mesh that is not there is left out.
+
+    Returns:
+        None where there is nothing to be drawn: no body, and no shape of the model's own, has a position.
+    """
+    scenery: Scenery = mechanism.scenery or Scenery()
+    if not mechanism.frames:
+        if not scenery.frames:
+            return None
+        mechanism = replace(mechanism, frames=scenery.frames, points=scenery.points)
+    describer = _Describer(mechanism, equations, scenery, dict(meshes or {}))
+    scene = describer.scene()
+    return scene if scene.bodies or scene.shapes or scene.traces else None
+
+
+class _Describer:
+    """Numbers what is used, and collects its expressions."""
+
+    def __init__(
+        self, mechanism: Mechanism, equations: EquationsOfMotion, scenery: Scenery, meshes: dict[str, Triangles]
+    ) -> None:
+        self.mechanism = mechanism
+        self.equations = equations
+        self.scenery = scenery
+        self.meshes = meshes
+        self.points: dict[int, int] = {}
+        self.frames: dict[int, int] = {0: 0}
+        self.vectors: list[Components] = []
+        self.sizes: list[sm.Expr] = []
+        self.used_meshes: dict[str, int] = {}
+
+    @cached_property
+    def kinematics(self) -> NamedKinematics:
+        """For loads only: long chains without arrows do without."""
+        return NamedKinematics(self.mechanism, _names(self.equations))
+
+    def scene(self) -> Scene:
+        """The scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
+        m, d = self.mechanism, self.mechanism.definition
+        located = [i for i, place in enumerate(m.points) if place.located]
+        if m.bodies and not any(m.points[body.masscenter].located for body in m.bodies):
+            # Only velocities are known (a contact point at rest that is another at each instant): seen from that point.
+            located = [*range(len(m.points))]
+        for i in located:
+            self.points[i] = len(self.points)
+        bodies, shapes = tuple(self._bodies()), tuple(self._shapes())
+        links, joints = tuple(self._links()), tuple(self._joints())
+        traces, arrows = tuple(self._traces()), tuple(self._arrows())
+        states, inputs, parameters = variables(d, self.equations)
+        return Scene(
+            name=d.name,
+            description=d.description,
+            states=states,
+            inputs=inputs,
+            parameters=parameters,
+            outputs=tuple(SceneVariable(o.name, o.unit, 0.0) for o in self.equations.outputs),
+            stop=d.experiment.stop,
+            step=d.experiment.step,
+            tolerance=d.experiment.tolerance,
+            bodies=bodies,
+            shapes=shapes,
+            links=links,
+            joints=joints,
+            traces=traces,
+            arrows=arrows,
+            meshes=tuple(self.meshes[path] for path in self.used_meshes),
+            program=self._program(located),
+        )
+
+    def _program(self, located: Sequence[int]) -> Program:
+        """Positions and rotations are composed from the local relations; the rest are expressions."""
+        beside = Beside(self.equations)
+        if self.vectors:
+            beside.define(self.kinematics.assignments)
+        rotations: list[list[int]] = []
+        for frame in self.mechanism.frames:
+            local = beside.nodes(frame.rotation)
+            rotations.append(local if frame.parent <= 0 else beside.product(rotations[frame.parent], local))
+        points: list[list[int]] = []
+        for place in self.mechanism.points:
+            where = points[place.parent] if place.parent >= 0 else beside.nodes([sm.S.Zero] * 3)
+            for number, components in place.position or ():
+                arm = beside.nodes(components)
+                where = beside.added(where, arm if number == 0 else beside.product(rotations[number], arm))
+            points.append(where)
+        beside.entry("points", [node for i in located for node in points[i]])
+        beside.entry("rotations", [node for i in self.frames for node in rotations[i]])
+        beside.entry("vectors", beside.nodes([c for vector in self.vectors for c in vector]))
+        beside.entry("sizes", beside.nodes(self.sizes))
+        beside.entry("gravity", beside.nodes(self._gravity()))
+        signals = self._signals()
+        beside.entry("signals", beside.nodes([signal for _, signal in signals]), [name for name, _ in signals])
+        return beside.program()
+
+    def _frame(self, number: int) -> int:
+        return self.frames.setdefault(number, len(self.frames))
+
+    def _size(self, *expressions: sm.Expr) -> int:
+        """Index of the first."""
+        self.sizes += expressions
+        return len(self.sizes) - len(expressions)
+
+    def _bodies(self) -> Iterator[SceneBody]:
+        for body in self.mechanism.bodies:
+            if body.masscenter not in self.points:
+                continue
+            inertia = body.inertia
+            first = -1 if inertia is None else self._size(*(inertia[i, j] for i, j in _INERTIA))
+            frame = self._frame(max(body.frame, 0))
+            yield SceneBody(body.name, self.points[body.masscenter], frame, self._size(body.mass), first)
+
+    def _shapes(self) -> Iterator[SceneShape]:
+        faults = []
+        for shape in self.scenery.shapes:
+            if shape.point not in self.points:
+                what = f"the shape of {shape.body} stands at a point without a position"
+                faults.append(Fault(what, shape.where, "locate the point by set_pos or locatenew"))
+                continue
+            if shape.mesh and shape.mesh not in self.meshes:
+                continue
+            yield SceneShape(
+                body=shape.body,
+                point=self.points[shape.point],
+                frame=self._frame(shape.frame),
+                kind=shape.kind,
+                sizes=tuple(self._size(size) for size in shape.sizes),
+                offset=self._size(*shape.offset),
+                along=self._size(*shape.along),
+                mesh=self.used_meshes.setdefault(shape.mesh, len(self.used_meshes)) if shape.mesh else -1,
+                color=shape.color,
+                opacity=shape.opacity,
+            )
+        if faults:
+            raise FormulationError("the mechanism cannot be drawn:", faults)
+
+    def _links(self) -> Iterator[SceneLink]:
+        """Where a point is located from another, a rod; along a pathway, its line."""
+        m = self.mechanism
+        moving = {m.t, *m.q}
+        only_looks = {shape.point for shape in self.scenery.shapes} - {body.masscenter for body in m.bodies}
+        only_looks -= {place.parent for place in m.points}
+        for i, place in enumerate(m.points):
+            if i not in self.points or place.parent < 0 or not place.position or i in only_looks:
+                continue
+            frame, components = place.position[-1]
+            rigid = len(place.position) == 1 and not any(c.free_symbols & moving for c in components)
+            if not rigid and (len(place.position) > 1 or sum(c != 0 for c in components) > 1):
+                continue  # it moves freely, not along a rail
+            kind: Literal["rod", "rail"] = "rod" if rigid else "rail"
+            yield SceneLink(kind, (self.points[place.parent], self.points[i]), self._frame(frame))
+        for load in m.loads:
+            if isinstance(load, PathwayLoad) and all(p in self.points for p in load.points):
+                yield SceneLink("pathway", tuple(self.points[p] for p in load.points), 0)
+
+    def _joints(self) -> Iterator[SceneJoint]:
+        for joint in self.scenery.joints:
+            if joint.point in self.points:
+                frame, axis = self._frame(joint.frame), self._size(*joint.axis)
+                yield SceneJoint(joint.name, joint.kind, self.points[joint.point], frame, axis)
+
+    def _traces(self) -> Iterator[SceneTrace]:
+        for trace in self.scenery.traces:
+            if trace.point in self.points:
+                yield SceneTrace(trace.name, self.points[trace.point], trace.color)
+
+    def _arrows(self) -> Iterator[SceneArrow]:
+        for arrow in self.scenery.arrows:
+            for point, torque, vector in self._acting(arrow):
+                if point in self.points:
+                    self.vectors.append(vector)
+                    index = len(self.vectors) - 1
+                    yield SceneArrow(arrow.name, self.points[point], index, torque, arrow.scale, arrow.color)
+
+    def _acting(self, arrow: DrawnLoad) -> Iterator[tuple[int, bool, Components]]:
+        """(point, whether a torque, components in N); a torque is drawn at the mass centre of the body it acts on."""
+        k = self.kinematics
+        if arrow.load < 0:
+            yield arrow.point, False, in_inertial_frame(arrow.vector, k)
+            return
+        centres = {body.frame: body.masscenter for body in self.mechanism.bodies}
+        for at, torque, vector in pieces(self.mechanism.loads[arrow.load], k):
+            yield (centres.get(at, 0) if torque else at), torque, vector
+
+    def _gravity(self) -> Components | tuple[()]:
+        """Sum of the constant forces on mass centres, along N's axes: the way down."""
+        m = self.mechanism
+        constant = {*m.p, *(a.symbol for a in m.calculated_parameters)}
+        centres = {body.masscenter for body in m.bodies}
+        totals: list[sm.Expr] = [sm.S.Zero] * 3
+        found = False
+        for load in m.loads:
+            if isinstance(load, ForceLoad) and load.point in centres and len(load.force) == 1:
+                frame, components = load.force[0]
+                if frame == 0 and all(c.free_symbols <= constant for c in components):
+                    totals, found = [a + b for a, b in zip(totals, components, strict=True)], True
+        return (totals[0], totals[1], totals[2]) if found else ()
+
+    def _signals(self) -> list[tuple[str, sm.Expr]]:
+        """Plain expressions of time, one per input."""
+        d = self.mechanism.definition
+        return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
+
+
+Variables = tuple[SceneVariable, ...]
+
+
+def variables(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
+    """What states, inputs and parameters are called in a unit, in the order of the equations."""
+    d, e = definition, equations
+    declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))
+    declared |= dict(zip(e.u, d.speeds, strict=True)) | dict(zip(e.z, d.auxiliary_states, strict=True))
+    states = tuple(SceneVariable(declared[s].name, declared[s].unit, declared[s].start) for s in e.states)
+    inputs = tuple(SceneVariable(i.name, i.unit, i.start) for i in d.inputs)
+    free = [p for p in d.parameters if not p.calculated]
+    return states, inputs, tuple(SceneVariable(p.name, p.unit, float(p.value)) for p in free)
+
+
+def _names(equations: EquationsOfMotion) -> set[str]:
+    """Names of the equations' intermediates: those of the poses must be others."""
+    names: set[str] = set()
+    for item in equations.intermediates:
+        if isinstance(item, LinearSolve):
+            names.update(symbol.name for symbol in item.unknowns)
+        else:
+            names.add(item.symbol.name)
+    return names

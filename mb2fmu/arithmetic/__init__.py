@@ -1,0 +1,9 @@
+"""Arithmetic: the operations of a program as Python functions of numbers, arrays and linear systems.
+
+Input: numbers, or arrays over a batch. Output: numbers, or arrays. The files of this room are copied into units that a
+Python host runs; the evaluator runs them too, and the builder folds constants with them: one meaning of each operation.
+
+Promises: the same bits for one state in the evaluator and in a unit; inf and NaN as IEEE 754 has them where asked for.
+
+Must not: import anything but ``math``, ``numpy`` and each other.
+"""

@@ -1,0 +1,414 @@
+"""Declared dependencies against what a change of each known does to each unknown, at random points."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import advance
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.description.described_model import Unknown, Variable
+from mb2fmu.audit.finding import Observation
+
+VISIBLE = 1e-7
+"""A relative change that is more than the noise of an iteration within the unit."""
+
+ROUND_OFF = 1e-13
+"""Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
+
+LINEAR = 1e-5
+"""Relative difference of quotients that is more than round-off."""
+
+RULES = ("dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind")
+Group = tuple[int, ...]
+
+
+@dataclass
+class Effects:
+    """What changes did.
+
+    Attributes:
+        moved: (unknown, known) → whether the unknown changed at all, at any point.
+        visible: (unknown, known) → whether it changed by more than noise.
+        quotients: (unknown, known) → (which set of parameters, quotient of the changes), one per point.
+        tried: Knowns that could be changed at all.
+    """
+
+    moved: set[tuple[int, int]] = field(default_factory=set)
+    visible: dict[tuple[int, int], float] = field(default_factory=dict)
+    quotients: dict[tuple[int, int], list[tuple[Group, float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    tried: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+
+    def enter(
+        self,
+        unknowns: Sequence[Variable],
+        known: Variable,
+        base: Sequence[Value],
+        other: Sequence[Value],
+        change: float,
+        group: Group,
+    ) -> None:
+        """One change of one known."""
+        self.tried[known.index] += 1
+        shared = ROUND_OFF * max(
+            (abs(each) for each in base if isinstance(each, float) and math.isfinite(each)), default=0
+        )
+        for unknown, before, after in zip(unknowns, base, other, strict=True):
+            key = unknown.index, known.index
+            if before == after or not (isinstance(before, float) and isinstance(after, float)):
+                if before != after:
+                    self.moved.add(key)
+                    self.visible[key] = 1.0
+                else:
+                    self.quotients[key].append((group, 0.0, 0.0))
+                continue
+            if not (math.isfinite(before) and math.isfinite(after)):
+                continue
+            self.moved.add(key)
+            size = abs(after - before) / max(abs(before), abs(after), 1e-9)
+            if size > VISIBLE and abs(after - before) > shared:
+                self.visible[key] = max(size, self.visible.get(key, 0.0))
+            noise = 1e-14 * max(abs(before), abs(after)) / abs(change)
+            self.quotients[key].append((group, (after - before) / change, noise))
+
+
+def judge(
+    stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int
+) -> Iterator[Observation]:
+    """Compares with what is declared."""
+    for unknown in entries:
+        variable = unknown.variable
+        if variable is None or unknown.dependencies is None:
+            continue
+        declared = [each for each in unknown.targets if each]
+        for known in knowns:
+            key = variable.index, known.index
+            if key in effects.visible and not any(known is each for each in declared):
+                by = f"(by {effects.visible[key]:.2g} of its value)"
+                text = f'changes with "{known.name}" {by}, which its dependencies leave out'
+                yield Observation("dependencies.missing", text, f"{stage.kind}, {unknown.place}")
+        for known in declared:
+            if (
+                any(known is each for each in knowns)
+                and effects.tried[known.index] >= times
+                and (variable.index, known.index) not in effects.moved
+            ):
+                points = effects.tried[known.index]
+                text = f'does not change with "{known.name}" at any of {points} points, though that is listed'
+                through = unknown.list == "Outputs" and known.causality == "input"
+                rule = "dependencies.feedthrough" if through else "dependencies.excessive"
+                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
+        kinds = unknown.kinds or ()
+        for target, kind in zip(unknown.targets, kinds, strict=False):
+            if target is not None and kind != "dependent":
+                yield from _kind(stage, unknown, target, kind, effects.quotients[variable.index, target.index])
+
+
+def _kind(
+    stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
+) -> Iterator[Observation]:
+    """A factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
+    depth = {"constant": 0, "fixed": 1}.get(kind, 2)
+    groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
+    for group, quotient, noise in quotients:
+        groups[group[:depth]].append((quotient, noise))
+    for found in groups.values():
+        numbers = [quotient for quotient, _ in found]
+        spread = max(numbers) - min(numbers)
+        if spread > LINEAR * max(map(abs, numbers)) + 10 * max(noise for _, noise in found):
+            reach = f"from {min(numbers):.6g} to {max(numbers):.6g}"
+            text = f'its factor in front of "{known.name}" is called {kind}, but goes {reach}'
+            yield Observation("dependencies.kind", text, f"{stage.kind}, {unknown.place}")
+            return
+
+
+def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
+    """A large and a small change of a value, within the bounds."""
+    size = max(abs(value), stage.scale(variable))
+    found = []
+    for relative in (0.37, -0.11):
+        for sign in (1.0, -1.0):
+            other = stage.inside(variable, value + sign * relative * size)
+            if other != value:
+                found.append(other)
+                break
+    return found
+
+
+@probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
+def continuous(stage: Stage) -> Iterator[Observation]:
+    """Outputs and derivatives in Continuous-Time Mode."""
+    entries = [
+        each
+        for name in ("Outputs", "Derivatives")
+        for each in stage.description.listed(name)
+        if each.variable in stage.scalars
+    ]
+    if not entries or len(stage.states) != stage.n_states:
+        return
+    effects = Effects()
+    unknowns = list({id(each.variable): each.variable for each in entries if each.variable}.values())
+    independent = stage.description.independent
+    knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalars and independent else [])]
+    done = 0
+    parameters = stage.role("parameter")
+    patient = stage.patient()
+    for phase in range(4):
+        if not patient():
+            break
+        with stage.instance() as instance:
+            try:
+                done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
+            except (RefusedError, SkippedError):
+                continue
+    if done < 2:
+        stage.skipped.append(
+            f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
+        )
+        return
+    yield from judge(stage, entries, effects, knowns, 4)
+    if stage.description.version == 3:
+        yield from _parameters(stage, entries, unknowns)
+
+
+def _phase(
+    stage: Stage,
+    instance: Instance,
+    phase: int,
+    parameters: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
+    patient: Callable[[], bool],
+) -> int:
+    """One initialization: its own parameters from the second on, then tunable ones moved by an event."""
+    within: dict[Variable, Value] = {}
+    if phase:
+        within = {each: stage.near(each, 0.2) for each in parameters}
+        within |= {
+            each: stage.near(each, 0.3)
+            for each in stage.role("local", "output")
+            if each.initial == "exact" and each.variability in {"fixed", "tunable"}
+        }
+    stage.initialize(instance, within=within)
+    done = 0
+    for part in range(2):
+        if part:
+            tunable = [each for each in parameters if each.variability == "tunable"]
+            if not tunable:
+                break
+            instance.event()
+            instance.set({each: stage.near(each, 0.15) for each in tunable})
+            stage.settle(instance)
+            instance.go_on()
+        for _ in range(2):
+            _round(stage, instance, somewhere(stage, instance), unknowns, effects, (phase, part), patient)
+            done += 1
+    return done
+
+
+def _moves(stage: Stage, point: Point) -> Iterator[tuple[Variable, Point, float]]:
+    """Points at which one known is another: which, where, by how much."""
+    for k, state in enumerate(stage.states):
+        for value in changes(stage, state, point.states[k]):
+            others = (*point.states[:k], value, *point.states[k + 1 :])
+            yield state, Point(point.time, others, point.inputs), value - point.states[k]
+    for k, each in enumerate(stage.inputs):
+        for value in changes(stage, each, point.inputs[k]):
+            others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
+            yield each, Point(point.time, point.states, others), value - point.inputs[k]
+    independent = stage.description.independent
+    if independent is not None and independent in stage.scalars:
+        for later in (0.3 * stage.step, 1.7 * stage.step):
+            yield independent, Point(point.time + later, point.states, point.inputs), later
+
+
+def _round(
+    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group,
+    patient: Callable[[], bool],
+) -> None:  # fmt: skip
+    """Every known changed at one point."""
+    place(stage, instance, point)
+    base = instance.get(unknowns)
+    for known, moved, change in _moves(stage, point):
+        if not patient():
+            return
+        try:
+            place(stage, instance, moved)
+            other = instance.get(unknowns)
+        except RefusedError:
+            place(stage, instance, point)
+            continue
+        effects.enter(unknowns, known, base, other, change, group)
+        place(stage, instance, point)
+
+
+def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Variable]) -> Iterator[Observation]:
+    """FMI 3: tunable parameters are knowns. Another value, then the same point."""
+    tunable = stage.role("parameter", variability="tunable")
+    effects = Effects()
+    for round_ in range(3):
+        with stage.instance() as instance:
+            try:
+                stage.initialize(
+                    instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {}
+                )
+                point = somewhere(stage, instance)
+                _tuned(stage, instance, point, tunable, unknowns, effects, round_)
+            except (RefusedError, SkippedError):
+                continue
+    yield from judge(stage, entries, effects, tunable, 2)
+
+
+def _tuned(
+    stage: Stage,
+    instance: Instance,
+    point: Point,
+    tunable: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
+    round_: int,
+) -> None:
+    place(stage, instance, point)
+    base = instance.get(unknowns)
+    for parameter in tunable:
+        now = instance.get([parameter])[0]
+        if not isinstance(now, float):
+            continue
+        for value in changes(stage, parameter, now):
+            try:
+                _tune(stage, instance, parameter, value)
+                place(stage, instance, point)
+                other = instance.get(unknowns)
+            except RefusedError:
+                continue
+            effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
+        _tune(stage, instance, parameter, now)
+        place(stage, instance, point)
+
+
+def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -> None:
+    instance.event()
+    instance.set({parameter: value})
+    stage.settle(instance)
+    instance.go_on()
+
+
+@probe("changing what is known at initialization", *RULES)
+def initial(stage: Stage) -> Iterator[Observation]:
+    """Initial unknowns in Initialization Mode."""
+    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalars]
+    if not entries:
+        return
+    unknowns = [each.variable for each in entries if each.variable]
+    knowns = [
+        each for each in stage.scalars
+        if (each.causality == "input" and each.variability in {"continuous", "discrete"})
+        or (each.initial == "exact" and each.variability != "constant" and each.causality != "independent")
+    ]  # fmt: skip
+    effects, done, patient = Effects(), 0, stage.patient()
+    for phase in range(4):
+        if phase > 1 and not patient():
+            break
+        with stage.instance() as instance:
+            try:
+                _initial_phase(stage, instance, phase, knowns, unknowns, effects)
+                done += 1
+            except (RefusedError, SkippedError):
+                continue
+    if done < 2:
+        stage.skipped.append(
+            f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points"
+        )
+        return
+    yield from judge(stage, entries, effects, knowns, 4)
+
+
+def _initial_phase(
+    stage: Stage,
+    instance: Instance,
+    phase: int,
+    knowns: Sequence[Variable],
+    unknowns: Sequence[Variable],
+    effects: Effects,
+) -> None:
+    instance.enter(stage.start, None, stage.tolerance)
+    spread = (0.0, 0.2, 0.1, 0.03)[phase]
+    values: Mapping[Variable, float] = {each: stage.near(each, spread) for each in knowns}
+    if phase:
+        instance.set(dict(values))
+    base = instance.get(unknowns)
+    if not all(isinstance(each, float) and math.isfinite(each) for each in base):
+        raise SkippedError("not finite")
+    for known in knowns:
+        now = instance.get([known])[0]
+        if not isinstance(now, float):
+            continue
+        for value in changes(stage, known, now):
+            try:
+                instance.set({known: value})
+                other = instance.get(unknowns)
+            except RefusedError:
+                continue
+            finally:
+                instance.set({known: now})
+            effects.enter(unknowns, known, base, other, value - now, (phase, known.index))
+
+
+TINY = 1e-5
+"""Part of a communication step in which next to nothing moves."""
+
+
+@probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
+def stepping(stage: Stage) -> Iterator[Observation]:
+    """Co-Simulation: an output that changes with an input though next to no time goes by depends on it directly."""
+    outputs = [
+        each
+        for each in stage.description.listed("Outputs")
+        if each.variable in stage.scalars and each.dependencies is not None
+    ]
+    if (
+        not outputs
+        or not stage.inputs
+        or not stage.flag("canHandleVariableCommunicationStepSize")
+        or "ModelExchange" in stage.description.interfaces
+    ):
+        return
+    for known in stage.inputs:
+        found = _after(stage, known, outputs, TINY * stage.step)
+        suspects = [
+            k
+            for k, (base, sizes) in enumerate(found)
+            if sizes and min(sizes) > 1e-2 * max(base, 1e-6) and all(known is not each for each in outputs[k].targets)
+        ]
+        # What goes by way of a state is small with the time that goes by, and may be large beside a state near zero.
+        sooner = _after(stage, known, outputs, TINY * stage.step / 8.0) if suspects else []
+        for k in suspects:
+            if min(sooner[k][1], default=0.0) > 0.5 * min(found[k][1]):
+                text = f'changes with "{known.name}" without time going by, which its dependencies leave out'
+                yield Observation("dependencies.missing", text, f"{stage.kind}, {outputs[k].place}")
+
+
+def _after(stage: Stage, known: Variable, outputs: Sequence[Unknown], tiny: float) -> list[tuple[float, list[float]]]:
+    """Size of each output after two steps of ``tiny``, and by how much changes of an input between them move it."""
+    rows = []
+    value = stage.near(known, 0.0)
+    for other in (value, *changes(stage, known, value)):
+        with stage.instance() as instance:
+            stage.initialize(instance, within={known: value})
+            advance(stage, instance, stage.start, tiny)
+            instance.set({known: other})
+            advance(stage, instance, stage.start + tiny, tiny)
+            rows.append(instance.get([each.variable for each in outputs if each.variable]))
+    return [
+        (abs(base) if isinstance(base, float) else 0.0,
+         [abs(each - base) for each in moved if isinstance(each, float) and isinstance(base, float)])
+        for base, *moved in zip(*rows, strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,199 @@
+"""Directional and adjoint derivatives against finite differences, in Continuous-Time and Initialization Mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.finding import Observation
+
+STEP = 1e-5
+"""Relative change for differences of second order; their error is near 1e-9 then."""
+
+AGREEMENT = 1e-4
+Matrix = list[list[tuple[float, float] | None]]
+"""[known][unknown]: derivative by differences, and how far these may be off; None where they disagree."""
+
+RULES = ("partials.directional", "partials.adjoint")
+
+
+def _column(values: Callable[[float], list[float]], change: float) -> list[tuple[float, float] | None]:
+    """One column of a Jacobian; None where two step sizes disagree: a kink, or noise."""
+    found: list[tuple[float, float] | None] = []
+    rows = [[values(sign * size) for sign in (1.0, -1.0)] for size in (change, 0.3 * change)]
+    # The unknowns of one linear solve share their round-off.
+    noise = (
+        1e-13
+        * max((abs(each) for row in rows for side in row for each in side if math.isfinite(each)), default=0.0)
+        / change
+    )
+    for a, b, c, d in zip(rows[0][0], rows[0][1], rows[1][0], rows[1][1], strict=True):
+        wide, narrow = (a - b) / (2 * change), (c - d) / (0.6 * change)
+        smooth = abs(wide - narrow) <= 1e-3 * max(abs(wide), abs(narrow)) + 100 * noise
+        found.append((narrow, abs(wide - narrow) + 10 * noise) if smooth and math.isfinite(narrow) else None)
+    return found
+
+
+def _compare(
+    stage: Stage,
+    instance: Instance,
+    unknowns: Sequence[Variable],
+    knowns: Sequence[Variable],
+    matrix: Matrix,
+    mode: str,
+) -> Iterator[Observation]:
+    """``matrix[known][unknown]`` from differences against what the unit says."""
+    directional = stage.flag(
+        "providesDirectionalDerivative" if stage.description.version == 2 else "providesDirectionalDerivatives"
+    )
+    adjoint = stage.description.version == 3 and stage.flag("providesAdjointDerivatives")
+    said: list[tuple[str, list[list[float]]]] = []
+    for wanted, name in ((directional, "partials.directional"), (adjoint, "partials.adjoint")):
+        if not wanted:
+            continue
+        back = name == "partials.adjoint"
+        rows = []
+        for each in unknowns if back else knowns:
+            above, below = ([each], knowns) if back else (unknowns, [each])
+            status, values = instance.directional(above, below, [1.0], adjoint=back)
+            if status not in {OK, WARNING}:
+                text = f'asked for "{each.name}" in {mode} it answers {STATUS[status]}'
+                text += f': "{instance.messages[-1][2]}"' if instance.messages else ""
+                yield Observation(name, text, stage.kind)
+                break
+            rows.append(values)
+        else:
+            said.append((name, [list(column) for column in zip(*rows, strict=True)] if back else rows))
+            yield from _combined(stage, instance, unknowns, knowns, rows, (name, mode))
+    sizes = [max((abs(row[i][0]) for row in matrix if row[i]), default=0.0) for i in range(len(unknowns))]  # type: ignore[index]
+    for name, rows in said:
+        for j, known in enumerate(knowns):
+            for i, unknown in enumerate(unknowns):
+                entry = matrix[j][i]
+                if entry is None:
+                    continue
+                measured, off = entry
+                if abs(rows[j][i] - measured) <= AGREEMENT * max(abs(measured), 1e-2 * sizes[i], 1e-7) + 3 * off:
+                    continue
+                text = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
+                text += f", it says {rows[j][i]:.7g}"
+                yield Observation(name, text, stage.kind)
+                return
+
+
+def _combined(
+    stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
+    rows: Sequence[Sequence[float]], what: tuple[str, str],
+) -> Iterator[Observation]:  # fmt: skip
+    """All directions at once, with a seed of other numbers than 1: the sum of the directions one by one."""
+    name, mode = what
+    back = name == "partials.adjoint"
+    seed = [stage.random.choice((-1.0, 1.0)) * stage.random.uniform(0.3, 3.0) for _ in rows]
+    status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
+    if status not in {OK, WARNING}:
+        text = f"asked for all directions at once in {mode} it answers {STATUS[status]}"
+        yield Observation(name, text, stage.kind)
+        return
+    columns = [[factor * row[k] for factor, row in zip(seed, rows, strict=True)] for k in range(len(found))]
+    # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
+    noise = 1e-11 * max((size for parts in columns if math.isfinite(size := sum(map(abs, parts)))), default=0.0)
+    for each, value, parts in zip(knowns if back else unknowns, found, columns, strict=True):
+        if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 1e-8 * sum(map(abs, parts)) + noise:
+            text = f'"{each.name}": for all directions at once it says {value:.7g} in {mode}, '
+            yield Observation(name, text + f"the sum of the directions one by one is {sum(parts):.7g}", stage.kind)
+            return
+
+
+def _wanted(stage: Stage) -> bool:
+    return any(
+        stage.flag(name)
+        for name in ("providesDirectionalDerivative", "providesDirectionalDerivatives", "providesAdjointDerivatives")
+    )
+
+
+@probe("derivatives in Continuous-Time Mode", *RULES, kinds=("ModelExchange",))
+def continuous(stage: Stage) -> Iterator[Observation]:
+    """Outputs and derivatives by states and inputs."""
+    listed = [each.variable for name in ("Outputs", "Derivatives") for each in stage.description.listed(name)]
+    unknowns = [
+        each
+        for each in dict.fromkeys(listed)
+        if each in stage.scalars and each is not None and each.variability == "continuous"
+    ]
+    knowns = [*stage.states, *stage.inputs]
+    if not _wanted(stage) or not unknowns or not knowns or len(stage.states) != stage.n_states:
+        return
+    with stage.instance() as instance:
+        within: dict[Variable, Value] = {
+            each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")
+        }
+        try:
+            stage.initialize(instance, within=within)
+        except (RefusedError, SkippedError):
+            instance.reset()
+            stage.initialize(instance)
+        patient = stage.patient()
+        for _ in range(2):
+            if not patient():
+                break
+            point = somewhere(stage, instance)
+            matrix: Matrix = []
+            for k, known in enumerate(knowns):
+                size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
+                matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size))
+            place(stage, instance, point)
+            yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
+
+
+def _moved(
+    stage: Stage, instance: Instance, point: Point, k: int, unknowns: Sequence[Variable], change: float
+) -> list[float]:
+    values = [*point.states, *point.inputs]
+    values[k] += change
+    count = len(point.states)
+    place(stage, instance, Point(point.time, tuple(values[:count]), tuple(values[count:])))
+    return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]
+
+
+@probe("derivatives in Initialization Mode", *RULES)
+def initial(stage: Stage) -> Iterator[Observation]:
+    """Initial unknowns by what is known then; only where dependencies say that there is something to be known."""
+    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalars]
+    unknowns = [each.variable for each in entries if each.variable and each.variable.variability != "discrete"]
+    targets = {id(target): target for each in entries for target in each.targets if target in stage.scalars}
+    knowns = [each for each in targets.values() if each is not None and each.causality != "independent"]
+    if not _wanted(stage) or not unknowns or not knowns:
+        return
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        try:
+            instance.set({each: stage.near(each, 0.03) for each in knowns})
+            instance.get(unknowns)
+        except RefusedError:
+            instance.reset()
+            instance.enter(stage.start, None, stage.tolerance)
+        matrix: Matrix = []
+        for known in knowns:
+            try:
+                now = instance.get([known])[0]
+            except RefusedError:  # FMI 2 lets a unit show only outputs, states and derivatives there
+                return
+            if not isinstance(now, float):
+                return
+            matrix.append(
+                _column(partial(_set, instance, known, now, unknowns), STEP * max(abs(now), stage.scale(known)))
+            )
+            instance.set({known: now})
+        yield from _compare(stage, instance, unknowns, knowns, matrix, "Initialization Mode")
+
+
+def _set(instance: Instance, known: Variable, value: float, unknowns: Sequence[Variable], change: float) -> list[float]:
+    instance.set({known: value + change})
+    return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]

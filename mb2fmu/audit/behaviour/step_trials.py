@@ -1,0 +1,446 @@
+"""Co-Simulation steps: any size, in parts, beyond the end, against Model Exchange; early return, slopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, cosimulate, integrate
+from mb2fmu.audit.behaviour.stage import Stage, UnmadeError, same
+from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.finding import Observation
+
+CS = ("CoSimulation",)
+PERTURBATION = 1e-7
+"""Relative change of a state by which is seen what a variable is made of."""
+
+
+def _watched(stage: Stage) -> list[Variable]:
+    return [
+        each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
+    ]
+
+
+def _counted(stage: Stage) -> list[Variable]:
+    return [
+        each for each in stage.variables if each.causality in {"output", "local"} and each.variability == "discrete"
+    ]
+
+
+def _allowed(stage: Stage) -> float:
+    """Relative difference between two ways that a tolerance lets pass; generous: errors add up."""
+    return max(1e3 * (stage.tolerance or 1e-4), 1e-5)
+
+
+def _size(run: Run, column: int) -> float:
+    """The largest value of a column."""
+    found = [row[column] for row in run.rows]
+    return max((abs(each) for each in found if isinstance(each, float) and math.isfinite(each)), default=0.0)
+
+
+def _worst(
+    stage: Stage, first: Run, second: Run, variables: Sequence[Variable], made_of: Sequence[float] | None = None
+) -> tuple[float, Variable] | None:
+    """Largest difference at the end, relative to the size of the variable (or of what it is made of), and where."""
+    found: tuple[float, Variable] | None = None
+    for k, variable in enumerate(variables):
+        size = max(_size(first, k), _size(second, k), 1e-6 * stage.scale(variable), made_of[k] if made_of else 0.0)
+        a, b = first.rows[-1][k], second.rows[-1][k]
+        if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and math.isfinite(b):
+            error = abs(a - b) / size
+            if found is None or error > found[0]:
+                found = error, variable
+    return found
+
+
+def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable]) -> list[float]:
+    """Size of what each variable is made of, where the instance stands: |∂y/∂x_k| |x_k|, summed over the states x_k.
+
+    A residual, or another difference of large numbers, is by itself as large as errors of the states leave it: states
+    that are right within a relative error ε may change it by ε times this size, however small it is.
+    """
+    count = exchange.n_states
+    if not count:
+        return [0.0] * len(variables)
+    states = instance.states(count)
+    nominals = instance.vector("GetNominalsOfContinuousStates", count)
+    base, sizes, patient = instance.get(variables), [0.0] * len(variables), exchange.patient()
+    for k, (state, nominal) in enumerate(zip(states, nominals, strict=True)):
+        size = max(abs(state), 1e-3 * abs(nominal))  # as the integrator counts errors
+        try:
+            instance.set_states([*states[:k], state + PERTURBATION * size, *states[k + 1 :]])
+            moved = instance.get(variables)
+        except RefusedError:
+            continue
+        for place, (a, b) in enumerate(zip(base, moved, strict=True)):
+            if isinstance(a, float) and isinstance(b, float) and math.isfinite(b - a):
+                sizes[place] += abs(b - a) / PERTURBATION
+        if not patient():
+            break
+    return sizes
+
+
+def _exchange(stage: Stage) -> Stage | None:
+    """The same unit as Model Exchange, if it is that too."""
+    description = stage.description
+    kinds = ("ModelExchange", "CoSimulation")
+    if not set(kinds) <= set(description.interfaces) or len(set(map(description.identifier, kinds))) > 1:
+        return None
+    return Stage(stage.library, "ModelExchange", stage.folder)
+
+
+def _excited(stage: Stage) -> dict[Variable, Value]:
+    return {each: stage.near(each, 0.1) for each in stage.inputs}
+
+
+@probe("steps of other sizes", "steps.variable", "steps.parts", kinds=CS)
+def parts(stage: Stage) -> Iterator[Observation]:
+    """One step against several, of the same and of different sizes, over the same time."""
+    if not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    variables, within = _watched(stage), _excited(stage)
+    runs = []
+    for sizes in ([1.0] * 4, [2.0, 2.0], [0.5, 1.5, 0.25, 1.75]):
+        with stage.instance() as instance:
+            stage.initialize(instance, within=within)
+            run, point = Run([stage.start], [instance.get(variables)]), stage.start
+            for size in sizes:
+                try:
+                    cosimulate(stage, instance, (), steps=1, size=size * stage.step, begin=point, first=False)
+                except RefusedError as error:
+                    text = f"{error}; canHandleVariableCommunicationStepSize is true"
+                    yield Observation("steps.variable", text, stage.kind)
+                    return
+                point += size * stage.step
+                run.rows.append(instance.get(variables))
+            runs.append(run)
+    for other, how in zip(runs[1:], ("half as many steps", "steps of changing sizes"), strict=True):
+        worst = _worst(stage, runs[0], other, variables)
+        if worst and worst[0] > _allowed(stage) and (exchange := _exchange(stage)):
+            with exchange.instance() as instance:
+                integrate(exchange, instance, variables, within, steps=4)
+                worst = _worst(stage, runs[0], other, variables, _made_of(exchange, instance, variables))
+        if worst and worst[0] > _allowed(stage):
+            text = f"{how} over the same time move it by {worst[0]:.2g} of its size"
+            text += f"; the tolerance is {stage.tolerance or 1e-4:g}"
+            yield Observation("steps.parts", text, f'{stage.kind}, "{worst[1].name}"')
+            return
+
+
+@probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS)
+def against_exchange(stage: Stage) -> Iterator[Observation]:
+    """The same unit integrated from outside moves alike."""
+    exchange, variables = _exchange(stage), _watched(stage)
+    if exchange is None or not variables:
+        return
+    counted = _counted(stage)
+    seen = [*variables, *counted]
+    # First one set of inputs, then another: what holds between communication points must be taken up at them.
+    halves = [(_excited(stage), (stage.steps + 1) // 2), (_excited(stage), stage.steps // 2)]
+    with stage.instance() as instance:
+        own = _driven(stage, instance, seen, halves)
+    with exchange.instance() as instance:
+        other = integrate(exchange, instance, seen, halves[0][0], steps=halves[0][1])
+        found = list(_differing(stage, own[:1], other, exchange, instance, variables))
+        if halves[1][1]:
+            instance.event()
+            instance.set(halves[1][0])
+            following = exchange.settle(instance).next_time
+            instance.go_on()
+            integration = Integration(exchange, instance, other.times[-1], 1e-9, following)
+            for k in range(halves[0][1], stage.steps):
+                integration.advance(stage.start + (k + 1) * stage.step)
+                other.times.append(integration.time)
+                other.rows.append(instance.get(seen))
+            found += _differing(stage, own, other, exchange, instance, variables)
+    yield from found
+    if not found:
+        yield from _miscounted(stage, own[-1], other, len(variables), counted)
+
+
+def _miscounted(stage: Stage, own: Run, other: Run, first: int, counted: Sequence[Variable]) -> Iterator[Observation]:
+    """Where nothing happens around a point, discrete variables are equal: an event at it may come before or after."""
+    columns = [[row[first:] for row in run.rows] for run in (own, other)]
+    for k in range(1, min(map(len, columns)) - 1):
+        if any(not all(map(same, column[k], column[near])) for column in columns for near in (k - 1, k + 1)):
+            continue
+        for variable, a, b in zip(counted, columns[0][k], columns[1][k], strict=True):
+            if not _equal(stage, variable, a, b):
+                text = f"at t = {own.times[k]:.6g} it is {a!r}, of the same unit as Model Exchange {b!r}"
+                yield Observation("steps.exchange", text, f'{stage.kind}, "{variable.name}"')
+                return
+
+
+def _equal(stage: Stage, variable: Variable, a: Value, b: Value) -> bool:
+    """Sampled numbers carry the errors of the states that they were sampled from."""
+    if isinstance(a, float) and isinstance(b, float):
+        allowed = _allowed(stage)
+        return same(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
+    return same(a, b)
+
+
+def _driven(
+    stage: Stage, instance: Instance, variables: Sequence[Variable], parts: Sequence[tuple[dict[Variable, Value], int]]
+) -> list[Run]:
+    """Co-Simulation with inputs that change between the parts: what was read up to the end of each."""
+    runs: list[Run] = []
+    begin = stage.start
+    for within, steps in parts:
+        if not runs:
+            stage.initialize(instance, within=within)
+            whole = cosimulate(stage, instance, variables, steps=steps)
+        elif steps:
+            instance.set(within)
+            part = cosimulate(stage, instance, variables, steps=steps, begin=begin, first=False)
+            whole = Run([*runs[-1].times, *part.times], [*runs[-1].rows, *part.rows])
+        begin = whole.times[-1]
+        runs.append(whole)
+    return runs
+
+
+def _differing(
+    stage: Stage, own: Sequence[Run], other: Run, exchange: Stage, instance: Instance, variables: Sequence[Variable]
+) -> Iterator[Observation]:
+    """At the first point and where both runs end now."""
+    start = Run(own[0].times[:1], own[0].rows[:1]), Run(other.times[:1], other.rows[:1])
+    for run, reached in ((own[-1], other), start):
+        worst = _worst(stage, run, reached, variables)
+        if worst and worst[0] > _allowed(stage):
+            worst = _worst(stage, run, reached, variables, _made_of(exchange, instance, variables))
+        if worst and worst[0] > _allowed(stage):
+            text = f"at t = {run.times[-1]:.6g} it differs by {worst[0]:.2g} of its size from the same unit as "
+            text += f"Model Exchange; the tolerance is {stage.tolerance or 1e-4:g}"
+            yield Observation("steps.exchange", text, f'{stage.kind}, "{worst[1].name}"')
+            return
+
+
+@probe("impossible steps", "steps.size", "steps.stop", kinds=CS, crash="steps.size")
+def impossible(stage: Stage) -> Iterator[Observation]:
+    """A negative step, one that is no number, one beyond the stop time: not OK."""
+    for size in (-stage.step, math.nan):
+        with stage.instance() as instance:
+            stage.initialize(instance)
+            if instance.step(stage.start, size).status in {OK, WARNING}:
+                yield Observation("steps.size", f"a step of {size:g} s is answered with OK", stage.kind)
+                break
+    with stage.instance() as instance:
+        instance.enter(stage.start, stage.start + 2 * stage.step, stage.tolerance)
+        instance.exit()
+        if instance.mode == "Event Mode":
+            stage.settle(instance)
+            instance.go_on()
+        cosimulate(stage, instance, (), steps=2, first=False)
+        if instance.step(stage.start + 2 * stage.step, stage.step).status in {OK, WARNING}:
+            yield Observation(
+                "steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind
+            )
+
+
+@probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
+def returned(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: no early return where it is not allowed; the last successful time is where the step ends."""
+    if stage.description.version != 3:
+        return
+    with stage.instance(early=False) as instance:
+        stage.initialize(instance)
+        for k in range(3):
+            done = advance(stage, instance, stage.start + k * stage.step, stage.step)
+            end = stage.start + (k + 1) * stage.step
+            if done.early:
+                yield Observation("steps.early", "it returns early though the importer did not allow it", stage.kind)
+                return
+            if not math.isclose(done.last, end, rel_tol=1e-9, abs_tol=1e-9 * stage.step):
+                yield Observation(
+                    "steps.last", f"lastSuccessfulTime is {done.last!r} after a step to {end!r}", stage.kind
+                )
+                return
+
+
+@probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
+def intermediate(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: the callback is called, with times that never decrease; early return is granted where promised."""
+    if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
+        return
+    times: list[float] = []
+    possible: list[bool] = []
+    wish = [False]
+
+    def update(
+        _environment: Any, time: float, _set: bool, _get: bool, _finished: bool, can_return: bool, asked: Any, at: Any
+    ) -> None:
+        """The intermediate update's callback: notes when it is called and asks for an early return while wished."""
+        times.append(time)
+        possible.append(bool(can_return))
+        asked[0] = wish[0] and bool(can_return)
+        at[0] = time
+
+    required = [each for each in stage.scalars if each.flag("intermediateUpdate")]
+    with stage.instance(update=update, required=required, early=True) as instance:
+        stage.initialize(instance)
+        done = [advance(stage, instance, stage.start, stage.step)]
+        if not done[0].early:
+            done.append(advance(stage, instance, stage.start + stage.step, stage.step))
+        if not times:
+            yield Observation(
+                "steps.intermediate", "providesIntermediateUpdate is true, but the callback is never called", stage.kind
+            )
+            return
+        if any(later < earlier for earlier, later in pairwise(times)):
+            yield Observation("steps.intermediate", "the times of intermediate updates go backwards", stage.kind)
+        slack = 1e-9 * (abs(stage.start) + stage.step)
+        reached = stage.start + len(done) * stage.step
+        outside = next((each for each in times if not stage.start - slack <= each <= reached + slack), None)
+        if outside is not None:
+            text = f"an intermediate update is said to be at {outside:.9g}, outside the steps from {stage.start:.6g} to"
+            yield Observation("steps.intermediate", f"{text} {reached:.6g}", stage.kind)
+        if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
+            yield Observation(
+                "steps.early",
+                "it returns early without being asked, though mightReturnEarlyFromDoStep is false",
+                stage.kind,
+            )
+            return
+        wish[0] = True
+        point = stage.start + 2 * stage.step
+        seen = len(times)
+        last = advance(stage, instance, point, stage.step)
+        if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
+            yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
+        if last.early and not last.last < point + stage.step:
+            yield Observation(
+                "steps.early", f"it says that it returned early, at the end of the step, {last.last:.6g}", stage.kind
+            )
+
+
+@probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
+def output_derivatives(stage: Stage) -> Iterator[Observation]:
+    """Where promised, they are the slopes at the end of the step."""
+    order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
+    outputs = [each for each in stage.role("output") if each.variability == "continuous"]
+    if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    h = stage.step * 0.01
+    with stage.instance() as instance:
+        stage.initialize(instance, within=_excited(stage))
+        advance(stage, instance, stage.start, stage.step)
+        advance(stage, instance, stage.start + stage.step, h)
+        before = instance.get(outputs)
+        advance(stage, instance, stage.start + stage.step + h, h)
+        middle = instance.get(outputs)
+        status, said = instance.derivatives_of(outputs, 1)
+        advance(stage, instance, stage.start + stage.step + 2 * h, h)
+        after = instance.get(outputs)
+    if status not in {OK, WARNING}:
+        yield Observation(
+            "steps.output_derivatives",
+            f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}",
+            stage.kind,
+        )
+        return
+    for variable, a, b, c, slope in zip(outputs, before, middle, after, said, strict=True):
+        assert isinstance(a, float)
+        assert isinstance(b, float)
+        assert isinstance(c, float)
+        measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
+        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable)
+        if not abs(slope - measured) <= bound:
+            text = f"says {slope:.6g} per second, and moves with {measured:.6g}"
+            yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
+def input_derivatives(stage: Stage) -> Iterator[Observation]:
+    """FMI 2: a ramp in one step against many short steps with the input moved along."""
+    if stage.description.version != 2 or not stage.flag("canInterpolateInputs") or not stage.inputs:
+        return
+    if not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    variables = [each for each in _watched(stage) if each.written.get("derivative") is None]
+    for known in stage.inputs:
+        base = stage.near(known, 0.0)
+        slope = stage.scale(known) / stage.step
+        ends: list[list[Value]] = []
+        for how in ("held", "ramp", "small"):
+            with stage.instance() as instance:
+                stage.initialize(instance, within={known: base})
+                count = 16 if how == "small" else 1
+                size = stage.step / count
+                for k in range(count):
+                    if how == "small":
+                        instance.set({known: base + slope * (k + 0.5) * size})
+                    if how == "ramp" and instance.ramp([known], [slope]) not in {OK, WARNING}:
+                        text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
+                        yield Observation("steps.input_derivatives", text, stage.kind)
+                        return
+                    advance(stage, instance, stage.start + k * size, size)
+                ends.append(instance.get(stage.states or variables))
+        for variable, held, ramp, small in zip(stage.states or variables, *ends, strict=True):
+            assert isinstance(held, float)
+            assert isinstance(ramp, float)
+            assert isinstance(small, float)
+            effect = abs(small - held)
+            if effect > 1e-6 * max(abs(small), 1e-3 * stage.scale(variable)) and abs(ramp - small) > 0.3 * effect:
+                text = f'a slope of "{known.name}" moves it by {ramp - held:.4g} in a step'
+                text += f"; moving the input along, by {small - held:.4g}"
+                yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{variable.name}"')
+                return
+
+
+@probe("steps from a wrong point", "steps.point", kinds=CS)
+def wrong_point(stage: Stage) -> Iterator[Observation]:
+    """A communication point that is not where the unit stands."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        advance(stage, instance, stage.start, stage.step)
+        if instance.step(stage.start + 5 * stage.step, stage.step).status in {OK, WARNING}:
+            yield Observation(
+                "steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind
+            )
+
+
+@probe("changing inputs and tunable parameters between steps", "value.set", kinds=CS)
+def taken_up(stage: Stage) -> Iterator[Observation]:
+    """What is set in Step Mode is what is read after the next step."""
+    known = [*stage.inputs, *stage.role("parameter", variability="tunable")]
+    patient = stage.patient()
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        advance(stage, instance, stage.start, stage.step)
+        for k, variable in enumerate(known):
+            if not patient() or k + 2 > max(stage.steps, 2):
+                return
+            value = stage.near(variable, 0.03)
+            if instance.put(variable, value) not in {OK, WARNING}:
+                if variable.causality == "input":
+                    text = f"setting it to {value:.6g} is refused between steps"
+                    yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                continue
+            advance(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
+            found = instance.get([variable])[0]
+            if isinstance(found, float) and not math.isclose(value, found, rel_tol=1e-13, abs_tol=1e-300):
+                text = f"set to {value!r} between two steps, read as {found!r} after the second"
+                yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("steps with event mode", "flags.true", kinds=CS)
+def event_mode(stage: Stage) -> Iterator[Observation]:
+    """FMI 3: hasEventMode is true only if instances are made with it, and Event Mode is entered between steps."""
+    if stage.description.version != 3 or not stage.flag("hasEventMode"):
+        return
+    try:
+        with stage.instance(event_mode=True) as instance:
+            stage.initialize(instance)
+            advance(stage, instance, stage.start, stage.step)
+            instance.event()
+            stage.settle(instance)
+            instance.go_on()
+            advance(stage, instance, stage.start + stage.step, stage.step)
+    except UnmadeError:
+        yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", stage.kind)
+    except RefusedError as error:
+        yield Observation("flags.true", f"hasEventMode is true, but {error}", stage.kind)

@@ -1,0 +1,164 @@
+"""The archive as it lies on disk, and its rules: members, compression, what has to be there."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mb2fmu.audit.description.described_model import DESCRIPTION, Description
+from mb2fmu.audit.description.parse_description import parse
+from mb2fmu.audit.finding import Observation
+from mb2fmu.errors import Fault, PackageError
+
+LARGEST = 2 * 1024**3
+"""Archives that unpack to more bytes than this are not unpacked."""
+
+_STORED, _DEFLATED = 0, 8
+_ENCRYPTED, _STREAMED = 0x1, 0x8
+_TOP = {
+    2: {DESCRIPTION, "model.png", "documentation", "sources", "binaries", "resources", "terminalsAndIcons", "extra"},
+    3: {DESCRIPTION, "documentation", "terminalsAndIcons", "icons", "sources", "binaries", "resources", "extra"},
+}
+_TOP[2] |= {"licenses"}
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What the directory of an archive says, and the content of its members.
+
+    Attributes:
+        path: The file.
+        members: As the directory lists them, folders left out.
+        contents: Name → bytes.
+    """
+
+    path: Path
+    members: tuple[zipfile.ZipInfo, ...]
+    contents: dict[str, bytes] = field(repr=False)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Paths of all members."""
+        return frozenset(self.contents)
+
+
+def read_archive(path: Path) -> Archive:
+    """Reads a whole archive into memory.
+
+    Raises:
+        PackageError: If it is no archive, or too large, or damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as file:
+            members = tuple(each for each in file.infolist() if not each.is_dir())
+            size = sum(each.file_size for each in members)
+            if size > LARGEST:
+                raise PackageError(
+                    f"{path} unpacks to {size} bytes", [Fault("more than the auditor unpacks", str(path))]
+                )
+            contents = {each.filename: file.read(each) for each in members if not each.flag_bits & _ENCRYPTED}
+    except FileNotFoundError as error:
+        raise PackageError(f"{path} is not there") from error
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        remedy = "hand over an .fmu file: a zip archive with a modelDescription.xml"
+        raise PackageError(f"{path} cannot be read as an archive", [Fault(str(error), str(path), remedy)]) from error
+    return Archive(path, members, contents)
+
+
+def check_members(archive: Archive) -> Iterator[Observation]:
+    """Rules that hold for any archive, whatever its description says."""
+    if archive.path.suffix != ".fmu":
+        yield Observation("archive.suffix", f"the file ends in {archive.path.suffix!r}", archive.path.name)
+    for name, count in Counter(each.filename for each in archive.members).items():
+        if count > 1:
+            yield Observation("archive.paths", f"the member is there {count} times", name)
+    for name, count in Counter(each.filename.lower() for each in archive.members).items():
+        if count > 1 and name not in {each.filename for each in archive.members}:
+            yield Observation("archive.paths", f"{count} members differ only in capital letters", name)
+    for each in archive.members:
+        yield from _member(each)
+    if DESCRIPTION not in archive.names:
+        yield Observation(
+            "archive.description", "modelDescription.xml is not at the top of the archive", archive.path.name
+        )
+
+
+def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
+    written = each.orig_filename
+    parts = written.split("/")
+    if "\\" in written:
+        yield Observation("archive.paths", "a backslash separates folders on Windows only", written)
+    if written.startswith("/") or ".." in parts or (len(written) > 1 and written[1] == ":"):
+        yield Observation("archive.paths", "the path leaves the folder that the unit is unpacked into", written)
+    if each.flag_bits & _ENCRYPTED:
+        yield Observation("archive.compression", "the member is encrypted", written)
+    if each.compress_type not in {_STORED, _DEFLATED}:
+        yield Observation(
+            "archive.compression", f"compression method {each.compress_type}; allowed are 0 and 8", written
+        )
+    if each.compress_type == _STORED and each.flag_bits & _STREAMED:
+        yield Observation("archive.compression", "stored with general purpose bit 3", written)
+    if each.extract_version > 20:
+        text = f"needs version {each.extract_version / 10:g} to extract; allowed is 2.0"
+        yield Observation("archive.compression", text, written)
+
+
+def check_contents(archive: Archive, description: Description) -> Iterator[Observation]:
+    """Rules about what the description promises."""
+    for name in sorted({name.split("/")[0] for name in archive.names} - _TOP[description.version]):
+        yield Observation("archive.unexpected", "the standard knows no such file or folder here", name)
+    yield from _sources(archive, description)
+    for member, pictures in (
+        ("documentation/diagram.svg", "documentation/diagram.png"),
+        ("terminalsAndIcons/icon.svg", "terminalsAndIcons/icon.png"),
+    ):
+        if member in archive.names and pictures not in archive.names:
+            yield Observation("archive.pictures", f"{pictures} must stand beside it", member)
+    licences = [name for name in archive.names if name.startswith("documentation/licenses/")]
+    if licences and not any(
+        name.rsplit("/", 1)[1] in {"license.txt", "license.html", "license.spdx"} for name in licences
+    ):
+        yield Observation(
+            "archive.licences", "no license.txt, license.html or license.spdx to begin with", "documentation/licenses"
+        )
+    if not any(name.startswith("documentation/") and name.count("/") == 1 for name in archive.names):
+        yield Observation("archive.documentation", "no documentation", archive.path.name)
+    needs_tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
+    if needs_tool and "documentation/externalDependencies.txt" not in archive.names:
+        text = "needsExecutionTool is true, but documentation/externalDependencies.txt does not say what is needed"
+        yield Observation("archive.external", text, archive.path.name)
+
+
+def _sources(archive: Archive, description: Description) -> Iterator[Observation]:
+    for kind, files in description.sources.items():
+        for name in files:
+            if f"sources/{name}" not in archive.names:
+                yield Observation(
+                    "archive.sources", f"{kind} lists sources/{name}, which is not in the archive", DESCRIPTION
+                )
+    build = archive.contents.get("sources/buildDescription.xml")
+    if build is not None:
+        yield from _build(archive, description, build)
+    elif description.version == 3 and any(name.startswith("sources/") for name in archive.names):
+        yield Observation("archive.sources", "sources without sources/buildDescription.xml", "sources")
+
+
+def _build(archive: Archive, description: Description, build: bytes) -> Iterator[Observation]:
+    where = "sources/buildDescription.xml"
+    try:
+        root = parse(build)
+    except ValueError as error:
+        yield Observation("archive.sources", str(error), where)
+        return
+    identifiers = {description.identifier(kind) for kind in description.interfaces}
+    for configuration in root.findall("BuildConfiguration"):
+        name = configuration.get("modelIdentifier", "")
+        if name not in identifiers:
+            yield Observation("archive.sources", f'modelIdentifier "{name}" is that of no interface', where)
+    for element in root.iter("SourceFile"):
+        name = element.get("name", "")
+        if f"sources/{name}" not in archive.names:
+            yield Observation("archive.sources", f"lists sources/{name}, which is not in the archive", where)

@@ -1,0 +1,357 @@
+"""The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | new | list``.
+
+Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
+interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import click
+
+from mb2fmu import __version__
+from mb2fmu.cli.animate_command import animate
+from mb2fmu.cli.audit_command import audit
+from mb2fmu.cli.ending import end_with_exceptions, exit_code
+from mb2fmu.cli.linearize_command import linearize
+from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.validate_command import validate
+from mb2fmu.cli.verdict import json_option, show_verdict
+from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.scratch import FULL, disk_fault
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+INTERNAL = 70
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+EPILOG = """\b
+Exit codes:
+  0   good
+  1   the FMU fell short of a bound
+  2   the input is wrong: model file, option, or the FMU handed over
+  3   a tool (compiler, importer, disk) failed
+  70  a fault of mb2fmu itself
+"""
+
+
+class _Commands(click.Group):
+    """Turns errors into messages on stderr and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; see the exit codes above."""
+        session = ctx.ensure_object(dict)
+        try:
+            return super().invoke(ctx)
+        except Mb2FmuError as error:
+            if session.get("debug"):
+                traceback.print_exception(error, file=sys.stderr)
+            click.echo(f"mb2fmu: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [disk_fault(error)])}", err=True)
+            ctx.exit(ToolError.exit_code)
+        except KeyboardInterrupt as error:
+            click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
+            ctx.exit(exit_code(error))
+
+
+def main() -> None:
+    """Runs the command line and ends the process."""
+    session: dict[str, bool] = {}
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
+    end_with_exceptions()
+    sys.excepthook = _internal_error(session)
+    commands(prog_name="mb2fmu", obj=session)
+
+
+def _internal_error(
+    session: Mapping[str, bool],
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """An ``excepthook``: what nothing caught is a fault of ours, and must not look like "the FMU fell short"."""
+
+    def hook(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+        """Says the fault on stderr, with the traceback if ``--debug`` was given, and exits with its own code."""
+        if session.get("debug"):
+            traceback.print_exception(kind, error, where, file=sys.stderr)
+        reason = traceback.format_exception_only(kind, error)[-1].strip()
+        click.echo(f"mb2fmu: a fault of mb2fmu, not of your model: {reason}", err=True)
+        if not session.get("debug"):
+            click.echo("    → run it again with --debug to see where, and report it", err=True)
+        raise SystemExit(INTERNAL)
+
+    return hook
+
+
+_model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
+_method = click.option(
+    "--method",
+    type=click.Choice(["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]),
+    default="auto",
+    show_default=True,
+    help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",
+)
+_constraints = click.option(
+    "--constraints",
+    type=click.Choice(["auto", "attractor", "multipliers", "explicit", "partition"]),
+    default="auto",
+    show_default=True,
+    help="Treatment of closed loops. attractor: states are drawn to the constraints, on which all outputs are. "
+    "multipliers: fewest operations; the loops drift apart by what integration errs. explicit: the states are "
+    "independent, dependent coordinates in closed form of them, where the loops have such a form. partition: the same "
+    "by Newton's method, as long as the motion stays where the independent ones describe it.",
+)
+_baumgarte = click.option(
+    "--baumgarte",
+    type=float,
+    metavar="RATE",
+    help="With --constraints multipliers: draw drifting loops together at this rate in 1/s.",
+)
+_independent = click.option(
+    "--independent",
+    default="",
+    metavar="NAMES",
+    callback=lambda _context, _option, text: tuple(name.strip() for name in text.split(",") if name.strip()),
+    help="With --constraints partition or explicit: all coordinates that are to be states, separated by commas.",
+)
+_backend = click.option(
+    "--backend",
+    type=click.Choice(["native", "python"]),
+    default="native",
+    show_default=True,
+    help="native: compiled, Model Exchange and Co-Simulation, needs nothing on the other machine. python: built with "
+    "pythonfmu, Co-Simulation only, the importing tool needs Python with NumPy.",
+)
+_fmi = click.option("--fmi", type=click.Choice(["2", "3"]), default="2", show_default=True, help="FMI version.")
+_platforms = click.option(
+    "--platform",
+    "platforms",
+    default="host",
+    show_default=True,
+    metavar="host|all|LIST",
+    help="Native: what to compile for. Names separated by commas: x86_64-linux, x86_64-windows, x86_64-darwin, "
+    "aarch64-linux, aarch64-windows, aarch64-darwin.",
+)
+_compiler = click.option(
+    "--compiler",
+    type=click.Choice(["zig", "cc"]),
+    default="zig",
+    show_default=True,
+    help="Native: zig comes with mb2fmu and compiles for every platform; cc is the system's, for this machine.",
+)
+_fast = click.option(
+    "--fast",
+    is_flag=True,
+    help="Native: allow fused multiply-adds. Faster on some processors; each step then differs between platforms by "
+    "a few units of round-off (a double pendulum: 1e-12 after 3 s, 1e-4 after 20 s), otherwise by nothing.",
+)
+_solver = click.option(
+    "--solver",
+    type=click.Choice(["explicit", "rk4", "euler", "implicit"]),
+    help="Native: how the Co-Simulation integrates unless its parameter says otherwise. Default: as the model's "
+    "experiment says.",
+)
+_folder = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+
+
+def _build_options(command: Command) -> Command:
+    """How a unit is built; arrives as keyword arguments of :class:`mb2fmu.pipeline.BuildOptions`."""
+    return options(_backend, _fmi, _platforms, _compiler, _fast, _solver)(command)
+
+
+@click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
+@click.version_option(__version__, prog_name="mb2fmu")
+def commands() -> None:
+    """Turns mechanisms written with SymPy mechanics into FMUs, and proves that they move alike.
+
+    \b
+    Start here:
+      mb2fmu new swing                   writes models/swing.py, a commented model that works
+      mb2fmu run models/swing.py         derives, exports, validates, reports
+      mb2fmu COMMAND --help              says all about a command
+
+    A model file is Python with one function annotated "-> Model".
+    """
+
+
+@commands.command(short_help="The whole way: derive, export, validate, report.")
+@options(
+    _model,
+    _folder,
+    _method,
+    _constraints,
+    _baumgarte,
+    _independent,
+    set_option,
+    _build_options,
+    json_option,
+    debug_option,
+)
+def run(
+    model: Path, folder: Path, method: Any, arguments: dict[str, str], json_file: Path | None, **options: Any
+) -> None:
+    """Derives, exports, validates and reports a model: the whole way.
+
+    Writes DIR/<ModelName>.fmu (with the report inside) and DIR/<ModelName>.html. Exit code 0 only if the FMU passed.
+
+    \b
+    Examples:
+      mb2fmu run models/double_pendulum.py
+      mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o out/four
+    """
+    from mb2fmu import pipeline
+
+    with Progress(options["platforms"]) as progress:
+        result = pipeline.run(model, folder, arguments=arguments, method=method, observer=progress, **options)
+    show_verdict(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
+
+
+@commands.command(short_help="Write an FMU without running it.")
+@options(_model, _folder, _method, _constraints, _baumgarte, _independent, set_option, _build_options)
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
+@debug_option
+def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as_json: bool, **options: Any) -> None:
+    """Writes DIR/<ModelName>.fmu without running it.
+
+    \b
+    Examples:
+      mb2fmu export models/cart_pole.py -o out
+      mb2fmu export models/cart_pole.py --fmi 3 --platform all
+      mb2fmu export models/cart_pole.py --platform x86_64-linux,x86_64-windows --solver rk4
+      mb2fmu export models/cart_pole.py -o out --method lagrange --json
+    """
+    from mb2fmu import pipeline
+
+    with Progress(options["platforms"]) as progress:
+        exported = pipeline.export(model, folder, arguments=arguments, method=method, observer=progress, **options)
+    derivation = exported.build.derivation
+    facts = {
+        "model": derivation.definition.name,
+        "fmu": str(exported.path),
+        "sha256": hashlib.sha256(exported.path.read_bytes()).hexdigest(),
+        "token": exported.build.interface.token,
+        "fmi": f"{options['fmi']}.0",
+        "backend": options["backend"],
+        "binaries": {path: len(content) for path, content in exported.build.binaries.files.items()},
+        "method": derivation.equations.method,
+        "why": derivation.why,
+        "constraints": derivation.treated,
+        "states": len(derivation.equations.states),
+        "variables": len(exported.build.interface.variables),
+        "operations": derivation.operations,
+        "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
+    }
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    click.echo("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
+    if derivation.why:
+        click.echo(f"Method: {derivation.equations.method}; {derivation.why}")
+    if derivation.treated:
+        click.echo(f"Constraints: {derivation.treated}")
+    click.echo(f"FMU: {exported.path}")
+
+
+commands.add_command(animate)
+commands.add_command(audit)
+commands.add_command(linearize)
+commands.add_command(validate)
+
+
+@commands.command(short_help="Show the equations of motion.")
+@options(_model, _method, set_option)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "latex", "python"]),
+    default="text",
+    show_default=True,
+    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy.",
+)
+@debug_option
+def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) -> None:
+    """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
+
+    \b
+    Examples:
+      mb2fmu equations models/double_pendulum.py
+      mb2fmu equations models/rolling_disc.py --method tmt --format latex
+      mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
+    """
+    from mb2fmu import pipeline
+    from mb2fmu.report.listing import Values, listing, operation_counts
+
+    with Progress() as progress:
+        derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
+    x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
+    click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
+    if form == "text":
+        click.echo("\nOperations, written out")
+        for part, count in operation_counts(derivation.equations).items():
+            click.echo(f"  {part}: {count:,}")
+        click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
+        click.echo(f"  x': {derivation.operations:,}")
+
+
+@commands.command(short_help="Write a commented, working model to start from.")
+@click.argument("name")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("models"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+@debug_option
+def new(name: str, folder: Path) -> None:
+    """Writes DIR/NAME.py: a commented, working model to start from.
+
+    \b
+    Example:
+      mb2fmu new swing && mb2fmu run models/swing.py
+    """
+    from mb2fmu.model.template import write_template
+
+    path = write_template(name, folder)
+    click.echo(f"{path}: run it with: mb2fmu run {path}")
+
+
+@commands.command("list", short_help="List the models of a folder.")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("models"), metavar="[DIR]")
+@debug_option
+def list_models(folder: Path) -> None:
+    """Lists the models in DIR (models) with a line each, without running them."""
+    from mb2fmu.model import list_models as listed_in
+
+    listed = listed_in(folder)
+    if not listed:
+        click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
+        return
+    width = max(len(model.name) for model in listed)
+    for model in listed:
+        click.echo(f"{model.name:{width}}  {model.summary}")

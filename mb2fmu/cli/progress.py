@@ -1,0 +1,64 @@
+"""The progress of stages, on a terminal or in a log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from mb2fmu.pipeline.outcomes import Timing
+
+LONG = 60.0
+"""In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""
+
+
+class Progress:
+    """Shows the stages and what they took, on stderr. Stages may run side by side.
+
+    What is no terminal (a pipe, a log) gets a line for each platform that was compiled for where others than the host
+    are asked for, and, once :data:`LONG` has gone by, a line when a stage begins and when it is done.
+
+    Args:
+        platforms: As the user wrote them.
+    """
+
+    def __init__(self, platforms: str = "host") -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._tasks: dict[str, TaskID] = {}
+        self._log, self._each_platform = not console.is_terminal, platforms != "host"
+        self._begin = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def started(self, stage: str) -> None:
+        """Adds a line."""
+        self._tasks[stage] = self._progress.add_task(stage, total=1)
+        if self._long:
+            click.echo(f"{stage} …", err=True)
+
+    def finished(self, timing: Timing) -> None:
+        """Ends it, with its time."""
+        how = " (as before)" if timing.cached else ""
+        text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
+        self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)
+        platform = self._log and self._each_platform and timing.stage.startswith("compile for ")
+        if platform or self._long:
+            click.echo(f"{timing.stage}{how}: {timing.seconds:.2f} s", err=True)
+
+    @property
+    def _long(self) -> bool:
+        return self._log and time.monotonic() - self._begin > LONG

@@ -1,0 +1,176 @@
+"""The command ``mb2fmu validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.verdict import json_option, show_tables, show_verdict
+
+if TYPE_CHECKING:
+    from mb2fmu.validation import Settings, Tolerance
+
+_tables = (
+    click.option(
+        "--data",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        metavar="FILE.csv",
+        help="What was measured over time: a column time, and columns by FMU name. May be repeated.",
+    ),
+    click.option(
+        "--at",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        metavar="FILE.csv|json",
+        help="Points: states, inputs, parameters that are set, and der(x) and outputs as they must then be.",
+    ),
+    click.option(
+        "--tolerance",
+        "tolerances",
+        multiple=True,
+        metavar="[NAME=]VALUE[%]",
+        help="How far a column of --data or --at may be off, in its unit or in percent of its largest magnitude; "
+        "without a name: all columns that nothing else is said of. May be repeated.",
+    ),
+    click.option(
+        "--start",
+        "starts",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Parameter or start value of the unit for --data and --at, in the unit's own unit. May be repeated.",
+    ),
+    click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
+)
+
+
+@click.command(short_help="Run any FMU against a model's reference, or against your own numbers.")
+@click.argument("fmu", type=click.Path(path_type=Path), metavar="[UNIT.fmu]", required=False)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="MODEL.py",
+    help="Model file whose reference the FMU has to meet.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Also write the report page; needs --model.",
+)
+@options(*_tables)
+@click.option(
+    "--check-report",
+    "claimed",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Say whether this report is about UNIT.fmu (the one beside it, if none is given), and what it says of it.",
+)
+@options(set_option, json_option, debug_option)
+def validate(
+    fmu: Path | None,
+    model: Path | None,
+    report: Path | None,
+    data: tuple[Path, ...],
+    at: tuple[Path, ...],
+    tolerances: tuple[str, ...],
+    starts: tuple[str, ...],
+    step: float | None,
+    claimed: Path | None,
+    arguments: dict[str, str],
+    json_file: Path | None,
+) -> None:
+    """Runs any FMU against the model's independently integrated reference, and against numbers of your own.
+
+    The FMU may come from any tool; its variables are found by name. Columns of --data and --at are headed by FMU names,
+    with a unit where it is another than the FMU's: theta [deg]. A second row that begins with "tolerance" says how far
+    each may be off. With --check-report nothing is run: exit code 0 only if the report is about this very file and says
+    that it passed.
+
+    \b
+    Examples:
+      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py
+      mb2fmu validate theirs.fmu --model models/cart_pole.py --json verdict.json --report verdict.html
+      mb2fmu validate out/CartPole.fmu --model models/cart_pole.py --data measured.csv
+      mb2fmu validate theirs.fmu --data measured.csv --tolerance theta=0.5 --tolerance 1%
+      mb2fmu validate theirs.fmu --at published.json --tolerance 1e-9
+      mb2fmu validate --check-report out/CartPole.html
+    """
+    told = (model, report, json_file, *data, *at)
+    if claimed is not None:
+        _check(claimed, fmu, runs_nothing=not any(each is not None for each in told))
+        return
+    if fmu is None or (model is None and not data and not at):
+        raise click.UsageError(
+            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --at"
+        )
+    if model is None and report is not None:
+        raise click.UsageError("--report needs --model: the page is about the model's equations")
+    if (tolerances or starts or step is not None) and not data and not at:
+        raise click.UsageError(
+            "--tolerance, --start and --step are of --data and --at: the proof has bounds of its own"
+        )
+    from mb2fmu import pipeline
+
+    settings = _settings(tolerances, starts, step)
+    if model is None:
+        show_tables(pipeline.measure(fmu, data=data, at=at, settings=settings), json_file)
+        return
+    with Progress() as progress:
+        tables = pipeline.measure(fmu, data=data, at=at, settings=settings)
+        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
+    if tables:
+        validated = replace(validated, result=replace(validated.result, tables=tables))
+    if report:
+        pipeline.write(report, pipeline.report(validated))
+    show_verdict(validated.result, json_file, {"report": report} if report else {})
+
+
+def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> Settings:
+    """The options of tables as one record."""
+    from mb2fmu.validation import Settings, Tolerance
+
+    named: dict[str, Tolerance] = {}
+    otherwise: Tolerance | None = None
+    for text in tolerances:
+        name, sign, value = text.rpartition("=")
+        try:
+            tolerance = Tolerance.read(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{text}: write NAME=0.01, NAME=1% or 1%", param_hint="--tolerance") from error
+        if sign:
+            named[name.strip()] = tolerance
+        else:
+            otherwise = tolerance
+    if step is not None and not step > 0.0:
+        raise click.BadParameter(f"{step} is not positive", param_hint="--step")
+    return Settings(starts=_numbers(starts), tolerances=named, otherwise=otherwise, step=step)
+
+
+def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
+    """NAME=VALUE as numbers by name."""
+    found = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{text}: write NAME=VALUE", param_hint="--start") from error
+    return found
+
+
+def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
+    """Says whether a report and a unit belong together; ends with exit code 0 or 1."""
+    from mb2fmu.pipeline import publication
+
+    if not runs_nothing:
+        raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --at")
+    belonging = publication.check_report(report, unit)
+    click.echo(belonging.text)
+    click.get_current_context().exit(0 if belonging.passed else 1)

@@ -1,0 +1,23 @@
+"""Derivatives: entry points of a program differentiated, as further entry points.
+
+Input: ``Program``. Output: a ``Program`` with tangents (``forward``), adjoints (``reverse``), Jacobians, and all that a
+native unit offers (``unit_entries``). Linear solves and Newton's method are differentiated by the implicit function
+theorem (``implicit``).
+
+Promises: exact derivatives (no differences), of every result that the program has, with few operations more.
+
+Must not: know SymPy, mechanics, or FMI.
+"""
+
+from mb2fmu.derivatives.forward import Jacobian, differentiate_forward, jacobian
+from mb2fmu.derivatives.reverse import differentiate_reverse
+from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
+
+__all__ = [
+    "Jacobian",
+    "NativeProgram",
+    "differentiate_forward",
+    "differentiate_reverse",
+    "jacobian",
+    "with_derivatives",
+]

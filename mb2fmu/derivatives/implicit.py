@@ -1,0 +1,79 @@
+"""``smoothed``: solutions of Newton's method written so that they can be differentiated as anything else.
+
+At a solution y of F(y, theta) = 0 one more step of Newton's method,
+
+    y − F_y⁻¹ F(y, theta),
+
+changes nothing but the last digits, and its derivative with y and F_y held as numbers is −F_y⁻¹ F_theta, which is what
+the implicit function theorem says dy is. So this one step is written out as nodes, y and F_y wrapped in ``Op.FROZEN``,
+and every rule of differentiation, forward and in reverse, applies as it is. First derivatives only: a derivative of
+these derivatives would miss that F_y changes.
+
+Where F_y has no full rank y is the solution in a space that depends on theta (``constraints``, redundant rows). Then
+the body's entry point ``jacobian`` is F_y with the space's complement added, which gives steps within the space, and
+``turned`` gives y with the derivatives that it has for the space turning: the step is taken from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mb2fmu.numerics.linear_solve import LinearSystem
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.needed import needed
+from mb2fmu.program.program import Block, Op, Program
+
+
+def smoothed(program: Program, entry: str) -> tuple[Program, str]:
+    """The program with one more entry point, which takes a last step after every solution of Newton's method.
+
+    Args:
+        program: Any.
+        entry: Name of the entry point to be differentiated.
+
+    Returns:
+        The program and the new entry point's name; both as they were if it needs no Newton block.
+    """
+    if not program.bodies:
+        return program, entry
+    nodes, blocks = needed(program, program.entries[entry].results)
+    if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
+        return program, entry
+    assert not (program.op[nodes] == Op.FROZEN).any(), f"{entry} is a derivative: there are no second derivatives"
+    builder = ProgramBuilder(program.layout)
+    ProgramCopy(program, builder)
+    smooth = _SmoothCopy(program, builder, entries=())
+    old, name = program.entries[entry], f"smooth_{entry}"
+    builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
+    return builder.build(), name
+
+
+class _SmoothCopy(ProgramCopy):
+    """A copy with the last steps."""
+
+    def _newton(self, block: Block) -> list[int]:
+        b, n = self.builder, block.size
+        y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
+        body = self.program.bodies[block.body]
+        theta = [self.node[node] for node in block.operands[:-n]]
+        if "turned" in body.entries:
+            frozen = _Inlined(body, b, y, theta)
+            y = [frozen.node[node] for node in body.entries["turned"].results]
+        inside = _Inlined(body, b, y, theta)
+        residual = [inside.node[node] for node in body.entries["residual"].results]
+        slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
+        rows = [slopes[i * n : i * n + n] for i in range(n)]
+        step = LinearSystem(b, rows, f"the derivative of {block.name}").solve(residual)
+        return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
+
+
+class _Inlined(ProgramCopy):
+    """The body of a Newton block among the nodes of the program that has it."""
+
+    def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:
+        self._given = {Op.STATE: y, Op.PARAMETER: theta}
+        super().__init__(body, builder, entries=())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        return self._given[op][index]

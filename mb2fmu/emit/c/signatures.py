@@ -1,0 +1,157 @@
+"""What the printing of functions takes and gives: signatures, the names of one unit, printed text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mb2fmu.program.program import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Name and arguments of a function to print.
+
+    Attributes:
+        name: Of the function.
+        parameters: Of each the C declaration, ``const double x[]``; ``double work[]`` is one of them.
+        leaves: What is read for each kind of leaf, ``{Op.STATE: "x"}``.
+        zeros: Lvalues that are set to zero.
+        batch: Values are vectors, one lane per instance (runtime/batch.h); ``mb2fmu_words lost[]`` is one of the
+            parameters.
+        once: It is compiled once for all kinds of processors, and other translation units know it.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    leaves: dict[Op, str]
+    zeros: tuple[str, ...] = ()
+    batch: bool = False
+    once: bool = False
+
+    @property
+    def stem(self) -> str:
+        """The name without what names of equations begin with."""
+        return self.name.removeprefix("equations_")
+
+    @property
+    def function(self) -> str:
+        """What the function is called in C."""
+        return f"MB2FMU_UNIT(any_{self.stem})" if self.once else self.name
+
+    @property
+    def linkage(self) -> str:
+        """What its definition begins with."""
+        return "int" if self.once else "static int"
+
+    @property
+    def real(self) -> str:
+        """Type of a value."""
+        return "mb2fmu_reals" if self.batch else "double"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(parameter.split()[-1].removesuffix("[]") for parameter in self.parameters)
+
+
+@dataclass(slots=True)
+class Names:
+    """What the functions of one unit have in common.
+
+    Attributes:
+        prepared: Place in w of nodes that depend on parameters only.
+        tables: (table, order of the derivative) → stem of the names of its arrays, in the order of first use.
+        failures: What is wrong when a solve fails, as a clause; what it returns is its place, counted from 1.
+        pivots: Name of the linear solve of nodes that must be positive.
+        divisors: Name of the linear solve of nodes that must not be zero.
+        domains: What is wrong, as a clause, where a node is not positive.
+        body_work: Doubles that the body of each Newton block needs in ``work``.
+        stem: Of names that this program's tables have.
+    """
+
+    prepared: dict[int, int] = field(default_factory=dict)
+    tables: dict[tuple[int, int], str] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    pivots: dict[int, str] = field(default_factory=dict)
+    divisors: dict[int, str] = field(default_factory=dict)
+    domains: dict[int, str] = field(default_factory=dict)
+    body_work: dict[int, int] = field(default_factory=dict)
+    stem: str = "model"
+
+    def table(self, index: int, order: int) -> str:
+        """Stem of the names of a table's arrays."""
+        return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
+
+    def singular(self, name: str) -> int:
+        """What is returned when this linear solve fails."""
+        return self.clause(f"the matrix of {name} is singular")
+
+    def no_solution(self, name: str) -> int:
+        """What is returned when Newton's method does not find this."""
+        return self.clause(f"no solution is found for {name}")
+
+    def other_branch(self, name: str) -> int:
+        """What is returned when Newton's method finds this on another branch only."""
+        head, colon, rest = name.partition(":")
+        return self.clause(f"a solution is found for {head} on another branch of the assembly only{colon}{rest}")
+
+    def contradiction(self, name: str, rows: Sequence[str]) -> int:
+        """What is returned when equations contradict each other; ``work`` then has what is left over of each row.
+
+        Lines behind the clause are the names of the rows.
+        """
+        return self.clause(
+            "\n".join([f"no solution is found for {name}: they contradict each other and stay open", *rows])
+        )
+
+    def clause(self, wrong: str) -> int:
+        """What is returned when this is wrong."""
+        return self.failures.setdefault(wrong, len(self.failures) + 1)
+
+
+def body_name(index: int) -> str:
+    """The function of a Newton block's body."""
+    return f"model_body_{index}"
+
+
+def factor_size(kind: str, n: int) -> int:
+    """Doubles that the factors of an n × n matrix take (runtime/linear_algebra.h)."""
+    sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
+    return sizes.get(kind, n * (n + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPart:
+    """One part of a long function, which may stand in another translation unit.
+
+    Attributes:
+        prototype: Its declaration.
+        text: Its definition; ends with a line break.
+        weight: How many values it computes.
+    """
+
+    prototype: str
+    text: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFunction:
+    """A function.
+
+    Attributes:
+        name: Of the function.
+        text: Definition; ends with a line break.
+        weight: How many values it computes itself.
+        parts: What it calls one after the other.
+        work: Doubles it needs in ``work``.
+        prototype: Its declaration if other translation units know it.
+    """
+
+    name: str
+    text: str
+    weight: int
+    parts: tuple[PrintedPart, ...] = ()
+    work: int = 0
+    prototype: str = ""

@@ -1,0 +1,118 @@
+"""Prints the generated part of a Python-hosted unit and puts the fixed part beside it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+import jinja2
+
+from mb2fmu.arithmetic import python_runtime
+from mb2fmu.derivatives.forward import jacobian
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.evaluation.printer import print_function
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.fmu_interface import MEMORY, FmuInterface
+from mb2fmu.program.program import Program, first_memory
+
+_ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
+_RUNTIME = (
+    "__init__.py",
+    "description.py",
+    "equations.py",
+    "explicit.py",
+    "failures.py",
+    "fixed.py",
+    "implicit.py",
+    "linear.py",
+    "slave.py",
+    "start.py",
+    "state.py",
+    "stepping.py",
+)
+
+
+def emit(program: Program, interface: FmuInterface) -> FileTree:
+    """Prints the code of a unit.
+
+    Args:
+        program: With the entry points that the interface names, and ``rhs``.
+        interface: Of that program.
+
+    Returns:
+        ``mb2fmu_<token>.py`` and the package ``mb2fmu_<token>_unit``.
+
+    Raises:
+        EmitError: If an entry point is missing.
+    """
+    names = _entry_names(interface)
+    beside = [
+        name
+        for name in ("initialize", "project", "remember")
+        if name in program.entries and program.entries[name].results
+    ]
+    names = sorted([*names, *beside])
+    missing = [name for name in names if name not in program.entries]
+    if missing:
+        raise EmitError(
+            f"the code of {interface.model_name} cannot be printed:",
+            [Fault("the program has no such entry point", name) for name in missing],
+        )
+    module = f"mb2fmu_{interface.token.replace('-', '')}"
+    package = f"{module}_unit"
+    facts = {"interface": interface, "package": package}
+    functions = [print_function(program, name, name, hoist=True).rstrip() for name in names]
+    places: list[tuple[int, int]] = []
+    if interface.solver.kind == "implicit":
+        slopes = jacobian(program, "rhs", ("states", "time"))
+        functions.append(print_function(slopes.program, slopes.entry, "jacobian", hoist=True).rstrip())
+        names.append("jacobian")
+        places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
+    printed = {
+        "unit.py": _render("unit.py.jinja", jacobian=places, memory=first_memory(program), **facts),
+        "entries.py": _render(
+            "entries.py.jinja",
+            layout=program.layout,
+            functions=functions,
+            names=names,
+            arithmetic=_used(functions),
+        ),
+    }
+    fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
+    fixed |= {name: _read("mb2fmu.lowering", name) for name in _ARITHMETIC}
+    inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
+    return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
+
+
+def _entry_names(interface: FmuInterface) -> list[str]:
+    """Entry points that the unit evaluates, in a fixed order."""
+    used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
+    used.add("rhs")
+    return sorted(used)
+
+
+def _used(functions: list[str]) -> list[str]:
+    """Names of the runtime that the functions read."""
+    words = {word for function in functions for word in re.findall(r"[A-Za-z_]\w*", function)}
+    return sorted(words & python_runtime.FAST.keys())
+
+
+def _read(package: str, name: str) -> bytes:
+    return resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
+
+
+def _render(template: str, **facts: object) -> str:
+    return _environment().get_template(template).render(text=repr, number=repr, **facts)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("mb2fmu.emit.python"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 (Python code is not HTML)
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

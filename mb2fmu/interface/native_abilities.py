@@ -1,0 +1,91 @@
+"""What native units have beyond the variables of the model: abilities, and the parameters that choose the solver.
+
+FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
+parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mb2fmu.interface.fmu_interface import Capabilities, FmuVariable, SolverSettings, Target
+from mb2fmu.interface.grouping import EnumerationItem, TypeDefinition
+
+SOLVERS = (
+    EnumerationItem("DormandPrince", 1, "explicit Runge-Kutta method of order 5 with step size control"),
+    EnumerationItem("RungeKutta4", 2, "classical Runge-Kutta method of order 4 with fixed steps"),
+    EnumerationItem("SemiImplicitEuler", 3, "semi-implicit Euler method with fixed steps"),
+    EnumerationItem("Stiff", 4, "implicit method for stiff models with step size control"),
+)
+"""Values of the enumeration parameter; the runtime counts alike."""
+
+
+def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
+    """What units of that kind can do; those that remember something want to know of accepted steps."""
+    if target.backend == "python":
+        return Capabilities(needs_execution_tool=True, state=True)
+    new = target.fmi == "3"
+    return Capabilities(
+        needs_execution_tool=False,
+        state=True,
+        model_exchange=True,
+        directional_derivatives=True,
+        adjoint_derivatives=new,
+        input_derivatives=not new,
+        output_derivative_order=1,
+        intermediate_update=new,
+        early_return=new,
+        remembers=remembers,
+    )
+
+
+def solver_type(taken: Sequence[str]) -> TypeDefinition:
+    """The enumeration of solvers, named unlike anything in ``taken``."""
+    return TypeDefinition(free_name("Solver", taken), items=SOLVERS, description="how the Co-Simulation integrates")
+
+
+def solver_parameters(
+    variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
+) -> tuple[FmuVariable, ...]:
+    """The parameters that choose the solver and the step of those with fixed steps, to be put behind ``variables``.
+
+    Args:
+        variables: Those of the model; names and value references of theirs are not taken again.
+        settings: The choice at export: the start value.
+        internal_step: Of the experiment in s; None: fixed steps are the communication steps.
+    """
+    taken = [variable.name for variable in variables]
+    free = max(variable.value_reference for variable in variables) + 1
+    choice = FmuVariable(
+        name=free_name("solver", taken),
+        value_reference=free,
+        causality="parameter",
+        variability="fixed",
+        initial="exact",
+        start=float(settings.choice),
+        source="solver",
+        index=0,
+        kind="enumeration",
+        description="how the Co-Simulation integrates",
+    )
+    step = FmuVariable(
+        name=free_name("solver_step", taken),
+        value_reference=free + 1,
+        causality="parameter",
+        variability="fixed",
+        initial="exact",
+        start=0.0 if internal_step is None else float(internal_step),
+        minimum=0.0,
+        unit="s",
+        source="solver_step",
+        index=0,
+        description="longest internal step of solvers with fixed steps; 0: the communication step",
+    )
+    return choice, step
+
+
+def free_name(wanted: str, taken: Sequence[str]) -> str:
+    """``wanted``, with as many underscores behind it as it takes to be another name than those of ``taken``."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted

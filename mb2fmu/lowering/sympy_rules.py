@@ -1,0 +1,228 @@
+"""How each kind of SymPy expression becomes nodes: one ``Rule`` per class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import sympy as sm
+from sympy.codegen import cfunctions
+from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
+
+from mb2fmu.functions import TableValue
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Op, Table
+
+Nodes = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one class is lowered.
+
+    Attributes:
+        children: Expressions that are lowered first.
+        combine: The builder, the expression and the nodes of its children → its node.
+    """
+
+    children: Callable[[sm.Basic], tuple[sm.Basic, ...]]
+    combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]
+
+
+def _arguments(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    arguments: tuple[sm.Basic, ...] = expression.args
+    return arguments
+
+
+def _rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> Rule:
+    return Rule(_arguments, combine)
+
+
+def _function(op: Op) -> Rule:
+    return _rule(lambda b, _, n: b.unary(op, n[0]))
+
+
+def _reciprocal(op: Op) -> Rule:
+    return _rule(lambda b, _, n: b.div(b.constant(1.0), b.unary(op, n[0])))
+
+
+def _of_reciprocal(op: Op) -> Rule:
+    return _rule(lambda b, _, n: b.unary(op, b.div(b.constant(1.0), n[0])))
+
+
+def _nested(op: Op) -> Rule:
+    """A function of any number of arguments."""
+
+    def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+        ordered = sorted(n)
+        result = ordered[0]
+        for node in ordered[1:]:
+            result = b.binary(op, result, node)
+        return result
+
+    return _rule(combine)
+
+
+def _same(_b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    return n[0]
+
+
+# --- sums and products -----------------------------------------------------------------------------------------------
+
+
+def _sum(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    return b.sum(n)
+
+
+def _is_divisor(factor: sm.Basic) -> bool:
+    """True for x**−n."""
+    return bool(factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative)
+
+
+def _product_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    return tuple(factor.base if _is_divisor(factor) else factor for factor in expression.args)
+
+
+def _product(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
+    """All divisors in one division."""
+    factors, divisors = [], []
+    for factor, node in zip(expression.args, n, strict=True):
+        if _is_divisor(factor):
+            divisors.append(b.power(node, b.constant(float(-factor.exp))))
+        else:
+            factors.append(node)
+    return b.div(b.product(factors), b.product(divisors))
+
+
+def _power(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    return b.power(n[0], n[1])
+
+
+# --- selections ------------------------------------------------------------------------------------------------------
+
+
+def _piecewise_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    return tuple(part for pair in expression.args for part in pair.args)
+
+
+def _piecewise(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """NaN where no condition holds."""
+    result = b.constant(float("nan"))
+    for value, condition in reversed(list(zip(n[::2], n[1::2], strict=True))):
+        result = b.select(condition, value, result)
+    return result
+
+
+def _heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    x, at_zero = n
+    zero, one = b.constant(0.0), b.constant(1.0)
+    return b.select(b.binary(Op.LT, x, zero), zero, b.select(b.binary(Op.EQ, x, zero), at_zero, one))
+
+
+def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    is_zero = b.binary(Op.EQ, n[0], b.constant(0.0))
+    return b.select(is_zero, b.constant(1.0), b.div(b.unary(Op.SIN, n[0]), n[0]))
+
+
+def _compare(op: Op, *, swapped: bool = False, negated: bool = False) -> Rule:
+    def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+        left, right = (n[1], n[0]) if swapped else (n[0], n[1])
+        result = b.binary(op, left, right)
+        return b.unary(Op.NOT, result) if negated else result
+
+    return _rule(combine)
+
+
+def _truth(value: float) -> Rule:
+    return Rule(lambda _: (), lambda b, _e, _n: b.constant(value))
+
+
+# --- functions made of others ----------------------------------------------------------------------------------------
+
+
+def _modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    return b.sub(n[0], b.mul(n[1], b.unary(Op.FLOOR, b.div(n[0], n[1]))))
+
+
+def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
+    data = expression.table
+    return b.table(Table(data.name, data.breaks, data.coefficients), expression.order, n[0])
+
+
+def _expanded(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """The formula behind a named curve, its arguments as they are."""
+    return (expression.doit(deep=False),)
+
+
+def _number(b: ProgramBuilder, expression: sm.Basic, _n: Nodes) -> int:
+    """Numbers that have no finite real value: ∞ and NaN; finite ones never come here."""
+    return b.constant(float(expression))
+
+
+RULES: dict[type, Rule] = {
+    sm.Number: Rule(lambda _: (), _number),
+    sm.NumberSymbol: Rule(lambda _: (), _number),
+    sm.Add: _rule(_sum),
+    sm.Mul: Rule(_product_children, _product),
+    sm.Pow: _rule(_power),
+    sm.exp: _function(Op.EXP),
+    sm.log: _function(Op.LOG),
+    sm.sin: _function(Op.SIN),
+    sm.cos: _function(Op.COS),
+    sm.tan: _function(Op.TAN),
+    sm.asin: _function(Op.ASIN),
+    sm.acos: _function(Op.ACOS),
+    sm.atan: _function(Op.ATAN),
+    sm.sinh: _function(Op.SINH),
+    sm.cosh: _function(Op.COSH),
+    sm.tanh: _function(Op.TANH),
+    sm.asinh: _function(Op.ASINH),
+    sm.acosh: _function(Op.ACOSH),
+    sm.atanh: _function(Op.ATANH),
+    sm.Abs: _function(Op.ABS),
+    sm.sign: _function(Op.SIGN),
+    sm.floor: _function(Op.FLOOR),
+    sm.ceiling: _function(Op.CEIL),
+    sm.erf: _function(Op.ERF),
+    sm.erfc: _rule(lambda b, _, n: b.sub(b.constant(1.0), b.unary(Op.ERF, n[0]))),
+    sm.cot: _reciprocal(Op.TAN),
+    sm.sec: _reciprocal(Op.COS),
+    sm.csc: _reciprocal(Op.SIN),
+    sm.coth: _reciprocal(Op.TANH),
+    sm.sech: _reciprocal(Op.COSH),
+    sm.csch: _reciprocal(Op.SINH),
+    sm.acot: _of_reciprocal(Op.ATAN),
+    sm.asec: _of_reciprocal(Op.ACOS),
+    sm.acsc: _of_reciprocal(Op.ASIN),
+    sm.atan2: _rule(lambda b, _, n: b.binary(Op.ATAN2, n[0], n[1])),
+    sm.sinc: _rule(_sinc),
+    sm.Mod: _rule(_modulo),
+    sm.frac: _rule(lambda b, _, n: b.sub(n[0], b.unary(Op.FLOOR, n[0]))),
+    sm.Min: _nested(Op.MIN),
+    sm.Max: _nested(Op.MAX),
+    sm.Piecewise: Rule(_piecewise_children, _piecewise),
+    sm.ITE: _rule(lambda b, _, n: b.select(n[0], n[1], n[2])),
+    sm.Heaviside: _rule(_heaviside),
+    sm.StrictLessThan: _compare(Op.LT),
+    sm.LessThan: _compare(Op.LE),
+    sm.StrictGreaterThan: _compare(Op.LT, swapped=True),
+    sm.GreaterThan: _compare(Op.LE, swapped=True),
+    sm.Equality: _compare(Op.EQ),
+    sm.Unequality: _compare(Op.EQ, negated=True),
+    sm.And: _nested(Op.AND),
+    sm.Or: _nested(Op.OR),
+    sm.Not: _function(Op.NOT),
+    type(sm.true): _truth(1.0),
+    type(sm.false): _truth(0.0),
+    # every symbol is real
+    sm.re: _rule(_same),
+    sm.conjugate: _rule(_same),
+    sm.im: _truth(0.0),
+    sm.UnevaluatedExpr: _rule(_same),
+    cfunctions.log2: _rule(lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(2).evalf(25))))),
+    cfunctions.log10: _rule(lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(10).evalf(25))))),
+    cfunctions.exp2: _rule(lambda b, _, n: b.power(b.constant(2.0), n[0])),
+    cfunctions.Sqrt: _function(Op.SQRT),
+    CharacteristicCurveFunction: Rule(_expanded, _same),
+    TableValue: Rule(lambda e: (e.args[0],), _table),
+}

@@ -1,0 +1,75 @@
+"""The formulation that ``auto`` and ``recursive`` stand for: candidates are lowered, and their costs compared.
+
+Equations that people can read (Kane's for one or two bodies, TMT's for a few) win where they are not much dearer than
+the cheaper recursion; many bodies are left to the recursions from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mb2fmu import formulation
+from mb2fmu.equations.motion import EquationsOfMotion, Method
+from mb2fmu.lowering import lower
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.program.cost import cost
+from mb2fmu.program.program import Program
+
+_READABLE = 2.0  # what equations that people can read may cost, in multiples of a recursion's
+_WORTH = 500.0  # and at most, in additions: what is longer by more is not read
+_WRITTEN = 4  # bodies up to which TMT's equations are short enough to be tried
+_FULL = 20  # speeds up to which a full mass matrix is tried where articulated bodies apply
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Equations by the method that was picked.
+
+    Attributes:
+        equations: Of the method that was picked.
+        program: The same, lowered.
+        why: What was compared, a clause.
+    """
+
+    equations: EquationsOfMotion
+    program: Program
+    why: str
+
+
+def candidates(mechanism: Mechanism, asked: Literal["auto", "recursive"]) -> tuple[EquationsOfMotion, ...]:
+    """The equations by every formulation that may be the cheapest.
+
+    Args:
+        mechanism: As read.
+        asked: ``recursive`` leaves the choice between its variants only.
+
+    Raises:
+        FormulationError: If none applies, with every reason.
+    """
+    answers = formulation.applicable(mechanism)
+    if not answers["recursive"].yes:
+        return (formulation.formulate(mechanism, asked),)
+    methods: list[Method] = []
+    if asked == "auto" and len(mechanism.bodies) <= _WRITTEN:
+        methods.append(formulation.choose(mechanism)[0])
+    articulated = answers["recursive-articulated"].yes
+    if not articulated or len(mechanism.u) <= _FULL:
+        methods.append("recursive-composite")
+    if articulated:
+        methods.append("recursive-articulated")
+    return tuple(formulation.formulate(mechanism, method, answers) for method in methods)
+
+
+def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
+    """Lowers all, and takes the one whose x' costs least; written-out ones are given their advantage."""
+    programs = [lower(one) for one in equations]
+    if len(programs) == 1:
+        return Choice(equations[0], programs[0], "nothing else was worth trying")
+    costs = [cost(program, "rhs") for program in programs]
+    judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
+    best = judged.index(min(judged))
+    others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
+    why = f"x' costs as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
+    return Choice(equations[best], programs[best], why)

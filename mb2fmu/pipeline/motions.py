@@ -1,0 +1,235 @@
+"""How a mechanism moved, for pictures: by its own program, in a unit that fmpy ran, in the reference of a proof.
+
+The pipeline composes this with ``animation``; mesh files that a model names are read here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import animation
+from mb2fmu.animation.poses import sampled_inputs
+from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
+from mb2fmu.package.references import FOLDER, RESULT
+from mb2fmu.pipeline.outcomes import Simulated
+
+if TYPE_CHECKING:
+    from mb2fmu.animation import Drawing, Motion, Scene, Signals
+    from mb2fmu.equations.motion import EquationsOfMotion
+    from mb2fmu.filetree import FileTree
+    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.model import ModelDefinition
+    from mb2fmu.pipeline.outcomes import Derivation, RightHandSide
+    from mb2fmu.validation import ValidationResult
+
+Floats = npt.NDArray[np.float64]
+Slope = Callable[[float, Floats], Floats]
+
+LOOSEST, TIGHTEST = 1e-6, 1e-10
+_SAMPLES = 20_000
+
+
+def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
+    """The scene of a mechanism, with the mesh files that its model names; None where nothing can be drawn.
+
+    Raises:
+        ModelError: If a mesh file cannot be read, naming each.
+    """
+    faults: list[Fault] = []
+    meshes = {}
+    folder = mechanism.definition.source.parent if mechanism.definition.source else Path()
+    for shape in mechanism.scenery.shapes if mechanism.scenery else ():
+        if not shape.mesh or shape.mesh in meshes:
+            continue
+        try:
+            content = (folder / shape.mesh).read_bytes()
+            meshes[shape.mesh] = animation.triangles(content, shape.mesh, shape.where)
+        except OSError as error:
+            what = f"the mesh {shape.mesh} cannot be read: {error.strerror or error}"
+            faults.append(Fault(what, shape.where, "paths start at the model file's folder"))
+        except ModelError as error:
+            faults += error.faults
+    if faults:
+        raise ModelError("the looks of the mechanism cannot be used:", faults)
+    return animation.describe(mechanism, equations, meshes)
+
+
+def integrated(
+    derivation: Derivation, f: RightHandSide, *, stop: float | None = None, step: float | None = None
+) -> Simulated:
+    """Integrates x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
+
+    Args:
+        derivation: Of the model.
+        f: Its equations.
+        stop: Instead of the experiment's, s.
+        step: Between the times of the result, instead of the experiment's, s.
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    from mb2fmu.validation import conditions
+
+    definition = derivation.definition
+    run = definition.experiment
+    run = replace(run, stop=stop or run.stop, step=step or run.step)
+    given = conditions(replace(definition, experiment=run))
+    time = given.time
+    inputs = np.concatenate([given.inputs, given.inputs[-1:]])
+
+    def slope(t: float, x: Floats) -> Floats:
+        return f(t, x, np.array([np.interp(t, time, column) for column in inputs.T]))
+
+    tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
+    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady else slope
+    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(moved, t, x)} if run.stiff else {}
+    solution = solve_ivp(
+        moved,
+        (0.0, float(time[-1])),
+        f.x0,
+        method="Radau" if run.stiff else "DOP853",
+        t_eval=time,
+        rtol=tolerance,
+        atol=tolerance,
+        **implicit,
+    )
+    if not solution.success:
+        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
+        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
+    x = np.asarray(solution.y.T)
+    known = describe_variables(derivation.equations, definition)
+    y = f.outputs(time, x, inputs).reshape(len(time), -1)
+    signals = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y], axis=1))
+    return Simulated(
+        derivation=derivation, motion=animation.Motion(time, x, inputs, np.array(given.parameters)), signals=signals
+    )
+
+
+def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
+    """By forward differences, shape (n, n). Those of SciPy grow without bound for a state on which nothing depends."""
+    steps = 1e-7 * np.maximum(1.0, np.abs(x))
+    base = f(t, x)
+    return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
+
+
+def describe_variables(equations: EquationsOfMotion, definition: ModelDefinition) -> dict[str, str]:
+    """FMU name → unit of the states in their order, then of the outputs."""
+    states, _, _ = animation.variables(definition, equations)
+    return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}
+
+
+def scene_needed(simulated: Simulated) -> Scene:
+    """The scene of a model.
+
+    Raises:
+        ModelError: If there is nothing to be drawn.
+    """
+    derivation = simulated.derivation
+    scene = scene_of(derivation.mechanism, derivation.equations)
+    if scene is None:
+        fault = Fault(
+            "neither bodies nor shapes with positions are known",
+            derivation.definition.name,
+            "say model.place_in(N, O) and model.visual(frame, shape, at=point)",
+        )
+        raise ModelError("there is nothing to be drawn:", [fault])
+    return scene
+
+
+def model_drawn(simulated: Simulated) -> tuple[Drawing, Signals]:
+    """A model as its own equations move it."""
+    return animation.draw(scene_needed(simulated), simulated.motion), simulated.signals
+
+
+def scene_in(unit: FileTree, where: str) -> Scene:
+    """The scene that a unit carries.
+
+    Raises:
+        PackageError: If it carries none.
+    """
+    if animation.FILE not in unit.files:
+        remedy = "animate it by its model: mb2fmu animate UNIT.fmu --model MODEL.py; units of mb2fmu carry their scene"
+        raise PackageError(
+            f"{where} cannot be animated:", [Fault("the unit does not say what it looks like", "", remedy)]
+        )
+    return animation.Scene.from_json(unit[animation.FILE], where)
+
+
+def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
+    """Runs a unit through the scene's experiment; its reference, if it carries one, is the ghost if there is no other.
+
+    Raises:
+        ValidationError: If the unit lacks the scene's variables, or cannot be run here.
+        ToolError: If it fails while it runs.
+    """
+    from mb2fmu.validation import Conditions, simulate
+    from mb2fmu.validation.unit_description import read_description
+
+    steps = max(1, round(scene.stop / scene.step))
+    time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
+    inputs = sampled_inputs(scene, time)
+    run = Conditions(
+        time=time,
+        inputs=inputs[:-1],
+        input_names=tuple(variable.name for variable in scene.inputs),
+        parameters=tuple(variable.start for variable in scene.parameters),
+        q=(),
+        u=(),
+        z=(),
+        tolerance=scene.tolerance,
+    )
+    known = read_description(unit).variables
+    outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
+    variables = [*scene.states, *outputs]
+    found = simulate(path, run, [variable.name for variable in variables])
+    n = len(scene.states)
+    parameters = np.array(run.parameters)
+    held = np.concatenate([inputs[:1], inputs[:-1]])
+    motion = animation.Motion(time, found.values[:, :n], held, parameters)
+    signals = animation.Signals(
+        tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
+    )
+    return animation.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
+
+
+def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
+    """What a validated unit did; the reference is the ghost."""
+    run, reference = result.reference.conditions, result.reference.trajectory
+    rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
+    names = [variable.name for variable in scene.states]
+    inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
+    parameters = np.array(run.parameters)
+    motions = [
+        animation.Motion(run.time[rows], np.stack([source[name][rows] for name in names], axis=1), inputs, parameters)
+        for source in (result.simulation, reference)
+    ]
+    units = {v.name: v.unit for v in result.variables}
+    order = [v.name for v in result.variables]
+    values = np.stack([result.simulation[name][rows] for name in order], axis=1)
+    signals = animation.Signals(tuple(order), tuple(units[name] for name in order), values)
+    return animation.draw(scene, *motions), signals
+
+
+def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
+    """The reference trajectory in the unit at the motion's times, if it has all states."""
+    path = f"{FOLDER}/{RESULT}"
+    if path not in unit.files:
+        return None
+    rows = list(csv.reader(io.StringIO(unit[path].decode())))
+    column = {name: k for k, name in enumerate(rows[0])}
+    names = [variable.name for variable in scene.states]
+    if any(name not in column for name in names):
+        return None
+    table = np.array(rows[1:], dtype=np.float64)
+    states = np.stack([np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names], axis=1)
+    return replace(motion, states=states)

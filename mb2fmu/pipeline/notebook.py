@@ -1,0 +1,91 @@
+"""What records look like in a notebook: called by their ``_repr_html_``, and by nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from mb2fmu import animation
+from mb2fmu.pipeline import motions, pages
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
+    from mb2fmu.pipeline.outcomes import Exported, Finished, Simulated, Validated
+    from mb2fmu.variables import Quantity
+
+_TALL, _HIGH = 760, 640
+_KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
+
+
+def model_html(model: Model) -> str:
+    """Name, drawing, and everything declared."""
+    from mb2fmu.report.picture import picture
+
+    drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
+    drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
+    rows = "".join(map(_row, model.declared))
+    return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}<table>{rows}</table>"
+
+
+def _row(item: Quantity) -> str:
+    kind = _KINDS.get(type(item).__name__, type(item).__name__.lower())
+    return (
+        f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{kind}</td>"
+        f"<td style='text-align:right'>{escape(_value(item))}</td><td>{escape(item.unit)}</td>"
+        f"<td style='text-align:left'>{escape(item.description)}</td></tr>"
+    )
+
+
+def simulated_html(simulated: Simulated) -> str:
+    """The motion and its plot, to be played."""
+    derivation = simulated.derivation
+    scene = motions.scene_of(derivation.mechanism, derivation.equations)
+    if scene is None:
+        return _table(simulated)
+    drawing = animation.draw(scene, simulated.motion)
+    coordinates = tuple(coordinate.name for coordinate in derivation.definition.coordinates)[:3]
+    return _framed(animation.page(drawing, simulated.signals, shown=coordinates), drawing.name, _TALL)
+
+
+def validated_html(validated: Validated) -> str:
+    """The report: verdict first."""
+    return _framed(pages.beside(None, validated, "", ()), validated.definition.name, _HIGH)
+
+
+def finished_html(finished: Finished) -> str:
+    """The report of a unit of ours."""
+    built = finished.exported.build
+    return _framed(pages.beside(built, finished.validated, "", ()), built.interface.model_name, _HIGH)
+
+
+def exported_html(exported: Exported) -> str:
+    """Where the unit is, and the page that describes it."""
+    built = exported.build
+    return f"<p><code>{escape(str(exported.path))}</code></p>" + _framed(
+        pages.description(built), built.interface.model_name, _HIGH
+    )
+
+
+def _table(simulated: Simulated) -> str:
+    """The ends of all signals, where there is nothing to be drawn."""
+    signals, time = simulated.signals, simulated.time
+    head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th><td>{signals.values[0, k]:.6g}</td>"
+        f"<td>{signals.values[-1, k]:.6g}</td><td>{escape(signals.units[k])}</td></tr>"
+        for k, name in enumerate(signals.names)
+    )
+    return f"<table>{head}{rows}</table>"
+
+
+def _value(item: Quantity) -> str:
+    value = getattr(item, "value", getattr(item, "start", ""))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _framed(content: bytes, title: str, height: int) -> str:
+    """A whole page within a notebook, closed off from it: nothing of it reaches the notebook's own page."""
+    return (
+        f'<iframe srcdoc="{escape(content.decode())}" sandbox="allow-scripts" title="{escape(title)}" '
+        f'style="width:100%;height:{height}px;border:0"></iframe>'
+    )

@@ -1,0 +1,139 @@
+"""What is said of a unit before and after it has run: its pages, and the proof that is packed with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mb2fmu.pipeline.outcomes import Build, BuildOptions, Timing, Validated, major_version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mb2fmu.filetree import FileTree
+
+LIMIT = 1_000_000
+"""Bytes of the page in a unit."""
+
+
+def description(built: Build) -> bytes:
+    """What is to be said of a unit that nobody has run."""
+    from mb2fmu import animation
+    from mb2fmu.pipeline import motions
+    from mb2fmu.report import Provenance, describe
+
+    definition, native = built.derivation.definition, built.interface.target.backend == "native"
+    source = definition.source
+    provenance = Provenance(hashes={"model file": _sha256(source)} if source else {})
+    licences = "licenses/license.txt" if native else ""
+    scene = motions.scene_of(built.derivation.mechanism, built.derivation.equations)
+    start = animation.draw_start(scene) if scene else None
+    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences, start=start)
+
+
+def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
+    """The core unit with its report; native units carry the reference too."""
+    from mb2fmu import package
+
+    if built.interface.target.backend == "python":
+        return package.with_page(built.core, page)
+    reference = validated.result.reference
+    trajectory, run = reference.trajectory, reference.conditions
+    table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
+    stimuli = package.Table(run.input_names, run.time[:-1].tolist(), run.inputs.tolist()) if run.input_names else None
+    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
+    files = package.reference_files(built.interface, table, stimuli=stimuli, origin=origin)
+    return package.with_proof(built.core, page, files)
+
+
+def command(
+    source: Path | None,
+    arguments: Mapping[str, Any],
+    method: str,
+    options: BuildOptions,
+    treatment: tuple[str, float | None, tuple[str, ...]] = ("auto", None, ()),
+) -> str:
+    """What to type to get the same unit again; empty where the model came from no file.
+
+    Args:
+        source: The model's file.
+        arguments: Of its function.
+        method: As asked for.
+        options: Of the build.
+        treatment: Of loops: treatment, rate of Baumgarte's terms, names of independent coordinates.
+    """
+    if source is None:
+        return ""
+    words = ["mb2fmu run", source.name, *(f"--set {name}={value}" for name, value in arguments.items())]
+    given = {
+        "--method": (method, "auto"),
+        "--constraints": (treatment[0], "auto"),
+        "--baumgarte": (treatment[1], None),
+        "--independent": (",".join(treatment[2]), ""),
+        "--backend": (options.get("backend"), "native"),
+        "--fmi": (major_version(options), "2"),
+        "--platform": (options.get("platforms"), "host"),
+        "--compiler": (options.get("compiler"), "zig"),
+        "--solver": (options.get("solver"), None),
+    }
+    words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
+    return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
+
+
+def inside(built: Build, validated: Validated, command: str) -> bytes:
+    """The report that is packed with a unit: no times, names the core unit by its hash, at most ``LIMIT`` bytes."""
+    return _report(validated, built, command, (), LIMIT)
+
+
+def beside(
+    built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
+) -> bytes:
+    """The report for a folder: with times.
+
+    Args:
+        built: None where only the verdict on a unit is known.
+        validated: The verdict.
+        command: What to type to get the same again.
+        timings: Of all stages.
+        unit: The archive that lies beside it; None: the one that was judged.
+    """
+    name = str(validated.result.provenance["fmu_sha256"]) if unit is None else hashlib.sha256(unit).hexdigest()
+    return _report(validated, built, command, timings, None, name)
+
+
+def _report(
+    validated: Validated,
+    built: Build | None,
+    command: str,
+    timings: tuple[Timing, ...],
+    limit: int | None,
+    unit: str = "",
+) -> bytes:
+    from mb2fmu import package
+    from mb2fmu.pipeline import motions
+    from mb2fmu.report import Provenance, render
+
+    spent: dict[str, float] = {}
+    for timing in timings:
+        spent[timing.stage] = spent.get(timing.stage, 0.0) + timing.seconds
+    if spent:
+        spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
+    source = validated.definition.source
+    hashes = {"model file": _sha256(source)} if source else {}
+    core = package.digest(built.core) if built else ""
+    equations = built.derivation.equations if built else validated.reference_equations
+    scene = motions.scene_of(validated.mechanism, equations)
+    return render(
+        validated.definition,
+        equations,
+        built.interface if built else None,
+        validated.result,
+        Provenance(unit=unit, core=core, hashes=hashes, commands=(command,) if command else (), timings=spent),
+        motion=motions.proof_drawn(scene, validated.result) if scene else None,
+        limit=limit,
+    )
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,127 @@
+"""What may be published beside what: units that can be proven here, and reports that are about a unit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mb2fmu.errors import Fault, PackageError, PlatformError
+from mb2fmu.pipeline.outcomes import BuildOptions
+from mb2fmu.scratch import work_folder
+
+if TYPE_CHECKING:
+    from mb2fmu.report import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """What a report and a unit have to do with each other.
+
+    Attributes:
+        report: The page.
+        unit: The archive.
+        claim: What the page says of itself.
+        together: The page is about this very unit.
+    """
+
+    report: Path
+    unit: Path
+    claim: Claim
+    together: bool
+
+    @property
+    def passed(self) -> bool:
+        """The page is about this unit, and says that it passed."""
+        return self.together and self.claim.verdict == "passed"
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        if not self.together:
+            return f"{self.report} is about another unit than {self.unit}: do not trust its verdict"
+        said = {"passed": "it passed", "failed": "it fell short"}.get(self.claim.verdict, "nobody has run it")
+        return f"{self.report} is about {self.unit}: {said}"
+
+
+def check_report(report: Path, unit: Path | None = None) -> Belonging:
+    """Says whether a report is about a unit.
+
+    Args:
+        report: A page of mb2fmu: from beside a unit, or out of its ``documentation``.
+        unit: The archive; None: the one beside the report, of the same name.
+
+    Raises:
+        PackageError: If a file cannot be read, the page names no unit, or the archive is no unit.
+    """
+    from mb2fmu import package
+
+    path = report.with_suffix(".fmu") if unit is None else unit
+    claim = _claim(report)
+    if claim is None:
+        what, remedy = "it names no unit by its hash", "was it made by mb2fmu? make it again with this version"
+        raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
+    core = package.digest(package.core_of(package.unpack(path)))
+    archive = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Belonging(report, path, claim, claim.is_about(archive, core))
+
+
+@contextmanager
+def held_still(unit: Path) -> Iterator[Path]:
+    """A copy of a unit, of the same name: what is judged, and named by its hash, is one file to the end.
+
+    Args:
+        unit: The archive, which others may replace meanwhile.
+
+    Raises:
+        PackageError: If it is no unit.
+        ToolError: If there is no room for the copy.
+    """
+    from mb2fmu import package
+
+    package.unpack(unit)  # what is wrong with it is told by the path that the user wrote
+    with work_folder("run the unit") as folder:
+        copy = folder / unit.name
+        copy.write_bytes(unit.read_bytes())
+        yield copy
+
+
+def is_report(page: Path) -> bool:
+    """Whether a file is there and is a report of a unit; any other page is none of our business."""
+    return page.is_file() and _claim(page) is not None
+
+
+def _claim(page: Path) -> Claim | None:
+    """What a page claims of itself.
+
+    Raises:
+        PackageError: If it cannot be read.
+    """
+    from mb2fmu.report import claim_of
+
+    try:
+        return claim_of(page.read_bytes())
+    except OSError as error:
+        fault = Fault(error.strerror or str(error), str(page), "is it the right path?")
+        raise PackageError("the report cannot be read:", [fault]) from error
+
+
+def refuse_what_cannot_run(options: BuildOptions) -> None:
+    """Refuses to prove a unit that has nothing to run on this machine, before anything is derived.
+
+    Raises:
+        PlatformError: If the platforms asked for are all others than this machine's.
+    """
+    from mb2fmu import toolchain
+
+    if options.get("backend") == "python":
+        return
+    asked = options.get("platforms", "host")
+    host = toolchain.host()
+    if host not in toolchain.parse(asked):
+        remedy = f"add the host (--platform host,{asked}), or write it without a proof: mb2fmu export"
+        fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
+        raise PlatformError("the unit cannot be proven on this machine:", [fault])

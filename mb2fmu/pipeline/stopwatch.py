@@ -1,0 +1,71 @@
+"""What stages take, for the observer and for the page beside a unit; it never enters a unit."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mb2fmu.pipeline.outcomes import Observer, Timing
+
+if TYPE_CHECKING:
+    from mb2fmu.toolchain import Platform
+
+
+ALLOCATIONS = 200_000
+"""Objects that are made in a stage between two searches for cyclic garbage."""
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """A stage makes millions of objects that stay and hardly any cycles: Python's usual searches are a tenth of it."""
+    before = gc.get_threshold()
+    if before[0]:  # 0: switched off
+        gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class Stopwatch:
+    """Times stages and tells the observer."""
+
+    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
+        self._observer = observer
+        self._timings = [*before]
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Around a stage."""
+        if self._observer:
+            self._observer.started(stage)
+        begin = time.perf_counter()
+        with _seldom_collected():
+            yield
+        timing = Timing(stage, time.perf_counter() - begin)
+        self._timings.append(timing)
+        if self._observer:
+            self._observer.finished(timing)
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        """Of all stages so far."""
+        return tuple(self._timings)
+
+
+class Compiling:
+    """Tells the pipeline's observer of each platform, as of a stage."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def started(self, platform: Platform) -> None:
+        """A platform's turn."""
+        self._observer.started(f"compile for {platform}")
+
+    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+        """It is compiled, or was before."""
+        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))

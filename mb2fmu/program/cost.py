@@ -1,0 +1,88 @@
+"""``cost``: what an entry point costs in a compiled unit, estimated from its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.program.dependencies import block_operations
+from mb2fmu.program.needed import needed
+from mb2fmu.program.program import LEAVES, Op, Program
+
+WEIGHTS = {
+    Op.DIV: 2.0,
+    **dict.fromkeys((Op.SQRT, Op.SIGN), 4.0),
+    **dict.fromkeys((Op.SIN, Op.COS), 10.0),
+    **dict.fromkeys((Op.TABLE, Op.ERF), 25.0),
+    **dict.fromkeys((Op.ASIN, Op.ACOS), 30.0),
+    **dict.fromkeys((Op.ATAN, Op.EXP), 55.0),
+    Op.TAN: 70.0,
+    Op.ATAN2: 100.0,
+    **dict.fromkeys((Op.LOG, Op.SINH, Op.COSH, Op.TANH), 130.0),
+    **dict.fromkeys((Op.ASINH, Op.ATANH), 180.0),
+    **dict.fromkeys((Op.ACOSH, Op.POW), 280.0),
+}
+"""In operations of a chain's x', of which nearly all are products, sums and differences: what an operation adds to it,
+among others, as ``scripts/bench_cost`` measured it on x86-64 with AVX2. Others weigh 1. Divisions, roots, sines and
+cosines are computed several at once; the other functions, which have the same bits everywhere, alone."""
+
+_BLOCKS = {"ldlt_factor": 1.5, "lu_factor": 3.0, "least_norm_factor": 2.0}
+"""What an operation of a matrix, or of a solution with it, costs against one that is written out: 1.3 to 1.9 measured
+for sizes of 2 to 9, and 2.1 to 6.5 with pivots; the last is an estimate."""
+
+_EVALUATIONS = 2.0
+"""Of a body by Newton's method, on the average while a loop moves: 1.0 to 3.0 counted in four models."""
+
+
+def cost(program: Program, entry: str) -> float:
+    """Cost of one evaluation, in additions; what depends on parameters only is evaluated beforehand and costs nothing.
+
+    Args:
+        program: Any.
+        entry: Name of an entry point.
+    """
+    return _cost(program, program.entries[entry].results, (Op.CONSTANT, Op.PARAMETER))
+
+
+def _cost(program: Program, results: Sequence[int], fixed: Sequence[Op]) -> float:
+    nodes, _ = needed(program, results)
+    moving = _moving(program, fixed)
+    read = nodes & moving
+    total = 0.0
+    for op, count in zip(*np.unique(program.op[read], return_counts=True), strict=True):
+        if Op(int(op)) not in LEAVES | {Op.BLOCK, Op.FROZEN}:
+            total += WEIGHTS.get(Op(int(op)), 1.0) * float(count)
+    blocks = {int(i) for i in np.unique(program.a[read & (program.op == Op.BLOCK)])}
+    factors = {program.blocks[i].factor for i in blocks} - {-1}
+    blocks |= {i for i in factors if moving[list(program.blocks[i].operands)].any()}
+    return total + sum(_block_cost(program, i) for i in sorted(blocks))
+
+
+def _block_cost(program: Program, index: int) -> float:
+    """Of a factorisation, of a solution with given factors, or of Newton's method with all that it evaluates."""
+    block = program.blocks[index]
+    if block.kind != "newton":
+        counts = block_operations(block.kind, block.size)
+        kind = program.blocks[block.factor].kind if block.kind == "solve" else block.kind
+        return _BLOCKS[kind] * sum(WEIGHTS.get(Op[op], 1.0) * count for op, count in counts.items())
+    body = program.bodies[block.body]  # its parameters are what the block reads, which moves
+    results = (*body.entries["residual"].results, *body.entries["step"].results)
+    return _EVALUATIONS * _cost(body, results, (Op.CONSTANT,))
+
+
+def _moving(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
+    """Mask of the nodes that depend on more than ``fixed`` leaves."""
+    still = {int(op) for op in fixed}
+    leaves = {int(op) for op in LEAVES}
+    moving = bytearray(len(program) + 1)  # the last is the operand that a node does not have
+    first, second, others = program.pairs()
+    for node, op in enumerate(program.op.tolist()):
+        if op in leaves:
+            moving[node] = op not in still
+        elif node in others:
+            moving[node] = any(moving[operand] for operand in others[node])
+        else:
+            moving[node] = moving[first[node]] | moving[second[node]]
+    return np.frombuffer(moving, dtype=np.uint8)[:-1].astype(bool)

@@ -1,0 +1,199 @@
+"""What is said about model and unit before anything has run: facts, equations, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from markupsafe import Markup
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
+from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.report.content import Fact, VariableRow
+from mb2fmu.report.mathml import identifier
+from mb2fmu.report.numbers import plain
+from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
+
+_METHODS = {
+    "kane": "Kane's method",
+    "tmt": "the TMT method",
+    "lagrange": "Lagrange's method",
+    "recursive": "a recursion over the bodies",
+    "recursive-articulated": "a recursion over articulated bodies",
+    "recursive-composite": "a recursion over composite bodies",
+}
+_ROLES = {
+    "independent": "time",
+    "parameter": "parameter",
+    "calculatedParameter": "calculated parameter",
+    "input": "input",
+    "output": "output",
+}
+
+
+def model_facts(
+    definition: ModelDefinition, equations: EquationsOfMotion, interface: FmuInterface | None
+) -> tuple[Fact, ...]:
+    """Size of the mechanism, how it was handed over, what was run; of the unit only what is known."""
+    experiment = definition.experiment
+    dependent = len(equations.u_dependent)
+    speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
+    facts = [
+        ("Handed over as", _door(definition)),
+        ("Equations by" if interface else "Reference by", _METHODS[equations.method]),
+        ("Coordinates", f"{len(equations.q)}"),
+        ("Speeds", speeds),
+        ("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
+        ("Constraints", _constraints(equations)),
+        ("Parameters", f"{len(definition.parameters)}"),
+        ("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
+        ("Outputs", f"{len(equations.outputs)}"),
+        ("Experiment", f"0 to {plain(experiment.stop)} s in steps of {plain(experiment.step)} s"),
+        ("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
+        ("The unit", _abilities(interface.capabilities) if interface else ""),
+    ]
+    return tuple(Fact(term, text) for term, text in facts if text)
+
+
+def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
+    """One paragraph before the equations."""
+    whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
+    return (
+        f"{whose}, formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time. Entries too "
+        "long for their matrix are listed below it; what has a name of its own is among the intermediates."
+    )
+
+
+def variable_rows(interface: FmuInterface, definition: ModelDefinition) -> tuple[VariableRow, ...]:
+    """One row per variable of the unit, in its order."""
+    symbols = _symbols(definition)
+    return tuple(
+        VariableRow(
+            name=variable.name,
+            symbol=_math(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
+            role=_role(variable),
+            unit=variable.unit,
+            start="" if variable.start is None else plain(variable.start),
+            bounds=_bounds(variable),
+            description=variable.description,
+        )
+        for variable in interface.variables
+    )
+
+
+def declared_rows(definition: ModelDefinition) -> tuple[VariableRow, ...]:
+    """One row per variable that the model declares, for a unit of which nothing else is known."""
+    roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
+        ("parameter", definition.parameters),
+        ("input", definition.inputs),
+        ("coordinate", definition.coordinates),
+        ("speed", definition.speeds),
+        ("auxiliary state", definition.auxiliary_states),
+    )
+    symbols = _symbols(definition)
+    return tuple(
+        VariableRow(
+            name=record.name,
+            symbol=_math(symbols, record.name),
+            role=role,
+            unit=record.unit,
+            start=_start(record),
+            bounds=_bounds(record),
+            description=record.description,
+        )
+        for role, records in roles
+        for record in records
+    )
+
+
+def texts(definition: ModelDefinition, equations: EquationsOfMotion) -> dict[str, str]:
+    """Variable → its description."""
+    declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
+
+
+def _door(definition: ModelDefinition) -> str:
+    doors = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
+    return next((text for kind, text in doors.items() if isinstance(definition.mechanics, kind)), "parts")
+
+
+def _constraints(equations: EquationsOfMotion) -> str:
+    holonomic = len(equations.holonomic)
+    velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
+    by = f" (treated by {equations.treatment})" if equations.treatment else ""
+    parts = [f"{holonomic} holonomic{by}" if holonomic else "", f"{velocity} on velocities" if velocity else ""]
+    return ", ".join(part for part in parts if part) + (
+        f". {_NEAR_SINGULAR}" if holonomic and _projects(equations) else ""
+    )
+
+
+def _projects(equations: EquationsOfMotion) -> bool:
+    """Whether x' is of states that are put on the constraints."""
+    return equations.treatment == "attractor"
+
+
+_NEAR_SINGULAR = (
+    "Where links come to lie flat, or two branches of the assembly meet, x' follows the states' last digits: within "
+    "1e-3 rad (or of a length) of such a position it is uncertain by about 1e-6 of itself, within 1e-4 by 1e-3, within "
+    "1e-5 it is not known. An integrator outside of the unit that steps into the last of these may give up; in "
+    "Co-Simulation the states are put back on the constraints after each communication step"
+)
+"""Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
+
+
+def _solver(solver: SolverSettings, step: float) -> str:
+    if solver.kind == "fixed":
+        return f"Runge–Kutta of order 4, fixed step {plain(solver.internal_step or step)} s"
+    if solver.kind == "euler":
+        return f"semi-implicit Euler, fixed step {plain(solver.internal_step or step)} s"
+    kind = "implicit, adaptive" if solver.kind == "implicit" else "Runge–Kutta, adaptive"
+    return f"{kind}, relative tolerance {plain(solver.tolerance)}"
+
+
+def _abilities(capabilities: Capabilities) -> str:
+    parts = [
+        "its state can be saved, restored and serialized" if capabilities.state else "",
+        "needs software on the importer's machine" if capabilities.needs_execution_tool else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _symbols(definition: ModelDefinition) -> dict[str, str]:
+    """Variable → name of its symbol in the equations."""
+    records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
+        *definition.parameters,
+        *definition.inputs,
+        *definition.coordinates,
+        *definition.speeds,
+        *definition.auxiliary_states,
+    )
+    return {r.name: str(getattr(r.symbol, "name", r.symbol.func.__name__)) for r in records}
+
+
+def _math(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
+    if name not in symbols:
+        return Markup()
+    return Markup(f"<math>{identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
+
+
+def _start(record: Quantity) -> str:
+    value = getattr(record, "start", getattr(record, "value", ""))
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+def _role(variable: FmuVariable) -> str:
+    if variable.derivative_of is not None:
+        role = "derivative"
+    elif variable.source == "state":
+        role = "state"
+    else:
+        role = _ROLES.get(variable.causality, "local variable")
+    return f"{role}, fixed" if variable.causality == "parameter" and variable.variability == "fixed" else role
+
+
+def _bounds(record: FmuVariable | Quantity) -> str:
+    low, high = record.minimum, record.maximum
+    if low is not None and high is not None:
+        return f"{plain(low)} … {plain(high)}"
+    return f"≥ {plain(low)}" if low is not None else f"≤ {plain(high)}" if high is not None else ""

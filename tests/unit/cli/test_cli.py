@@ -1,0 +1,283 @@
+"""The command line: what it prints where, and its exit codes, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from mb2fmu import pipeline
+from mb2fmu.cli import commands
+from mb2fmu.cli.progress import Progress
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.filetree import FileTree
+from mb2fmu.package import pack, unpack
+from mb2fmu.pipeline.outcomes import Timing
+
+SHORTER = "stop=0.5"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(commands, [str(argument) for argument in arguments], prog_name="mb2fmu")
+
+
+def process(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mb2fmu", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def swing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model that ``new`` writes, with a short experiment."""
+    folder = tmp_path_factory.mktemp("swing")
+    assert call("new", "swing", "-o", folder).exit_code == 0
+    path = folder / "swing.py"
+    text = path.read_text()
+    assert "stop=5.0" in text
+    path.write_text(text.replace("stop=5.0", SHORTER))
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(swing: Path) -> subprocess.CompletedProcess[str]:
+    """What ``run`` said of it, piped."""
+    return process("run", swing, "-o", swing.parent / "out", cwd=swing.parent)
+
+
+def test_run_goes_the_whole_way(finished: subprocess.CompletedProcess[str], swing: Path) -> None:
+    out = swing.parent / "out"
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert finished.stderr == ""  # progress is for terminals
+    assert "\x1b" not in finished.stdout  # and so are colours
+    assert "pin.angle" in finished.stdout
+    assert "Swing: passed" in finished.stdout
+    assert finished.stdout.splitlines()[-2:] == [f"report: {out / 'Swing.html'}", f"FMU: {out / 'Swing.fmu'}"]
+    page = (out / "Swing.html").read_text()
+    inside = unpack(out / "Swing.fmu")["documentation/index.html"].decode()
+    assert page.startswith("<!doctype html>")
+    assert inside.startswith("<!doctype html>")
+    assert "formulate" in page  # timings stand in the page beside the unit only
+    assert "formulate" not in inside
+
+
+def test_run_gives_the_same_unit_again(finished: subprocess.CompletedProcess[str], swing: Path) -> None:
+    """Report included: no time, folder, or order of a set in it."""
+    assert finished.returncode == 0
+    first = (swing.parent / "out" / "Swing.fmu").read_bytes()
+    elsewhere = swing.parent / "elsewhere"
+    again = process("run", swing, "-o", elsewhere, cwd=swing.parent, PYTHONHASHSEED="7", TZ="Asia/Tokyo")
+    assert again.returncode == 0, again.stderr
+    assert (elsewhere / "Swing.fmu").read_bytes() == first
+
+
+def test_export_describes_itself_as_json(swing: Path, tmp_path: Path) -> None:
+    result = call("export", swing, "-o", tmp_path / "new" / "folder", "--method", "lagrange", "--json")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert Path(facts["fmu"]).stat().st_size > 0
+    assert (facts["model"], facts["method"], facts["states"]) == ("Swing", "lagrange", 2)
+
+
+def test_validate_judges_a_unit_of_other_parameters_short(swing: Path, tmp_path: Path) -> None:
+    other = tmp_path / "swing.py"
+    text = swing.read_text()
+    assert "9.81" in text
+    other.write_text(text.replace("9.81", "9.80"))
+    assert call("export", other, "-o", tmp_path).exit_code == 0
+    verdict, page = tmp_path / "verdict.json", tmp_path / "page.html"
+    result = call("validate", tmp_path / "Swing.fmu", "--model", swing, "--json", verdict, "--report", page)
+    assert result.exit_code == 1
+    assert "Swing: fell short: pin.angle" in result.stdout
+    told = json.loads(verdict.read_text())
+    assert told["passed"] is False
+    assert page.read_bytes().startswith(b"<!doctype html>")
+    piped = call("validate", tmp_path / "Swing.fmu", "--model", swing, "--json", "-")
+    assert piped.exit_code == 1
+    assert json.loads(piped.stdout)["variables"] == told["variables"]
+
+
+def test_a_unit_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "Swing.fmu"
+    assert call("export", swing, "-o", tmp_path, "--backend", "python").exit_code == 0
+    tree = unpack(broken)
+    script = next(
+        path for path in tree if path.startswith("resources/") and path.count("/") == 1 and path.endswith(".py")
+    )
+    pack(FileTree({**tree.files, script: b"raise RuntimeError('broken on purpose')\n"}), broken)
+    result = call("validate", broken, "--model", swing)
+    assert result.exit_code == 3, result.output
+    assert "Swing.fmu" in result.stderr
+    assert "Traceback" not in result.stderr.split("broken on purpose")[0].splitlines()[0]
+
+
+def test_equations_as_text_count_operations(swing: Path) -> None:
+    result = call("equations", swing, "--method", "kane")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Swing: M u' = f by kane")
+    assert "M[1" in result.stdout
+    assert "Operations" in result.stdout
+
+
+@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+def test_equations_as_python_move_as_the_model_does(swing: Path, method: str) -> None:
+    """The printed NumPy code alone gives the x' of the program."""
+    result = call("equations", swing, "--method", method, "--format", "python")
+    assert result.exit_code == 0, result.stderr
+    code: dict[str, object] = {}
+    exec(result.stdout, code)
+    x = np.array([0.4, -1.3])
+    got = code["rhs"](0.1, x, [0.2], code["p0"])  # type: ignore[operator]
+    np.testing.assert_allclose(got, pipeline.rhs(swing)(0.1, x, [0.2]), rtol=1e-13)
+
+
+def test_equations_as_latex(swing: Path) -> None:
+    result = call("equations", swing, "--format", "latex")
+    assert result.exit_code == 0
+    assert result.stdout.count(r"\begin{align*}") == result.stdout.count(r"\end{align*}") > 0
+
+
+def test_who_waits_long_is_told_for_what_in_a_pipe_too(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Progress() as progress:
+        progress.started("read")
+        progress.finished(Timing("read", 1.0))
+        monkeypatch.setattr("mb2fmu.cli.progress.LONG", -1.0)
+        progress.started("validate")
+        progress.finished(Timing("validate", 99.5))
+    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: 99.50 s"]
+
+
+def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
+    names = "x86_64-linux,aarch64-linux"
+    for platforms, told in ((names, names.split(",")), ("host", [])):
+        result = process("export", swing, "-o", tmp_path, "--platform", platforms, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        lines = [line.split(":")[0].split(" (")[0] for line in result.stderr.splitlines()]
+        assert sorted(lines) == sorted(f"compile for {name}" for name in told)
+
+
+def test_list_shows_a_line_each(swing: Path) -> None:
+    result = call("list", swing.parent)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "swing  Swing: a rod on a damped pin with a motor. Replace the mechanics by yours, step by step."
+    ]
+
+
+def test_list_without_models_says_what_to_do(tmp_path: Path) -> None:
+    empty = call("list", tmp_path)
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert "mb2fmu new NAME" in empty.stderr
+    missing = process("list", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "models" in missing.stderr
+    assert "→" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "no_such_model.py"], "no_such_model.py"),
+        (["export", "{swing}", "--backend", "python", "--fmi", "3"], "FMI 2.0"),
+        (["export", "{swing}", "--backend", "python", "--platform", "all"], "--platform"),
+        (["export", "{swing}", "--platform", "x86_64-linux,sparc"], "sparc"),
+        (["export", "{swing}", "--method", "newton"], "--method"),
+        (["export", "{swing}", "--backend", "fortran"], "--backend"),
+        (["run", "{swing}", "--set", "n:4"], "NAME=VALUE"),
+        (["run", "{swing}", "--set", "n=4"], "no parameter n"),
+        (["export", "{swing}", "-o", "{swing}/below"], "below"),
+        (["validate", "{swing}", "--model", "{swing}"], "swing.py"),
+        (["validate", "nowhere.fmu", "--model", "{swing}"], "nowhere.fmu"),
+        (["new", "2nd"], "2nd"),
+        (["new", "swing", "-o", "{folder}"], "there already"),
+        (["frobnicate"], "frobnicate"),
+        (["run"], "MODEL.py"),
+    ],
+)
+def test_wrong_input_ends_with_2_and_names_it(swing: Path, arguments: list[str], told: str) -> None:
+    filled = [argument.format(swing=swing, folder=swing.parent) for argument in arguments]
+    result = call(*filled)
+    assert result.exit_code == 2, result.output
+    assert told in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_a_failed_tool_ends_with_3_and_shows_its_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ToolError("the importer failed:", [Fault("exit code 139", "importer --run")])
+
+    monkeypatch.setattr(pipeline, "validate", fail)
+    result = call("validate", tmp_path / "x.fmu", "--model", tmp_path / "x.py")
+    assert result.exit_code == 3
+    assert result.stderr == "mb2fmu: the importer failed:\n  • importer --run: exit code 139\n"
+
+
+def test_debug_shows_where(tmp_path: Path) -> None:
+    quiet, loud = (process("run", "missing.py", *more, cwd=tmp_path) for more in ([], ["--debug"]))
+    assert (quiet.returncode, loud.returncode) == (2, 2)
+    assert "Traceback" not in quiet.stderr
+    assert "Traceback" in loud.stderr
+    assert loud.stderr.endswith(quiet.stderr)
+
+
+def test_a_fault_of_ours_is_not_taken_for_a_verdict(tmp_path: Path) -> None:
+    """What nothing catches ends with 70, not with 1."""
+    code = "import mb2fmu.cli, mb2fmu.pipeline\nmb2fmu.pipeline.run = None\nmb2fmu.cli.main()"
+    result = subprocess.run(
+        [sys.executable, "-c", code, "run", "x.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 70
+    assert "a fault of mb2fmu" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_interrupting_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "run", interrupt)
+    result = call("run", "x.py")
+    assert result.exit_code == 130
+    assert result.stderr == "mb2fmu: interrupted\n"
+
+
+@pytest.mark.parametrize("command", [None, "run", "export", "validate", "equations", "new", "list"])
+def test_help_needs_no_manual(command: str | None) -> None:
+    result = call(*([command] if command else []), "--help")
+    assert result.exit_code == 0
+    assert "mb2fmu" in result.stdout
+    if command not in {None, "list"}:
+        assert "Example" in result.stdout
+
+
+def test_tables_fit_a_narrow_terminal(swing: Path, finished: subprocess.CompletedProcess[str]) -> None:
+    from rich.console import Console
+
+    from mb2fmu.report.terminal import verdict_blocks
+
+    assert finished.returncode == 0
+    result = pipeline.validate(swing.parent / "out" / "Swing.fmu", swing).result
+    for width in (60, 100):
+        console = Console(width=width, record=True, file=io.StringIO())
+        for block in verdict_blocks(result, width):
+            console.print(block)
+        text = console.export_text()
+        assert max(map(len, text.splitlines())) <= width
+        assert "pin.angle" in text
+        assert ("judged to" in text) == (width == 100)

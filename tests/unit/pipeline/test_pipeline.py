@@ -1,0 +1,213 @@
+"""The pipeline from Python: three lines, a right-hand side without any FMU, nothing imported before it is needed."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from scipy.integrate import solve_ivp
+
+import mb2fmu
+from mb2fmu import pipeline
+from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
+from mb2fmu.pipeline import pages
+from mb2fmu.pipeline.stopwatch import Stopwatch
+
+
+def pendulum() -> mb2fmu.Model:
+    """A point mass on a rod, handed over as a Lagrangian: q'' = -g/l sin q + F(t)/(m l)."""
+    q, F = me.dynamicsymbols("q F")
+    u = q.diff()
+    m, l, g, weight = sm.symbols("m l g weight", positive=True)
+    N = me.ReferenceFrame("N")
+    A = N.orientnew("A", "Axis", (q, N.z))
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", -l * A.y)
+    P.set_vel(N, l * u * A.x)
+    particle = me.Particle("P", P, m)
+    lagrangian = m * l**2 * u**2 / 2 + weight * l * sm.cos(q)
+    method = me.LagrangesMethod(lagrangian, [q], forcelist=[(P, F * A.x)], bodies=[particle], frame=N)
+    model = mb2fmu.Model("Swinging", method, description="A point mass on a rod")
+    model.parameter(m, 2.0, "kg")
+    model.parameter(l, 0.5, "m")
+    model.parameter(g, 9.81, "m/s2")
+    model.parameter(weight, m * g, "N")
+    model.input(F, 0.1, "N")
+    model.coordinate(q, 1.0, "rad")
+    model.speed(u, -0.2, "rad/s", name="omega")
+    model.output("height", -l * sm.cos(q), "m")
+    model.experiment(stop=0.5, step=0.05, tolerance=1e-8)
+    return model
+
+
+def test_rhs_needs_no_unit_and_is_the_pendulum_s() -> None:
+    f = pendulum().rhs()
+    assert (len(f.states), f.inputs, f.parameters) == (2, ("F",), ("m", "l", "g"))
+    np.testing.assert_array_equal(f.x0, [1.0, -0.2])
+    np.testing.assert_array_equal(f.r0, [0.1])
+    np.testing.assert_array_equal(f.p0, [2.0, 0.5, 9.81])
+    rng = np.random.default_rng(0)
+    x, F, (m, l, g) = rng.normal(size=2), 0.7, (1.3, 0.8, 1.6)
+    np.testing.assert_allclose(f(0.0, x, [F], [m, l, g]), [x[1], -g / l * np.sin(x[0]) + F / (m * l)], rtol=1e-14)
+    np.testing.assert_allclose(f.outputs(0.0, x), [-0.5 * np.cos(x[0])], rtol=1e-15)
+
+
+def test_the_example_of_a_parameter_study_runs() -> None:
+    """docs/batches.md, of few instances and steps; rows are what NumPy's evaluation gives."""
+    page = (Path(__file__).parents[3] / "docs" / "batches.md").read_text(encoding="utf-8")
+    study, more = (block.partition("```")[0] for block in page.split("```python\n")[1:])
+    names: dict[str, Any] = {}
+    exec(study.replace("n = 1000", "n = 5").replace("range(2000)", "range(3)"), names)
+    f, x, p = names["f"], names["x"], names["p"]
+    plain = mb2fmu.rhs("models/double_pendulum.py")
+    np.testing.assert_allclose(f(0.3, x, p=p), plain(0.3, x, p=p), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        names["highest"], plain.outputs(0.0, x, p=p)[:, f.output_names.index("tip.y")], atol=1e-2
+    )
+    assert len(set(names["highest"])) == 5
+    exec(more, names)
+    u_dot = names["accelerations"](0.3, x, f.r0, p)
+    np.testing.assert_array_equal(u_dot, f(0.3, x, p=p)[:, 2:])
+    slopes = names["tangent"](0.3, x, f.r0, p, s=np.eye(len(f.p0))[0])
+    step = 1e-6 * np.eye(len(f.p0))[0]
+    np.testing.assert_allclose(slopes, (f(0.3, x, p=p + step) - f(0.3, x, p=p - step)) / 2e-6, atol=1e-6)
+
+
+def test_rhs_takes_many_states_at_once() -> None:
+    f = pendulum().rhs()
+    x = np.random.default_rng(1).normal(size=(20, 2))
+    np.testing.assert_allclose(f(0.0, x), [f(0.0, row) for row in x], rtol=1e-15)
+
+
+def test_rhs_goes_into_scipy_as_it_is() -> None:
+    """Energy of the free pendulum is kept."""
+    f = pendulum().rhs()
+    solution = solve_ivp(lambda t, x: f(t, x, [0.0]), (0, 2), f.x0, rtol=1e-10, atol=1e-12)
+    m, l, g = f.p0
+    energy = m * l**2 * solution.y[1] ** 2 / 2 - m * g * l * np.cos(solution.y[0])
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-8)
+
+
+def test_formulations_that_apply_give_one_motion() -> None:
+    x = np.array([0.3, 2.0])
+    values = [pendulum().rhs(method)(0.2, x) for method in ("lagrange", "auto")]
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-13)
+
+
+def test_run_returns_every_intermediate(tmp_path: Path) -> None:
+    finished = mb2fmu.run(pendulum(), tmp_path / "made")
+    build = finished.exported.build
+    assert finished.passed
+    assert build.interface.named("height").unit == "m"
+    assert "modelDescription.xml" in build.core
+    assert build.derivation.program.layout.inputs == ("F",)
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["Swinging.fmu", "Swinging.html"]
+    stages = [timing.stage for timing in finished.timings]
+    assert stages[:5] == ["load", "check", "read", "formulate", "lower"]
+    assert stages[5:9] == ["describe", "emit", "differentiate", "emit the derivatives"]
+    assert stages[9:13] == ["draw", "compile", "build", "pack"]
+    assert {other.simulation.kind for other in finished.validated.result.others} == {"ModelExchange"}
+    again = mb2fmu.validate(finished.exported.path, pendulum())
+    assert again.passed
+
+
+def test_observer_is_told_each_stage_once_and_in_order() -> None:
+    told: list[tuple[str, str]] = []
+
+    class Listener:
+        def started(self, stage: str) -> None:
+            told.append(("start", stage))
+
+        def finished(self, timing: pipeline.Timing) -> None:
+            told.append(("end", timing.stage))
+            assert timing.seconds >= 0.0
+
+    derivation = pipeline.derive(pendulum(), observer=Listener())
+    stages = [timing.stage for timing in derivation.timings]
+    assert told == [(event, stage) for stage in stages for event in ("start", "end")]
+
+
+def test_what_fails_is_started_and_never_finished() -> None:
+    told: list[str] = []
+
+    class Listener:
+        def started(self, stage: str) -> None:
+            told.append(stage)
+
+        def finished(self, timing: pipeline.Timing) -> None:
+            told.remove(timing.stage)
+
+    with pytest.raises(ModelError):
+        pipeline.derive("no_such_model.py", observer=Listener())
+    assert told == ["load"]
+
+
+def test_fmi_3_is_refused_by_the_python_backend() -> None:
+    with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
+        pipeline.build(pipeline.derive(pendulum()), backend="python", fmi="3")
+
+
+def test_what_is_for_native_units_is_refused_by_the_python_backend() -> None:
+    with pytest.raises(EmitError) as caught:
+        pipeline.build(pipeline.derive(pendulum()), backend="python", platforms="all", fast=True, compiler="cc")
+    assert [fault.where for fault in caught.value.faults] == ["--platform", "--compiler", "--fast"]
+
+
+def test_a_result_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    with pytest.raises(PackageError, match="taken"):
+        pipeline.export(pendulum(), taken / "below")
+    with pytest.raises(PackageError, match="taken"):
+        pipeline.write(taken / "page.html", b"")
+
+
+def test_public_names_are_there_and_others_are_not() -> None:
+    for name in mb2fmu.__all__:
+        assert getattr(mb2fmu, name) is not None
+    assert set(mb2fmu.__all__) <= set(dir(mb2fmu))
+    with pytest.raises(AttributeError, match="no attribute 'simulate_everything'"):
+        _ = mb2fmu.simulate_everything
+
+
+def test_import_costs_nothing_until_a_name_is_used() -> None:
+    code = (
+        "import sys, mb2fmu\n"
+        "heavy = {'sympy', 'numpy', 'scipy', 'fmpy', 'lxml', 'click', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "mb2fmu.Mb2FmuError\n"
+        "assert 'sympy' not in sys.modules\n"
+        "mb2fmu.Model\n"
+        "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
+    treatment = ("partition", None, ("q1", "q2"))
+    typed = pages.command(Path("models/andrews.py"), {"n": 2}, "tmt", {"fmi": "3"}, treatment)
+    assert typed == "mb2fmu run andrews.py --set n=2 --method tmt --constraints partition --independent q1,q2 --fmi 3"
+
+
+def test_a_stage_leaves_the_garbage_collector_as_it_was():
+    """Stages within stages, and stages that fail."""
+    before, stage = gc.get_threshold(), Stopwatch(None)
+
+    def fail() -> None:
+        with stage("outer"):
+            with stage("inner"):
+                assert gc.get_threshold()[0] > before[0]
+            assert gc.get_threshold()[0] > before[0]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert gc.get_threshold() == before
