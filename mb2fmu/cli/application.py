@@ -27,6 +27,7 @@ from mb2fmu.cli.options import debug_option, options, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
+from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.scratch import FULL, disk_fault
 
@@ -285,26 +286,46 @@ commands.add_command(validate)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "latex", "python"]),
+    type=click.Choice(["text", "latex", "python", *SOURCE_TARGETS]),
     default="text",
     show_default=True,
-    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy.",
+    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. c: C99 functions of x', "
+    "outputs and Jacobian, with a main program. matlab: the same for MATLAB and GNU Octave.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --format c or matlab: folder for the files.  [default: out/<ModelName>_<format>]",
 )
 @debug_option
-def equations(model: Path, method: Any, arguments: dict[str, str], form: Any) -> None:
+def equations(model: Path, method: Any, arguments: dict[str, str], form: Any, folder: Path | None) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
+
+    As C or MATLAB code they are written into a folder, with a program that integrates the default experiment.
 
     \b
     Examples:
       mb2fmu equations models/double_pendulum.py
       mb2fmu equations models/rolling_disc.py --method tmt --format latex
       mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
+      mb2fmu equations models/four_bar.py --format c -o four_bar_c
     """
     from mb2fmu import pipeline
     from mb2fmu.report.listing import Values, listing, operation_counts
 
+    if folder and form not in SOURCE_TARGETS:
+        raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
     with Progress() as progress:
         derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
+        if form in SOURCE_TARGETS:
+            name = derivation.definition.name
+            written = pipeline.source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
+    if form in SOURCE_TARGETS:
+        click.echo("\n".join(str(path) for path in written if path.parent.name != "runtime"))
+        return
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
     click.echo(listing(derivation.equations, derivation.definition.name, form, Values(x0, r0, p0)), nl=False)
     if form == "text":

@@ -356,6 +356,33 @@ def run(
     return Finished(Exported(built, path, stage.timings), validated, page, stage.timings)
 
 
+def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
+    """Writes the equations as source code of another language; files of the same names are replaced, one by one.
+
+    Args:
+        derivation: What to print.
+        target: One of ``mb2fmu.emit.SOURCE_TARGETS``.
+        folder: Where to; made if it is not there.
+
+    Returns:
+        The files, those at the top of the folder first.
+
+    Raises:
+        EmitError: If the target cannot express the equations.
+        PackageError: If a file cannot be written.
+    """
+    from mb2fmu.pipeline.language_targets import PRINTERS
+
+    tree = PRINTERS[target](derivation)
+    paths = []
+    for name in sorted(tree, key=lambda name: (name.count("/"), name)):
+        path = Path(folder) / name
+        _folder(path.parent)
+        write(path, tree[name])
+        paths.append(path)
+    return tuple(paths)
+
+
 def report(validated: Validated) -> bytes:
     """The page of a unit of which only the verdict is known."""
     source = validated.definition.source

@@ -21,15 +21,18 @@ from mb2fmu.emit.c.sources import (
     is_derived,
     translation_units,
 )
+from mb2fmu.emit.c.standalone import HeldInputs, emit_standalone
 
 __all__ = [
     "PROBE",
+    "HeldInputs",
     "Motion",
     "emit",
     "emit_batch",
     "emit_derivatives",
     "emit_motion",
     "emit_probe",
+    "emit_standalone",
     "is_compiled_once",
     "is_derived",
     "translation_units",

@@ -27,8 +27,13 @@ def string(text: str) -> str:
 
 def comment(text: str) -> str:
     """Text as a comment that nothing in it can end."""
+    return f"/* {remark(text)} */"
+
+
+def remark(text: str) -> str:
+    """Text for the inside of a comment."""
     shown = "".join(c if c.isprintable() and c != "\\" else " " for c in text)
-    return f"/* {shown.replace('*/', '* /').replace('/*', '/ *')} */"
+    return shown.replace("*/", "* /").replace("/*", "/ *")
 
 
 def listed(values: Sequence[object]) -> str:

@@ -13,7 +13,7 @@ from importlib import resources
 import jinja2
 
 from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
-from mb2fmu.emit.c.literals import comment, listed, number, string
+from mb2fmu.emit.c.literals import comment, listed, number, remark, string
 from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion
 from mb2fmu.emit.c.split_functions import PART
 from mb2fmu.errors import EmitError, Fault
@@ -346,5 +346,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": number, "string": string, "comment": comment, "listed": listed}
+    environment.filters |= {"number": number, "string": string, "comment": comment, "remark": remark, "listed": listed}
     return environment

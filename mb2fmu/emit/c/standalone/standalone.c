@@ -1,0 +1,159 @@
+/* standalone.c: the equations and the solver of a unit behind plain C functions, without FMI.
+ *
+ * Included by the generated file <name>.c, after the runtime; declarations and their contracts are in <name>.h. What is
+ * evaluated is the unit's own code, so every result has the bits that the unit has.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+struct MB2FMU_UNIT(model) {
+    mb2fmu_prepared w;
+    mb2fmu_integrator integrator;
+    mb2fmu_clock clock;
+    double p[MB2FMU_SIZE(MB2FMU_N_PARAMETERS)];
+    double y[MB2FMU_SIZE(MB2FMU_N_OUT)];
+    double next[MB2FMU_SIZE(MB2FMU_N_STATES)];
+    char message[512];
+    double room[];
+};
+
+/* Notes why a solve failed, and hands its number on. */
+static int standalone_failed(MB2FMU_UNIT(model) * model, int failed)
+{
+    model->message[0] = '\0';
+    if (failed != 0) {
+        (void)snprintf(model->message, sizeof model->message, "%s", model_failure(failed));
+    }
+    return failed;
+}
+
+/* Memory of dependent coordinates begins anew. */
+static void standalone_forget(MB2FMU_UNIT(model) * model)
+{
+#if MB2FMU_N_MEMORY > 0
+    memcpy(model->w.values + MB2FMU_N_CALCULATED, model_first_memory, sizeof model_first_memory);
+#else
+    (void)model;
+#endif
+}
+
+int MB2FMU_UNIT(set_parameters)(MB2FMU_UNIT(model) * model, const double p[])
+{
+    memcpy(model->p, p, MB2FMU_N_PARAMETERS * sizeof p[0]);
+    mb2fmu_integrator_invalidate(&model->integrator);
+    return standalone_failed(model, model_prepare(model->p, &model->w));
+}
+
+MB2FMU_UNIT(model) * MB2FMU_UNIT(create)(void)
+{
+    MB2FMU_UNIT(model) *const model = calloc(1, sizeof *model + model_room() * sizeof(double));
+    if (model == NULL) {
+        return NULL;
+    }
+    model_start(&model->w, model->room);
+    mb2fmu_integrator_reset(&model->integrator, MB2FMU_DEFAULT_SOLVER, MB2FMU_DEFAULT_TOLERANCE,
+                            MB2FMU_DEFAULT_INTERNAL_STEP);
+    standalone_forget(model);
+    (void)MB2FMU_UNIT(set_parameters)(model, MB2FMU_UNIT(p0));
+    return model;
+}
+
+void MB2FMU_UNIT(destroy)(MB2FMU_UNIT(model) * model)
+{
+    free(model);
+}
+
+const char *MB2FMU_UNIT(message)(const MB2FMU_UNIT(model) * model)
+{
+    return model->message;
+}
+
+int MB2FMU_UNIT(derivatives)(MB2FMU_UNIT(model) * model, double t, const double x[], const double r[], double dx[])
+{
+    return standalone_failed(model, model_rhs(t, x, r, model->p, &model->w, dx));
+}
+
+int MB2FMU_UNIT(outputs)(MB2FMU_UNIT(model) * model, double t, const double x[], const double r[], double y[])
+{
+    double *const position = model->y;
+    double *const velocity = position + MB2FMU_N_POSITION;
+    double *const acceleration = velocity + MB2FMU_N_VELOCITY;
+    int failed = model_position(t, x, r, model->p, &model->w, position);
+    failed = failed != 0 ? failed : model_velocity(t, x, r, model->p, &model->w, velocity);
+    failed = failed != 0 ? failed : model_acceleration(t, x, r, model->p, &model->w, acceleration);
+    for (int i = 0; i < MB2FMU_UNIT(n_outputs); i++) {
+        const int index = standalone_outputs[i].index;
+        switch (standalone_outputs[i].source) {
+        case MB2FMU_SOURCE_POSITION:
+            y[i] = position[index];
+            break;
+        case MB2FMU_SOURCE_VELOCITY:
+            y[i] = velocity[index];
+            break;
+        default:
+            y[i] = acceleration[index];
+            break;
+        }
+    }
+    return standalone_failed(model, failed);
+}
+
+int MB2FMU_UNIT(jacobian)(MB2FMU_UNIT(model) * model, double t, const double x[], const double r[], double jacobian[])
+{
+    memset(jacobian, 0, MB2FMU_N_STATES * MB2FMU_N_STATES * sizeof jacobian[0]);
+    return standalone_failed(model, model_jacobian(t, x, r, model->p, &model->w, jacobian, model->next));
+}
+
+int MB2FMU_UNIT(start)(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+{
+    int failed = 0;
+    memcpy(x, MB2FMU_UNIT(x0), MB2FMU_N_STATES * sizeof x[0]);
+    standalone_forget(model);
+    mb2fmu_clock_start(&model->clock, t);
+    mb2fmu_integrator_reset(&model->integrator, MB2FMU_DEFAULT_SOLVER, MB2FMU_DEFAULT_TOLERANCE,
+                            MB2FMU_DEFAULT_INTERNAL_STEP);
+#if MB2FMU_N_INITIALIZED > 0
+    failed = model_initialize(t, x, r, model->p, &model->w, model->next);
+    if (failed == 0) {
+        memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
+    }
+#elif MB2FMU_N_MEMORY > 0
+    /* Twice, as a unit does: when it looks for its start, and when it leaves Initialization Mode. */
+    for (int pass = 0; failed == 0 && pass < 2; pass++) {
+        failed = model_remember(t, x, r, model->p, &model->w, model->y);
+        if (failed == 0) {
+            memcpy(model->w.values + MB2FMU_N_CALCULATED, model->y, sizeof model_first_memory);
+        }
+    }
+#else
+    (void)r;
+#endif
+    return standalone_failed(model, failed);
+}
+
+double MB2FMU_UNIT(time)(const MB2FMU_UNIT(model) * model)
+{
+    return model->clock.time;
+}
+
+int MB2FMU_UNIT(step)(MB2FMU_UNIT(model) * model, double h, const double r[], double x[])
+{
+    mb2fmu_problem problem = {0};
+    enum mb2fmu_outcome outcome;
+    problem.p = model->p;
+    problem.w = &model->w;
+    problem.r0 = r;
+    problem.t0 = model->clock.time;
+    model->message[0] = '\0';
+    outcome = mb2fmu_integrate(&model->integrator, &problem, model->clock.time, h, x, model->message,
+                               sizeof model->message);
+    if (outcome == MB2FMU_STEP_OK) {
+        mb2fmu_clock_advance(&model->clock, h);
+    }
+    return (int)outcome;
+}
+
+void MB2FMU_UNIT(inputs_changed)(MB2FMU_UNIT(model) * model)
+{
+    mb2fmu_integrator_invalidate(&model->integrator);
+}

@@ -1,0 +1,148 @@
+"""FunctionPrinter: one MATLAB function for the results of an entry point, one statement per node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mb2fmu.program.needed import needed
+from mb2fmu.program.program import LEAVES, Op, Program
+
+_LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+_INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
+_CALL = {
+    Op.NEG: "-",
+    Op.FROZEN: "",
+    Op.CEIL: "ceil",
+    Op.AND: "logical_and",
+    Op.OR: "larger",
+    Op.NOT: "logical_not",
+    Op.MIN: "smaller",
+    Op.MAX: "larger",
+    Op.LT: "less",
+    Op.LE: "less_equal",
+    Op.EQ: "equal",
+    Op.POW: "real_power",
+    Op.SELECT: "select",
+    **{op: f"real_{op.name.lower()}" for op in (Op.SQRT, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)},
+    **{
+        op: op.name.lower()
+        for op in (
+            *(Op.EXP, Op.SIN, Op.COS, Op.TAN, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ABS),
+            *(Op.SIGN, Op.FLOOR, Op.ERF),
+        )
+    },
+}
+"""Built-in functions, and those of ``runtime/arithmetic.m``."""
+
+
+def number(value: float) -> str:
+    """A double as a MATLAB literal that reads back to the same bits; negative ones stand in parentheses."""
+    if math.isfinite(value):
+        return repr(float(value)) if math.copysign(1.0, value) > 0.0 else f"({float(value)!r})"
+    return {math.inf: "Inf", -math.inf: "(-Inf)"}.get(value, "NaN")
+
+
+def text(value: str) -> str:
+    """A character vector on one line."""
+    shown = "".join(c if c.isprintable() else " " for c in value)
+    return "'" + shown.replace("'", "''") + "'"
+
+
+class FunctionPrinter:
+    """Prints a function ``y = name(t, x, r, p, m)``, and those of the bodies of Newton's method that it needs.
+
+    Args:
+        program: Any.
+        name: Of the function; functions beside it begin with this name.
+    """
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._program = program
+        self._name = name
+        self._operands = program.all_operands()
+        domains = program.entries.get("domains")
+        self._domains = dict(zip(domains.results, domains.labels, strict=True)) if domains else {}
+        self._bodies: dict[int, str] = {}
+        self._printed_blocks: set[int] = set()
+
+    def function(self, entries: str | Sequence[str], arguments: str = "t, x, r, p, m") -> str:
+        """Source of the function.
+
+        Args:
+            entries: One entry point, or several whose results follow one another.
+            arguments: Its formal arguments.
+        """
+        names = [entries] if isinstance(entries, str) else list(entries)
+        results = [node for entry in names for node in self._program.entries[entry].results]
+        nodes, _ = needed(self._program, results)
+        leaf = np.isin(self._program.op, [int(op) for op in LEAVES])
+        self._printed_blocks.clear()
+        lines = [line for node in np.flatnonzero(nodes & ~leaf).tolist() for line in self._statements(node)]
+        lines.append(f"y = {self._vector(results)};" if results else "y = zeros(0, 1);")
+        head = f"function y = {self._name}({arguments})  %#ok<INUSD>"
+        bodies = [self._body(self._program.bodies[index], name) for index, name in sorted(self._bodies.items())]
+        return "\n".join([head, *(f"  {line}" for line in lines), "end", "", *bodies])
+
+    def _body(self, body: Program, name: str) -> str:
+        """Residuals, then steps, of Newton's method at y, with theta held."""
+        return FunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
+
+    def _statements(self, node: int) -> list[str]:
+        """The statement of a node, after the blocks that it reads."""
+        program, op = self._program, Op(int(self._program.op[node]))
+        if op is Op.BLOCK:
+            block = int(program.a[node])
+            return [*self._block(block), f"v{node} = b{block}({int(program.b[node]) + 1});"]
+        expression = self._expression(node, op)
+        if node in self._domains:
+            expression = f"inside({expression}, {text(self._domains[node])})"
+        return [f"v{node} = {expression};"]
+
+    def _block(self, index: int) -> list[str]:
+        """A solve with its factorization, or Newton's method; nothing if it has been printed."""
+        if index in self._printed_blocks:
+            return []
+        self._printed_blocks.add(index)
+        block = self._program.blocks[index]
+        if block.kind == "newton":
+            body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
+            theta, guess = block.operands[: -block.size], block.operands[-block.size :]
+            at = f"@(y) {body}(0, y, [], {self._vector(theta)}, [])"
+            return [f"b{index} = newton({text(block.name)}, {at}, {self._vector(guess)});"]
+        factor, lines = self._program.blocks[block.factor], []
+        kind = factor.kind.removesuffix("_factor")
+        if block.factor not in self._printed_blocks:
+            self._printed_blocks.add(block.factor)
+            rank = f", {factor.rank}" if factor.rank >= 0 else ""
+            entries = self._vector(factor.operands)
+            lines.append(f"b{block.factor} = {kind}_factor({factor.size}, {text(factor.name)}, {entries}{rank});")
+        return [*lines, f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});"]
+
+    def _expression(self, node: int, op: Op) -> str:
+        """What an operation computes."""
+        program = self._program
+        operands = [self._operand(each) for each in self._operands[node]]
+        if op in _INFIX:
+            return f"{operands[0]} {_INFIX[op]} {operands[1]}"
+        if op is Op.TABLE:
+            table = program.tables[int(program.a[node])].derivative(int(program.b[node]))
+            breaks = ", ".join(map(number, table.breaks))
+            rows = "; ".join(", ".join(map(number, row)) for row in table.coefficients)
+            return f"table_value([{breaks}], [{rows}], {operands[-1]})"
+        return f"{_CALL[op]}({', '.join(operands)})"
+
+    def _operand(self, node: int) -> str:
+        """How a node is read."""
+        program, op = self._program, Op(int(self._program.op[node]))
+        if op is Op.CONSTANT:
+            return number(float(program.constants[program.a[node]]))
+        if op is Op.TIME:
+            return "t"
+        return f"{_LEAF[op]}({int(program.a[node]) + 1})" if op in _LEAF else f"v{node}"
+
+    def _vector(self, nodes: Sequence[int]) -> str:
+        """A column of nodes."""
+        return f"[{'; '.join(self._operand(node) for node in nodes)}]"

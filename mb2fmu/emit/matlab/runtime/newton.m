@@ -1,0 +1,66 @@
+% --- Newton's method ---------------------------------------------------------------------------------------------------
+
+% y with F(y) = 0 by damped steps along Newton's path; at(y) gives F, then the steps. A step is too long if the next one,
+% or the one half-way, is far from what the path leaves of it: it may have passed a singular position.
+function y = newton(name, at, guess)
+  y = guess;
+  n = numel(guess);
+  way = zeros(n, 1);
+  [residual, step] = newton_at(at, y, n);
+  for iteration = 1:60
+    if residual == Inf, break; end
+    size_of_step = max(abs(step));
+    if size_of_step <= 1e-13 || size_of_step * (max(abs(way)) + size_of_step) <= 1e-16
+      y = y + step;
+      return
+    end
+    part = 1;
+    accepted = false;
+    for halving = 1:12
+      tried = y + part * step;
+      [left, found] = newton_at(at, tried, n);
+      if left <= max(0.9, 1 - 0.5 * part) * residual && ...
+          (residual <= 1e-10 || newton_stays(at, y, part, step, found, n))
+        accepted = true;
+        break
+      end
+      part = 0.5 * part;
+    end
+    if ~accepted, break; end
+    way = way + (tried - y);
+    y = tried;
+    step = found;
+    residual = left;
+  end
+  if ~(residual <= 1e-10)
+    error('mb2fmu:no_solution', 'no solution is found for %s: %.3g is left over', name, residual);
+  end
+end
+
+function [residual, step] = newton_at(at, y, n)
+  try
+    values = at(y);
+  catch
+    values = Inf(2 * n, 1);
+  end
+  residual = max(abs(values(1:n)));
+  step = values(n + 1:end);
+  if ~all(isfinite(values)), residual = Inf; end
+end
+
+function stays = newton_stays(at, y, part, step, after, n)
+  size_of_step = max(abs(step));
+  bend = max(abs(after - (1 - part) * step));
+  is_far = part * size_of_step > 0.2;
+  if bend > 0.03125 * size_of_step || is_far
+    half = 0.5 * part;
+    [left, between] = newton_at(at, y + half * step, n);
+    if left < Inf
+      bend = max(bend, max(abs(between - (1 - half) * step)));
+    else
+      bend = Inf;
+    end
+  end
+  if is_far, allowed = 0.03125; else, allowed = 0.55; end
+  stays = bend <= allowed * size_of_step;
+end

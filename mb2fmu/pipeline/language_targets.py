@@ -1,0 +1,85 @@
+"""Equations as source code of other languages: the organ of the pipeline behind ``pipeline.source_code``.
+
+Each target is a row of :data:`PRINTERS`: a name, and a function from a derivation to files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mb2fmu.emit import SOURCE_TARGETS
+from mb2fmu.filetree import FileTree
+from mb2fmu.pipeline.outcomes import Derivation
+
+if TYPE_CHECKING:
+    from mb2fmu.emit.matlab import Named
+    from mb2fmu.interface import FmuInterface
+    from mb2fmu.interface.fmu_interface import Source
+    from mb2fmu.validation import Conditions
+
+
+def _described(derivation: Derivation) -> FmuInterface:
+    """The variables as a native FMI 3.0 unit of the model has them."""
+    from mb2fmu import interface
+
+    target = interface.Target("3", "native", None, "zig", fast=False)
+    return interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+
+
+def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
+    """Inputs over each communication step; one row if they never change."""
+    rows = run.inputs[:1] if run.steady else run.inputs
+    return tuple(tuple(row) for row in rows.tolist())
+
+
+def _c(derivation: Derivation) -> FileTree:
+    """Plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
+    from mb2fmu import derivatives, validation
+    from mb2fmu.emit import c
+
+    run = validation.conditions(derivation.definition)
+    experiment = c.HeldInputs(run.step, len(run.inputs), _held(run))
+    return c.emit_standalone(derivatives.with_derivatives(derivation.program), _described(derivation), experiment)
+
+
+def _matlab(derivation: Derivation) -> FileTree:
+    """Functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
+    from mb2fmu import evaluation, pipeline, validation
+    from mb2fmu.emit import matlab
+
+    program, described = derivation.program, _described(derivation)
+    run = validation.conditions(derivation.definition)
+    x0, r0, p0 = pipeline.start_values(derivation)
+    if "initialize" in program.entries and program.entries["initialize"].results:
+        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+    facts = matlab.Facts(
+        name=derivation.definition.name,
+        states=_named(described, "state"),
+        inputs=_named(described, "input"),
+        parameters=_named(described, "parameter"),
+        outputs=tuple(matlab.Named(o.name, o.unit) for o in derivation.equations.outputs),
+        x0=tuple(x0.tolist()),
+        r0=tuple(r0.tolist()),
+        p0=tuple(p0.tolist()),
+        step=run.step,
+        held=_held(run),
+        steps=len(run.inputs),
+        tolerance=run.tolerance,
+    )
+    return matlab.emit(program, facts)
+
+
+def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
+    """Names and units of x, r or p in their order."""
+    from mb2fmu.emit.matlab import Named
+
+    found = sorted(described.of(source), key=lambda variable: variable.index)
+    return tuple(Named(variable.name, variable.unit) for variable in found)
+
+
+PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType({"c": _c, "matlab": _matlab})
+"""Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
+
+assert tuple(PRINTERS) == SOURCE_TARGETS

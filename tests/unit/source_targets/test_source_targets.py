@@ -1,0 +1,155 @@
+"""Equations as C and as MATLAB code: they run by themselves, and give what the unit and the program give."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import io
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu import derivatives, pipeline, validation
+from mb2fmu.cli import commands
+from mb2fmu.evaluation import evaluator
+from mb2fmu.program.program import first_memory
+
+MODELS = Path(__file__).parents[3] / "models"
+OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]
+
+# A plain chain with inputs, projected loops, remembered loops, stiff muscles with tables of states, quaternions.
+CASES = [
+    ("cart_pole", "auto"),
+    ("four_bar", "attractor"),
+    ("four_bar", "partition"),
+    ("muscle_arm", "auto"),
+    ("rigid_body", "auto"),
+]
+
+
+def compiled(folder: Path, output: str, *more: str) -> Path:
+    sources = sorted(path.name for path in folder.glob("*.c"))
+    command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, *more, *sources, "-lm", "-o", output]
+    subprocess.run(command, cwd=folder, check=True, timeout=300)
+    return folder / output
+
+
+@pytest.mark.parametrize(("name", "constraints"), CASES)
+@pytest.mark.skipif(sys.platform == "win32", reason="the library is loaded by its POSIX name")
+def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
+    derivation = pipeline.derive(MODELS / f"{name}.py", constraints=constraints)
+    pipeline.source_code(derivation, "c", tmp_path / "c")
+    printed = subprocess.run([compiled(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
+    names, *rows = csv.reader(io.StringIO(printed.stdout))
+    table = np.array(rows, dtype=float)
+
+    exported = pipeline.export(MODELS / f"{name}.py", tmp_path, constraints=constraints, fmi="3")
+    run = validation.conditions(derivation.definition)
+    interface = exported.build.interface
+    states = [v.name for v in sorted(interface.of("state"), key=lambda v: v.index)]
+    assert names[1 : len(states) + 1] == states
+    unit = validation.simulate(exported.path, run, states, kind="CoSimulation")
+    np.testing.assert_array_equal(table[:, 1 : len(states) + 1], unit.values)
+
+
+def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
+    derivation = pipeline.derive(MODELS / "cart_pole.py")
+    pipeline.source_code(derivation, "c", tmp_path)
+    library = ctypes.CDLL(str(compiled(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
+    name = derivation.definition.name
+    create = library[f"{name}_create"]
+    create.restype = ctypes.c_void_p
+    model = ctypes.c_void_p(create())
+    program = derivation.program
+    slopes = derivatives.jacobian(program, "rhs", ("states",))
+    n, m = len(program.layout.states), len(program.entries["outputs"].labels)
+    generator = np.random.default_rng(5)
+    _, r0, p0 = pipeline.start_values(derivation)
+    for _ in range(20):
+        p = p0 * generator.uniform(0.7, 1.3, len(p0))
+        x, r, t = generator.uniform(-1.0, 1.0, n), generator.uniform(-2.0, 2.0, len(r0)), generator.uniform(0.0, 3.0)
+        arrays = [np.ascontiguousarray(a) for a in (x, r)]
+        inputs = [ctypes.c_double(t), *(a.ctypes.data_as(ctypes.c_void_p) for a in arrays)]
+        assert library[f"{name}_set_parameters"](model, p.ctypes.data_as(ctypes.c_void_p)) == 0
+        dense = np.zeros((n, n))
+        dense[slopes.rows, slopes.columns] = evaluator(slopes.program, slopes.entry)(t, x, r, p)
+        for function, size, expected in (
+            ("derivatives", n, evaluator(program, "rhs")(t, x, r, p)),
+            ("outputs", m, evaluator(program, "outputs")(t, x, r, p)),
+            ("jacobian", n * n, dense.ravel()),
+        ):
+            result = np.empty(size)
+            assert library[f"{name}_{function}"](model, *inputs, result.ctypes.data_as(ctypes.c_void_p)) == 0
+            np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+    library[f"{name}_destroy"](model)
+
+
+OCTAVE = shutil.which("octave-cli")
+
+
+def octave(folder: Path, code: str) -> str:
+    assert OCTAVE
+    done = subprocess.run(
+        [OCTAVE, "--no-gui", "--norc", "--eval", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
+@pytest.mark.parametrize(("name", "constraints"), CASES)
+def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path) -> None:
+    derivation = pipeline.derive(MODELS / f"{name}.py", constraints=constraints)
+    pipeline.source_code(derivation, "matlab", tmp_path)
+    program, definition = derivation.program, derivation.definition
+    x0, r0, p0 = pipeline.start_values(derivation)
+    memory = "m.m0" if program.layout.memory else ""
+    generator = np.random.default_rng(7)
+    slopes = derivatives.jacobian(program, "rhs", ("states",))
+    code = [f"m = {definition.name}();"]
+    expected = []
+    first = first_memory(program)
+    for _ in range(5):
+        x = x0 + generator.uniform(-0.05, 0.05, len(x0))
+        r, t = r0 + generator.uniform(-1.0, 1.0, len(r0)), float(generator.uniform(0.0, 3.0))
+        numbers = ", ".join(f"[{'; '.join(map(repr, vector.tolist()))}]" for vector in (x, r, p0))
+        arguments = f"{t!r}, {numbers}" + (f", {memory}" if memory else "")
+        code += [f"printf('%.17g\\n', m.{name}({arguments}));" for name in ("rhs", "outputs", "jacobian")]
+        dense = np.zeros(slopes.shape)
+        dense[slopes.rows, slopes.columns] = evaluator(slopes.program, slopes.entry)(t, x, r, p0, first)
+        expected += [evaluator(program, e)(t, x, r, p0, first) for e in ("rhs", "outputs")] + [dense.T.ravel()]
+    found = np.array(octave(tmp_path, "\n".join(code)).split(), dtype=float)
+    wanted = np.concatenate(expected)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(wanted).max()))
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
+def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
+    derivation = pipeline.derive(MODELS / "cart_pole.py")
+    pipeline.source_code(derivation, "matlab", tmp_path)
+    exported = pipeline.export(MODELS / "cart_pole.py", tmp_path)
+    name = derivation.definition.name
+    text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
+    names = [v.name for v in sorted(exported.build.interface.of("state"), key=lambda v: v.index)]
+    unit = validation.simulate(exported.path, validation.conditions(derivation.definition), names, kind="CoSimulation")
+    states = np.array(text.split(), dtype=float).reshape(unit.values.shape)
+    np.testing.assert_allclose(states, unit.values, atol=2e-4)
+
+
+def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) -> None:
+    runner, model = CliRunner(), str(MODELS / "simple_pendulum.py")
+    done = runner.invoke(commands, ["equations", model, "--format", "matlab", "-o", str(tmp_path / "m")])
+    assert done.exit_code == 0, done.output
+    assert {path.suffix for path in (tmp_path / "m").iterdir()} == {".m"}
+    refused = runner.invoke(commands, ["equations", model, "-o", str(tmp_path / "n")])
+    assert refused.exit_code == 2
+    assert not (tmp_path / "n").exists()
