@@ -64,7 +64,6 @@ class ArticulatedBodies:
         self._rigid = regrouped(kinematics, self._links)
         self._bias: dict[int, Spatial] = {}
         self._eliminated: dict[int, list[Eliminated]] = {}
-        self._motions: dict[int, Spatial] = {}
 
     def _space(self, link: int, name: str) -> JointSpace:
         joint = self._k.joint(link)
