@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
+from mb2fmu.filetree import FileTree
 from mb2fmu.scratch import FULL
 
 _WAIT = 0.05
@@ -114,6 +115,29 @@ def write_whole(path: Path, content: bytes) -> None:
         with _hidden(real.parent, real.name) as private:
             write_new(private / real.name, content)
             (private / real.name).replace(real)
+
+
+def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
+    """Writes files into a folder, each in one go; other files of the folder stay.
+
+    Args:
+        tree: The files.
+        folder: Where to; made if it is not there.
+
+    Returns:
+        Their paths, those at the top of the folder first.
+
+    Raises:
+        PackageError: If a file cannot be written; it is then as it was.
+    """
+    paths = []
+    for name in sorted(tree, key=lambda name: (name.count("/"), name)):
+        path = folder / name
+        with told_as_unwritten(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, tree[name])
+        paths.append(path)
+    return tuple(paths)
 
 
 @contextmanager

@@ -371,16 +371,10 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
         EmitError: If the target cannot express the equations.
         PackageError: If a file cannot be written.
     """
+    from mb2fmu import package
     from mb2fmu.pipeline.language_targets import PRINTERS
 
-    tree = PRINTERS[target](derivation)
-    paths = []
-    for name in sorted(tree, key=lambda name: (name.count("/"), name)):
-        path = Path(folder) / name
-        _folder(path.parent)
-        write(path, tree[name])
-        paths.append(path)
-    return tuple(paths)
+    return package.write_tree(PRINTERS[target](derivation), Path(folder))
 
 
 def report(validated: Validated) -> bytes:

@@ -111,7 +111,9 @@ class FunctionPrinter:
             body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
             theta, guess = block.operands[: -block.size], block.operands[-block.size :]
             at = f"@(y) {body}(0, y, [], {self._vector(theta)}, [])"
-            return [f"b{index} = newton({text(block.name)}, {at}, {self._vector(guess)});"]
+            rows = f"{{{', '.join(map(text, block.rows))}}}"
+            limits = self._vector(theta[len(theta) - 2 * len(block.rows) :])
+            return [f"b{index} = newton({text(block.name)}, {at}, {self._vector(guess)}, {rows}, {limits});"]
         factor, lines = self._program.blocks[block.factor], []
         kind = factor.kind.removesuffix("_factor")
         if block.factor not in self._printed_blocks:

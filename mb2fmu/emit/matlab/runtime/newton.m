@@ -1,16 +1,19 @@
 % --- Newton's method ---------------------------------------------------------------------------------------------------
 
 % y with F(y) = 0 by damped steps along Newton's path; at(y) gives F, then the steps. A step is too long if the next one,
-% or the one half-way, is far from what the path leaves of it: it may have passed a singular position.
-function y = newton(name, at, guess)
+% or the one half-way, is far from what the path leaves of it: it may have passed a singular position. Small steps
+% alone do not show that F vanishes, where its rows may contradict each other: limits says what a unit of each row
+% counts, then how much of each may be left over.
+function y = newton(name, at, guess, rows, limits)
   y = guess;
   n = numel(guess);
   way = zeros(n, 1);
-  [residual, step] = newton_at(at, y, n);
+  [residual, step, left_over] = newton_at(at, y, n);
   for iteration = 1:60
     if residual == Inf, break; end
     size_of_step = max(abs(step));
     if size_of_step <= 1e-13 || size_of_step * (max(abs(way)) + size_of_step) <= 1e-16
+      newton_refuse(name, rows, limits, left_over, size_of_step);
       y = y + step;
       return
     end
@@ -18,7 +21,7 @@ function y = newton(name, at, guess)
     accepted = false;
     for halving = 1:12
       tried = y + part * step;
-      [left, found] = newton_at(at, tried, n);
+      [left, found, now_over] = newton_at(at, tried, n);
       if left <= max(0.9, 1 - 0.5 * part) * residual && ...
           (residual <= 1e-10 || newton_stays(at, y, part, step, found, n))
         accepted = true;
@@ -31,13 +34,31 @@ function y = newton(name, at, guess)
     y = tried;
     step = found;
     residual = left;
+    left_over = now_over;
   end
-  if ~(residual <= 1e-10)
+  if isempty(rows), closed = residual <= 1e-10; else, closed = isempty(newton_open(rows, limits, left_over, 0)); end
+  if residual == Inf || ~closed
     error('mb2fmu:no_solution', 'no solution is found for %s: %.3g is left over', name, residual);
   end
 end
 
-function [residual, step] = newton_at(at, y, n)
+% Numbers of the rows of which too much is left over before a last step of a size.
+function open = newton_open(rows, limits, left_over, size_of_step)
+  m = numel(rows);
+  open = find(abs(left_over(1:m)) > limits(m + 1:2 * m) + 2 * m * size_of_step);
+end
+
+function newton_refuse(name, rows, limits, left_over, size_of_step)
+  told = '';
+  for i = newton_open(rows, limits, left_over, size_of_step)'
+    told = [told, sprintf(', %s by %.3g', rows{i}, left_over(i) / limits(i))];  %#ok<AGROW>
+  end
+  if ~isempty(told)
+    error('mb2fmu:contradiction', 'no solution is found for %s: they contradict each other and stay open%s', name, told);
+  end
+end
+
+function [residual, step, left_over] = newton_at(at, y, n)
   try
     values = at(y);
   catch
@@ -45,6 +66,7 @@ function [residual, step] = newton_at(at, y, n)
   end
   residual = max(abs(values(1:n)));
   step = values(n + 1:end);
+  left_over = values(1:n);
   if ~all(isfinite(values)), residual = Inf; end
 end
 
