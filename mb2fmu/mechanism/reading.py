@@ -190,7 +190,11 @@ class _Reader:
         shared = self._shared(constraints)
         points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
         loads, load_of, z_dot = read_loads(
-            door.loads(self.mechanics), door.actuators(self.mechanics), trees, shared.pop("z_dot"), self.taken
+            door.loads(self.mechanics),
+            door.actuators(self.mechanics),
+            trees,
+            shared.pop("z_dot"),
+            self.taken,
         )
         draft = Mechanism(
             **shared,

@@ -95,7 +95,10 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
 def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
     """No more dependent speeds than velocity constraints; fewer where loops are closed, or rows follow from others."""
     mechanics = model.mechanics
-    velocity, holonomic = len(door.velocity_constraints(mechanics)), len(door.holonomic_constraints(mechanics))
+    velocity, holonomic = (
+        len(door.velocity_constraints(mechanics)),
+        len(door.holonomic_constraints(mechanics)),
+    )
     if isinstance(mechanics, LagrangesMethod):
         if velocity >= len(door.coordinates(mechanics)):
             what = f"the LagrangesMethod has {velocity} constraints and {len(door.coordinates(mechanics))} coordinates"

@@ -83,7 +83,12 @@ def test_constraints_of_parts_and_of_a_system_are_alike(sliding):
     system.add_speeds(*u, independent=False)
     system.add_holonomic_constraints(shared["q"])
     system.add_nonholonomic_constraints(shared["u"])
-    for ask in (door.velocity_constraints, door.holonomic_constraints, door.dependent_coordinates, door.speeds):
+    for ask in (
+        door.velocity_constraints,
+        door.holonomic_constraints,
+        door.dependent_coordinates,
+        door.speeds,
+    ):
         assert ask(parts) == ask(system)
 
 
