@@ -307,7 +307,6 @@ def initial(stage: Stage) -> Iterator[Observation]:
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalars]
     if not entries:
         return
-    unknowns = [each.variable for each in entries if each.variable]
     knowns = [
         each for each in stage.scalars
         if (each.causality == "input" and each.variability in {"continuous", "discrete"})
@@ -319,7 +318,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
             break
         with stage.instance() as instance:
             try:
-                _initial_phase(stage, instance, phase, knowns, unknowns, effects)
+                _initial_phase(stage, instance, phase, knowns, entries, effects)
                 done += 1
             except (RefusedError, SkippedError):
                 continue
@@ -336,9 +335,11 @@ def _initial_phase(
     instance: Instance,
     phase: int,
     knowns: Sequence[Variable],
-    unknowns: Sequence[Variable],
+    entries: Sequence[Unknown],
     effects: Effects,
 ) -> None:
+    """Every known changed at one set of start values."""
+    unknowns = [each.variable for each in entries if each.variable]
     instance.enter(stage.start, None, stage.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
     values: Mapping[Variable, float] = {each: stage.near(each, spread) for each in knowns}
@@ -355,11 +356,44 @@ def _initial_phase(
             try:
                 instance.set({known: value})
                 other = instance.get(unknowns)
+                instance.set({known: now + SLIGHT * (value - now)})
+                nearby = instance.get(unknowns)
             except RefusedError:
                 continue
             finally:
                 instance.set({known: now})
-            effects.enter(unknowns, known, base, other, value - now, (phase, known.index))
+            kept = _on_one_branch(stage, entries, known, (base, nearby, other))
+            effects.enter(unknowns, known, base, kept, value - now, (phase, known.index))
+
+
+SLIGHT = 1e-3
+"""Part of a change of a known in which solutions do not leave the branch that they are on."""
+
+
+def _on_one_branch(
+    stage: Stage, entries: Sequence[Unknown], known: Variable, values: tuple[Sequence[Value], ...]
+) -> list[Value]:
+    """The changed values of the unknowns, but for jumps to other solutions, which are no dependencies.
+
+    Where a unit solves for start values, its equations may have several solutions (two ways to assemble a loop), and
+    any large change of any value may lead to another one. Where a thousandth of the change moves an unknown by nothing
+    but noise, the whole of it has led elsewhere. Only unknowns of which the known is no declared dependency are looked
+    at, and only in units that solve for states.
+
+    Args:
+        stage: Tells which states are solved for.
+        entries: The unknowns with their declared dependencies.
+        known: What was changed.
+        values: Of the unknowns: before, after a thousandth of the change, after the change.
+    """
+    solves = any(state.initial == "approx" for state in stage.states)
+    kept = []
+    for entry, base, nearby, other in zip(entries, *values, strict=True):
+        declared = any(known is each for each in entry.targets)
+        numbers = isinstance(nearby, float) and isinstance(base, float)
+        still = math.isclose(nearby, base, rel_tol=VISIBLE * SLIGHT) if numbers else nearby == base
+        kept.append(base if solves and not declared and still else other)
+    return kept
 
 
 TINY = 1e-5
