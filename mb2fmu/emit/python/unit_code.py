@@ -80,7 +80,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
         ),
     }
     fixed = {name: _read("mb2fmu.emit.python.runtime", name) for name in _RUNTIME}
-    fixed |= {name: _read("mb2fmu.lowering", name) for name in _ARITHMETIC}
+    fixed |= {name: _read("mb2fmu.arithmetic", name) for name in _ARITHMETIC}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
 
