@@ -1,7 +1,7 @@
 """EquationsOfMotion as functions of numbers, by SymPy's own ``lambdify``: the reference's side of the proof.
 
-Nothing of ``mb2fmu.lowering`` is used, and the linear algebra is not the Program's: constrained dynamics are solved
-in the null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
+Nothing of the program is used, and the linear algebra is not the program's: constrained dynamics are solved in the
+null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
 [M; A] u' = [f; -gamma] where the rows are reduced already.
 """
 
