@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from mutants import graph, reading, runtime
-from mutants.command import Record, Store, table
-from mutants.fault import Mutant, Subject, subjects
-from mutants.judging import judge
-from mutants.planting import all_mutants
+from planted import graph, reading, runtime
+from planted.command import Record, Store, table
+from planted.fault import Mutant, Subject, subjects
+from planted.judging import judge
+from planted.planting import all_mutants
 
 from mb2fmu import interface
 from mb2fmu.emit import c

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from mutants.description import edited
+from planted.description import edited
 
 from mb2fmu import package, pipeline
 from mb2fmu.filetree import FileTree

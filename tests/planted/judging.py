@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mutants import graph
-from mutants.fault import Mutant, Subject
+from planted import graph
+from planted.fault import Mutant, Subject
 
 import mb2fmu.emit.c
 import mb2fmu.emit.xml

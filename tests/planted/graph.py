@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from mutants.fault import Mutant, Subject, generator
+from planted.fault import Mutant, Subject, generator
 
 from mb2fmu import pipeline
 from mb2fmu.derivatives import NativeProgram

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from lxml import etree
-from mutants.fault import Mutant, Subject, generator
+from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from mutants.fault import ROOT, Mutant, Subject, subjects
-from mutants.judging import Verdict, judge
-from mutants.planting import RIGHT, sample
+from planted.fault import ROOT, Mutant, Subject, subjects
+from planted.judging import Verdict, judge
+from planted.planting import RIGHT, sample
 
 COUNTED = ("found", "survived")
 """Outcomes of faults that change what the unit does."""

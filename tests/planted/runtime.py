@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from mutants.fault import Mutant, Subject, generator
+from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.emit.c import Motion
 from mb2fmu.filetree import FileTree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from mutants import description, graph, motion, reading, runtime
-from mutants.fault import Mutant, Subject, generator
+from planted import description, graph, motion, reading, runtime
+from planted.fault import Mutant, Subject, generator
 
 RIGHT = "none"
 LEVELS = (reading, motion, graph, runtime, description)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import sympy as sm
-from mutants.fault import Mutant, Subject
+from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanism.records import (
     Components,
