@@ -8,4 +8,4 @@ from pathlib import Path
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    sys.exit(importlib.import_module("mutants.command").main())
+    sys.exit(importlib.import_module("planted.command").main())
