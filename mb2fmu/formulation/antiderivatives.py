@@ -123,7 +123,7 @@ def _of_function(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.Expr | N
         slope = _slope(sm.Add(*base.args), x)
         good = power == 0 and slope is not None and exponent.is_Integer and exponent > 0
         return base ** (exponent + 1) / ((exponent + 1) * slope) if good else None
-    if exponent != 1 or not function.args:
+    if exponent != 1 or not function.args or not isinstance(function.args[0], sm.Expr):  # a Piecewise has pairs
         return None
     slope = _slope(function.args[0], x)
     if slope is None:

@@ -230,6 +230,14 @@ class NumericEquations:
         A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
         return float(np.linalg.slogdet(A[:, self._dependent])[0]) if self._dependent else 1.0
 
+    def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
+        """Whether rows of A u + b = 0 follow from others at a state on the constraints."""
+        if not self.m:
+            return False
+        A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
+        lengths = np.linalg.norm(A, axis=1)
+        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=1e-7)) < self.m
+
     @property
     def constrained(self) -> bool:
         """Whether the constraints hold states, which an integrator takes off them."""

@@ -380,7 +380,7 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
     """
     unit = _units(M)
     rows = A / unit
-    lengths = np.linalg.norm(rows, axis=1)
+    lengths = _lengths(rows)
     rows, right = rows / lengths[:, None], -gamma / lengths
     U, S, Vt = np.linalg.svd(rows) if len(rows) else (np.eye(0), np.zeros(0), np.eye(len(f)))
     rank = int(np.count_nonzero(_RANK * S[0] < S)) if len(S) else 0
@@ -393,6 +393,12 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
     bound = np.abs(G) @ (size / unit + np.abs(scaled) @ np.abs(w))
     bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right) + np.abs(rows) @ np.abs(w))
     return w / unit, mixed(bound / unit, unit)
+
+
+def _lengths(rows: Floats) -> Floats:
+    """Length of each row; 1 for rows that vanish: they hold nothing."""
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def mixed(scale: Floats, unit: Floats) -> Floats:
@@ -423,5 +429,5 @@ def _inverse(A: Floats, M: Floats) -> Floats:
         return np.zeros((A.shape[1], 0))
     unit = _units(M)
     rows = A / unit
-    lengths = np.linalg.norm(rows, axis=1)
+    lengths = _lengths(rows)
     return np.asarray(np.linalg.pinv(rows / lengths[:, None], rcond=_RANK) / unit[:, None] / lengths)

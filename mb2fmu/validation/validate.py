@@ -224,7 +224,9 @@ def validate(
             for result in answered(definition, chance, each, one, second.limits)
         ]
     with clock("conformance"):
-        findings = conformity(fmu, definition, reference_equations) if conformance else ()
+        numeric = reference.numeric
+        redundant = numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
+        findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
     return ValidationResult(
         model=definition.name,
         variables=kinds[0].variables,

@@ -389,7 +389,8 @@ MB2FMU_UNUSED static void mb2fmu_each_newton(int n, mb2fmu_each_newton_body body
         for (int i = 0; i < n; i++) {
             y[i] = mb2fmu_choose(arrived, y[i] + at.values[n + i], y[i]);
         }
-        solved |= closing == NULL ? arrived : arrived & mb2fmu_each_closed(n, &at, mb2fmu_each_largest(n, at.values + n));
+        const mb2fmu_reals step_size = mb2fmu_each_largest(n, at.values + n);
+        solved |= closing == NULL ? arrived : arrived & mb2fmu_each_closed(n, &at, step_size);
         tried |= arrived;
         moving = mb2fmu_each_newton_step(n, &at, moving & ~arrived);
     }

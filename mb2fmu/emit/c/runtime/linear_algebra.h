@@ -49,18 +49,18 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  * accepted if it is small.
  *
  * Newton's path takes the residuals away evenly, so that the steps along it are (1 - part) of the first. A step that
- * ends, or has its middle, where the next one is quite another has jumped off the path, maybe across a singular position:
- * it is too long. So what is found is on the branch of the guess.
+ * ends, or has its middle, where the next one is quite another has jumped off the path, maybe across a singular
+ * position: it is too long. So what is found is on the branch of the guess.
  *
  * `body` stores n residuals and n steps, both scaled so that 1 is large, and returns 0; otherwise this y is none to
  * stay at. `y` is the guess and becomes the solution. `work` has MB2FMU_NEWTON_WORK(n) places, then those of `body`.
  * Returns 0; 1 if there is no solution that these steps find; 2 if the path ends in a singular position, and there is a
  * solution beyond it.
  *
- * Small steps alone do not show that the equations hold where they may contradict each other. Then `closing` has n units,
- * what a unit of each equation counts in its residual, and n limits: how much of each residual may be left over. Where
- * steps become small and residuals do not, 3 is returned, and y has what is left over of those that are open, in units
- * of the equations, and 0 of the others. NULL: small steps show it.
+ * Small steps alone do not show that the equations hold where they may contradict each other. Then `closing` has n
+ * units, what a unit of each equation counts in its residual, and n limits: how much of each residual may be left over.
+ * Where steps become small and residuals do not, 3 is returned, and y has what is left over of those that are open, in
+ * units of the equations, and 0 of the others. NULL: small steps show it.
  *
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, sections 3.1 (path) and 3.3 (damping, by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);
@@ -72,8 +72,8 @@ typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double
 #define MB2FMU_NEWTON_RESIDUAL 1e-10
 #define MB2FMU_NEWTON_STEPS 2.0 /* times the sum of steps: what they leave over of rows of unit length, if they close */
 #define MB2FMU_NEWTON_SCARCELY 0.9 /* less of a decrease is none */
-/* Of a step: how far the next one may be from what the path leaves of it, which is 0.5 at a double solution; less than a
- * little shows that the solution is near, and a long step may have no more. */
+/* Of a step: how far the next one may be from what the path leaves of it, which is 0.5 at a double solution; less than
+ * a little shows that the solution is near, and a long step may have no more. */
 #define MB2FMU_NEWTON_BEND 0.55
 #define MB2FMU_NEWTON_LITTLE 0.03125
 #define MB2FMU_NEWTON_FAR 0.2

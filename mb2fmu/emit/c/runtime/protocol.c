@@ -25,8 +25,8 @@ static const char *mb2fmu_mode_name(int mode)
     }
 }
 
-/* While a communication step is under way the host may call what Intermediate Update Mode allows and nothing else, after
- * a refused call too: what would take the unit out of its failed state would take it out of the step. */
+/* While a communication step is under way the host may call what Intermediate Update Mode allows and nothing else,
+ * after a refused call too: what would take the unit out of its failed state would take it out of the step. */
 static int mb2fmu_is_allowed(const mb2fmu_instance *instance, int modes)
 {
     if (instance->problem != NULL && (modes & MB2FMU_INTERMEDIATE) == 0) {

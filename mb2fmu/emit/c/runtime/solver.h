@@ -23,8 +23,9 @@
 #include "linear_algebra.h"
 #include "model.h"
 
-/* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY. Generated
- * units have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its steps only. */
+/* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY.
+ * Generated units have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its
+ * steps only. */
 #ifndef MB2FMU_MAX_INTERNAL_STEPS
 #define MB2FMU_MAX_INTERNAL_STEPS 10000000
 #endif
@@ -184,8 +185,8 @@ typedef struct {
 MB2FMU_UNUSED static void mb2fmu_clock_start(mb2fmu_clock *clock, double start);
 MB2FMU_UNUSED static void mb2fmu_clock_advance(mb2fmu_clock *clock, double h);
 
-/* Whether a clock can have come to be by adding steps: what rounding took away is no more than half of the last digit of
- * the time, and the steps can have been counted. */
+/* Whether a clock can have come to be by adding steps: what rounding took away is no more than half of the last digit
+ * of the time, and the steps can have been counted. */
 #define MB2FMU_MOST_STEPS ((int64_t)1 << 52)
 MB2FMU_UNUSED static int mb2fmu_clock_possible(const mb2fmu_clock *clock);
 
