@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 def _described(derivation: Derivation) -> FmuInterface:
     """The variables as a native FMI 3.0 unit of the model has them."""
-    from mb2fmu import interface
+    from mb2fmu import analysis, interface
 
     target = interface.Target("3", "native", None, "zig", fast=False)
-    return interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+    definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+    return interface.describe(definition, derivation.equations, derivation.program, target)
 
 
 def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
