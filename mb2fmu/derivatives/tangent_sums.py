@@ -58,7 +58,7 @@ class TangentSums:
         return self._builder.shortest([partial(way, plus, minus) for way in ways])
 
     def _derivative_in(self, term: Term) -> int:
-        """The derivative that is no product of what is none with another one."""
+        """The terms that the product rule does not produce."""
         known = self._innermost.get(term[1])
         if known is None:
             known = self._innermost[term[1]] = self._taken_apart(term)[1]

@@ -319,7 +319,7 @@ def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None
 
 
 def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
-    """Messages of why a call fails, and none of what a unit does otherwise, which may be many."""
+    """Keeps the messages about failed calls; drops all others, which may be many."""
     if request["troubles"]:
         fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 

@@ -29,7 +29,7 @@ _CURL = 1e-6  # central differences with _STEP are good to 1e-9 and better
 
 
 def potential_of(forces: Forces) -> sm.Expr | None:
-    """V with F = -∂V/∂q; None where the forces have none, or none was found.
+    """Find V with F = -∂V/∂q; None if the forces have no potential, or if it was not found.
 
     Args:
         forces: Expressions of coordinates and constants.

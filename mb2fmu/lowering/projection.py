@@ -152,7 +152,7 @@ class PositionProjection:
 
 
 def magnitude(expression: sm.Expr) -> sm.Expr:
-    """An upper bound of what the terms of an expression are, whatever its angles: sin and cos count as 1.
+    """Upper bound of the sum of the magnitudes of all terms; sin and cos count as 1.
 
     It is what round-off in the expression is measured by, and does not vanish where the terms cancel each other.
     """
