@@ -9,8 +9,10 @@ Grammar (Modelica 3.6, "Unit Expressions"; an exponent stands directly behind it
     factor      = symbol [ [ "+" | "-" ] digits ]
 
 So ``N.m.s/rad``, ``kg/(m.s2)`` and ``1/s`` are units; ``kg/m/s2`` and ``W/m2.K`` are refused: they can be read in two
-ways. A symbol is one of the table's, or a decimal prefix and a unit that takes one. FMI's base units are kg, m, s, A,
-K, mol, cd and rad; a value v in a unit is ``factor * v + offset`` in base units.
+ways. ``modelica_notation`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
+
+A symbol is one of the table's, or a decimal prefix and a unit that takes one. FMI's base units are kg, m, s, A, K,
+mol, cd and rad; a value v in a unit is ``factor * v + offset`` in base units.
 """
 
 from __future__ import annotations
@@ -153,7 +155,6 @@ _MISTAKES = MappingProxyType(
     {
         "degree": "deg",
         "degrees": "deg",
-        "°": "deg",
         "radian": "rad",
         "radians": "rad",
         "sec": "s",
@@ -168,31 +169,42 @@ _MISTAKES = MappingProxyType(
         "hour": "h",
         "hr": "h",
         "celsius": "degC",
-        "°C": "degC",
         "ohm": "Ohm",
-        "Ω": "Ohm",
         "turn": "rev",
         "lbs": "lb",
         "kph": "km/h",
         "": "1",
-        "-": "1",
         "%": "1",
     }
 )
 """What people write, and what is meant."""
 
 _TOKEN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
-_FOREIGN = MappingProxyType(
-    {
-        "*": "'.' multiplies",
-        "·": "'.' multiplies",
-        "^": "an exponent stands directly behind its unit: m2",
-        " ": "no spaces",
-    }
-)
+_FOREIGN = MappingProxyType({"^": "an exponent is a whole number directly behind its unit: m2"})
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_LETTERS = str.maketrans({"µ": "u", "μ": "u"})
+_EXPONENT = re.compile(r"\s*(?:\*\*|\^)\s*(?:([+-]?\d+)(?![.\d])|\(\s*([+-]?\d+)\s*\))")
+_MULTIPLIED = re.compile(r"\s*[*·⋅×]\s*")
+_ADJACENT = re.compile(r"(?<=[A-Za-z0-9)])\s+(?=[A-Za-z(])")
+_ONE_WAY = MappingProxyType({"-": "1", "°": "deg", "°C": "degC", "\u03a9": "Ohm", "\u2126": "Ohm"})
+"""Whole texts that can be read in one way only."""
 
 Factors = tuple[tuple[str, int], ...]
 """A unit as a product: (symbol, exponent), in the order written."""
+
+
+def modelica_notation(text: str) -> str:
+    """A unit as people write it in Modelica's notation: ``kg*m^2`` → ``kg.m2``, ``N m`` → ``N.m``, ``-`` → ``1``.
+
+    ``*``, ``·`` and a space multiply; ``^``, ``**`` and raised digits are exponents. What is left over is judged by
+    :func:`parse_unit`; so ``Nm`` stays as it is, and is asked back.
+    """
+    if not isinstance(text, str) or text.strip() in _ONE_WAY:
+        return _ONE_WAY[text.strip()] if isinstance(text, str) else text
+    plain = text.strip().translate(_SUPERSCRIPTS).translate(_LETTERS)
+    plain = _EXPONENT.sub(lambda match: match[1] or match[2], plain)
+    plain = re.sub(r"\s*/\s*", "/", _MULTIPLIED.sub(".", plain))
+    return _ADJACENT.sub(".", plain)
 
 
 @cache
@@ -200,16 +212,18 @@ def parse_unit(text: str) -> Unit:
     """Reads a unit.
 
     Args:
-        text: In Modelica's notation, e.g. ``"N.m.s/rad"``; ``"1"`` for a pure number.
+        text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`modelica_notation` brings into it; ``"1"``
+            for a pure number.
 
     Returns:
-        The unit with ``text`` as its name.
+        The unit, named in Modelica's notation.
 
     Raises:
         ValueError: Says what is wrong with ``text`` and what may have been meant.
     """
     if not isinstance(text, str):
         raise ValueError(f"a unit is text, such as 'N.m', not {text!r}")  # noqa: TRY004 - as for all that is no unit
+    text = modelica_notation(text)
     factors = _Reader(text).factors()
     scale = _ONE
     for symbol, exponent in factors:

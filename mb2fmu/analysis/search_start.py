@@ -12,6 +12,7 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.setting import Value, number_in
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ class Start:
 def start_at(
     definition: ModelDefinition,
     equations: EquationsOfMotion,
-    at: Mapping[str, float],
+    at: Mapping[str, Value],
     trim: Collection[str] = (),
 ) -> Start:
     """The model's start values with others put in their place.
@@ -57,7 +58,8 @@ def start_at(
     Args:
         definition: The checked model.
         equations: Which coordinates and speeds are states.
-        at: FMU name → value in its unit: of states (which are then held), inputs, free parameters, or ``time``.
+        at: FMU name → value in its unit, or text with one: of states (which are then held), inputs, free parameters,
+            or ``time``.
         trim: FMU names of inputs that may change.
 
     Raises:
@@ -74,9 +76,13 @@ def start_at(
     faults = [_unknown(name, d) for name in at if name not in {*names, *inputs, *parameters, "time"}]
     remedy = f"inputs are {', '.join(inputs)}" if inputs else "the model has none"
     faults += [Fault(f"{name} is no input", remedy=remedy) for name in trim if name not in inputs]
-    faults += [
-        Fault(f"{name} is {value}", remedy="give a finite number") for name, value in at.items() if value - value
-    ]
+    units = {item.name: item.unit for item in (*states, *d.inputs, *free)}
+    values: dict[str, float] = {}
+    for name, value in at.items():
+        try:
+            values[name] = number_in(value, units.get(name, "s"))
+        except ValueError as error:
+            faults.append(Fault(f"{name} cannot be set: {error}", remedy="give a finite number"))
     if faults:
         raise AnalysisError("there is no such operating point:", faults)
 
@@ -85,10 +91,10 @@ def start_at(
 
     dependent = {*door.dependent_coordinates(d.mechanics), *door.speeds(d.mechanics).dependent}
     return Start(
-        x=np.array([at.get(item.name, item.start) for item in states], dtype=float),
-        r=np.array([at.get(item.name, item.start) for item in d.inputs], dtype=float),
-        p=np.array([at.get(item.name, float(item.value)) for item in free], dtype=float),
-        t=float(at.get("time", 0.0)),
+        x=np.array([values.get(item.name, item.start) for item in states], dtype=float),
+        r=np.array([values.get(item.name, item.start) for item in d.inputs], dtype=float),
+        p=np.array([values.get(item.name, float(item.value)) for item in free], dtype=float),
+        t=values.get("time", 0.0),
         names=tuple(names),
         inputs=tuple(inputs),
         coordinates=range(len(e.q_independent)),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.options import at_option, debug_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
 
 PICTURE_WIDTH = 1280
@@ -24,7 +24,7 @@ PICTURE_WIDTH = 1280
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
-@click.option("--at", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
+@click.option("--time", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
 @click.option(
     "--strobe", type=click.IntRange(0, 50), default=0, metavar="N", help="N earlier instants, pale, in the pictures."
 )
@@ -35,17 +35,18 @@ PICTURE_WIDTH = 1280
     help="For a unit that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@options(set_option, debug_option)
+@options(at_option, set_option, debug_option)
 def animate(
     source: Path,
     page: Path | None,
     png: Path | None,
     svg: Path | None,
-    at: float | None,
+    time: float | None,
     strobe: int,
     model: Path | None,
     plot: str | None,
     arguments: dict[str, str],
+    at: dict[str, str],
 ) -> None:
     """Shows a mechanism in motion: one page that opens from disk, without a network; or still pictures of it.
 
@@ -55,13 +56,14 @@ def animate(
     Examples:
       mb2fmu animate models/double_pendulum.py -o swing.html
       mb2fmu animate out/DoublePendulum.fmu -o unit.html --plot tip.x,tip.y
-      mb2fmu animate models/double_pendulum.py --png swing.png --at 1.2 --strobe 6
+      mb2fmu animate models/double_pendulum.py --png swing.png --time 1.2 --strobe 6
       mb2fmu animate theirs.fmu --model models/double_pendulum.py -o theirs.html
     """
     from mb2fmu import animation, package, pipeline
 
     with Progress() as progress:
-        drawing, signals = pipeline.animate(source, model=model, arguments=arguments, observer=progress)
+        chosen = model_at(source, arguments, at) if source.suffix != ".fmu" else source
+        drawing, signals = pipeline.animate(chosen, model=model, arguments=arguments, observer=progress)
     if page is None and png is None and svg is None:
         page = Path(f"{drawing.name}.html")
     if page is not None:
@@ -70,9 +72,9 @@ def animate(
         if unknown:
             raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
         pipeline.write(page, animation.page(drawing, signals, shown=shown))
-        click.echo(f"page: {page}")
+        say(f"page: {page}")
     for path, form in ((svg, "svg"), (png, "png")):
         if path is not None:
-            picture = animation.still(drawing, at, strobe=strobe, background="#ffffff" if form == "png" else "")
+            picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
             pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
-            click.echo(f"picture: {path}")
+            say(f"picture: {path}")

@@ -23,8 +23,9 @@ from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.linearize_command import linearize
-from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.options import at_option, debug_option, json_file_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.start_commands import list_models, new
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
 from mb2fmu.emit import SOURCE_TARGETS
@@ -97,6 +98,7 @@ def _internal_error(
     return hook
 
 
+_page_file = click.Path(path_type=Path, dir_okay=False)
 _model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
 _method = click.option(
     "--method",
@@ -189,11 +191,17 @@ def commands() -> None:
 
     \b
     Start here:
-      mb2fmu new swing                   writes models/swing.py, a commented model that works
-      mb2fmu run models/swing.py         derives, exports, validates, reports
+      mb2fmu list                        the models that come with mb2fmu; mb2fmu run cart_pole runs one
+      mb2fmu new crane                   writes crane.py, a commented model that works
+      mb2fmu run crane.py                derives, exports, validates, reports
+      mb2fmu simulate crane.py --plot crane.svg
       mb2fmu COMMAND --help              says all about a command
 
-    A model file is Python with one function annotated "-> Model".
+    A model file is Python with one function that returns a Model.
+
+    \b
+    Completion of commands and options, in bash (zsh, fish likewise):
+      eval "$(_MB2FMU_COMPLETE=bash_source mb2fmu)"
     """
 
 
@@ -205,13 +213,22 @@ def commands() -> None:
     _constraints,
     _baumgarte,
     _independent,
+    at_option,
     set_option,
     _build_options,
     json_option,
     debug_option,
 )
+@click.option("--report", type=_page_file, metavar="FILE.html", help="Also write the report here.")
 def run(
-    model: Path, folder: Path, method: Any, arguments: dict[str, str], json_file: Path | None, **options: Any
+    model: Path,
+    folder: Path,
+    method: Any,
+    arguments: dict[str, str],
+    at: dict[str, str],
+    json_file: Path | None,
+    report: Path | None,
+    **options: Any,
 ) -> None:
     """Derives, exports, validates and reports a model: the whole way.
 
@@ -220,20 +237,32 @@ def run(
     \b
     Examples:
       mb2fmu run models/double_pendulum.py
+      mb2fmu run cart_pole --at m=0.2 --at 'theta=30 deg'
       mb2fmu run models/n_link_pendulum.py --set n=4 --method tmt -o out/four
     """
     from mb2fmu import pipeline
 
     with Progress(options["platforms"]) as progress:
-        result = pipeline.run(model, folder, arguments=arguments, method=method, observer=progress, **options)
-    show_verdict(result.validated.result, json_file, {"report": result.page, "FMU": result.exported.path})
+        chosen = model_at(model, arguments, at)
+        result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
+    if report is not None:
+        pipeline.write(report, result.page.read_bytes())
+    files = {"report": report or result.page, "FMU": result.exported.path}
+    show_verdict(result.validated.result, json_file, files)
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_model, _folder, _method, _constraints, _baumgarte, _independent, set_option, _build_options)
-@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON on stdout.")
-@debug_option
-def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as_json: bool, **options: Any) -> None:
+@options(_model, _folder, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
+@options(json_file_option, debug_option)
+def export(
+    model: Path,
+    folder: Path,
+    method: Any,
+    arguments: dict[str, str],
+    at: dict[str, str],
+    json_file: Path | None,
+    **options: Any,
+) -> None:
     """Writes DIR/<ModelName>.fmu without running it.
 
     \b
@@ -246,7 +275,8 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
     from mb2fmu import pipeline
 
     with Progress(options["platforms"]) as progress:
-        exported = pipeline.export(model, folder, arguments=arguments, method=method, observer=progress, **options)
+        chosen = model_at(model, arguments, at)
+        exported = pipeline.export(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     derivation = exported.build.derivation
     facts = {
         "model": derivation.definition.name,
@@ -264,25 +294,30 @@ def export(model: Path, folder: Path, method: Any, arguments: dict[str, str], as
         "operations": derivation.operations,
         "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
     }
-    if as_json:
-        click.echo(json.dumps(facts, indent=2))
-        return
-    click.echo("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
+    if json_file is not None:
+        text = json.dumps(facts, indent=2) + "\n"
+        if str(json_file) == "-":
+            click.echo(text, nl=False)
+            return
+        pipeline.write(json_file, text.encode())
+    say("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
     if derivation.why:
-        click.echo(f"Method: {derivation.equations.method}; {derivation.why}")
+        say(f"Method: {derivation.equations.method}; {derivation.why}")
     if derivation.treated:
-        click.echo(f"Constraints: {derivation.treated}")
-    click.echo(f"FMU: {exported.path}")
+        say(f"Constraints: {derivation.treated}")
+    say(f"FMU: {exported.path}")
 
 
 commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(linearize)
+commands.add_command(list_models)
+commands.add_command(new)
 commands.add_command(validate)
 
 
 @commands.command(short_help="Show the equations of motion.")
-@options(_model, _method, set_option)
+@options(_model, _method, at_option, set_option)
 @click.option(
     "--format",
     "form",
@@ -301,7 +336,9 @@ commands.add_command(validate)
     help="With --format c or matlab: folder for the files.  [default: out/<ModelName>_<format>]",
 )
 @debug_option
-def equations(model: Path, method: Any, arguments: dict[str, str], form: Any, folder: Path | None) -> None:
+def equations(
+    model: Path, method: Any, arguments: dict[str, str], at: dict[str, str], form: Any, folder: Path | None
+) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
 
     As C or MATLAB code they are written into a folder, with a program that integrates the default experiment.
@@ -319,7 +356,9 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any, fo
     if folder and form not in SOURCE_TARGETS:
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
     with Progress() as progress:
-        derivation = pipeline.derive(model, arguments=arguments, method=method, observer=progress)
+        derivation = pipeline.derive(
+            model_at(model, arguments, at), arguments=arguments, method=method, observer=progress
+        )
         if form in SOURCE_TARGETS:
             name = derivation.definition.name
             written = pipeline.source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
@@ -334,45 +373,3 @@ def equations(model: Path, method: Any, arguments: dict[str, str], form: Any, fo
             click.echo(f"  {part}: {count:,}")
         click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
         click.echo(f"  x': {derivation.operations:,}")
-
-
-@commands.command(short_help="Write a commented, working model to start from.")
-@click.argument("name")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("models"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write to; made if it is not there.",
-)
-@debug_option
-def new(name: str, folder: Path) -> None:
-    """Writes DIR/NAME.py: a commented, working model to start from.
-
-    \b
-    Example:
-      mb2fmu new swing && mb2fmu run models/swing.py
-    """
-    from mb2fmu.model.template import write_template
-
-    path = write_template(name, folder)
-    click.echo(f"{path}: run it with: mb2fmu run {path}")
-
-
-@commands.command("list", short_help="List the models of a folder.")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("models"), metavar="[DIR]")
-@debug_option
-def list_models(folder: Path) -> None:
-    """Lists the models in DIR (models) with a line each, without running them."""
-    from mb2fmu.model import list_models as listed_in
-
-    listed = listed_in(folder)
-    if not listed:
-        click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
-        return
-    width = max(len(model.name) for model in listed)
-    for model in listed:
-        click.echo(f"{model.name:{width}}  {model.summary}")

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from mb2fmu.cli.options import debug_option, is_quiet, json_file_option
+
 PIPED_WIDTH = 120
 
 
@@ -20,20 +22,19 @@ def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) ->
         ctx.exit()
 
 
-_file = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+_file = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="Judge any FMU: what it does against what it says.")
 @click.argument("fmu", type=click.Path(path_type=Path), metavar="UNIT.fmu")
+@json_file_option
 @click.option(
-    "--json",
-    "json_file",
+    "--report",
+    "--html",
+    "html_file",
     type=_file,
-    metavar="FILE",
-    help="Also write all findings as JSON; - writes them to stdout instead of the text.",
-)
-@click.option(
-    "--html", "html_file", type=_file, metavar="FILE.html", help="Also write them as one self-contained page."
+    metavar="FILE.html",
+    help="Also write them as one self-contained page.",
 )
 @click.option("--github", is_flag=True, help="Also print them as annotations of GitHub Actions.")
 @click.option(
@@ -72,11 +73,12 @@ _file = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     callback=_list_rules,
     help="List all rules with their sections of the standard.",
 )
+@debug_option
 def audit(
     fmu: Path, json_file: Path | None, html_file: Path | None, github: bool, only: tuple[str, ...], no_run: bool,
     no_checkers: bool, fail_on: Any, time_limit: float, memory_limit: float,
 ) -> None:  # fmt: skip
-    r"""Judges any FMU of FMI 2 or 3, from any tool: archive, description, binaries, and what it does when it runs.
+    """Judges any FMU of FMI 2 or 3, from any tool: archive, description, binaries, and what it does when it runs.
 
     It is run in a process of its own; one that crashes or hangs is a finding. What fmpy and fmutool find is in the same
     report. Exit code 0: no errors, 1: errors (or what --fail-on says), 2: this is no FMU.
@@ -84,7 +86,7 @@ def audit(
     \b
     Examples:
       mb2fmu audit out/CartPole.fmu
-      mb2fmu audit theirs.fmu --html audit.html --json audit.json
+      mb2fmu audit theirs.fmu --report audit.html --json audit.json
       mb2fmu audit theirs.fmu --only 'dependencies.*' --only 'derivative.*'
       mb2fmu audit theirs.fmu --github --fail-on warning
     """
@@ -103,7 +105,7 @@ def audit(
         write(html_file, audit_page(result))
     if to_stdout:
         click.echo(result.to_json(), nl=False)
-    else:
+    elif not is_quiet():
         _print(result)
     if github:
         for line in github_lines(result):

@@ -7,34 +7,14 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
-
-
-def _numbers(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
-    """NAME=NUMBER with FMU names."""
-    found = {}
-    for text in values:
-        name, sign, value = text.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise click.BadParameter(f"{text}: write NAME=NUMBER, as in --at theta=0.1")
-    return found
 
 
 @click.command(short_help="Linear equations about an operating point, and eigenvalues.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
 @click.option("--method", default="auto", show_default=True, help="Formulation of the equations of motion.")
-@click.option(
-    "--at",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_numbers,
-    help="Value of a state, input or parameter instead of its start value. States keep it. May be repeated.",
-)
+@at_option
 @click.option("--trim", multiple=True, metavar="INPUT", help="Input that may change to make it an operating point.")
 @click.option("--instant", is_flag=True, help="At the start values themselves: look for no equilibrium.")
 @click.option(
@@ -43,19 +23,12 @@ def _numbers(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str
     metavar="FILE",
     help="Also draw the eigenvalues, as .svg or .png.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE",
-    help="Also write all matrices as JSON; - writes them to stdout instead of the text.",
-)
-@options(set_option, debug_option)
+@options(json_file_option, set_option, debug_option)
 def linearize(
     model: Path,
     method: Any,
     arguments: dict[str, str],
-    at: dict[str, float],
+    at: dict[str, str],
     trim: tuple[str, ...],
     plot: Path | None,
     json_file: Path | None,
@@ -64,7 +37,8 @@ def linearize(
 ) -> None:
     """Finds an equilibrium or steady motion near the start values, and linearizes there.
 
-    Prints eigenvalues of x' = A x + B r on the constraints; --json gives A, B, C, D too.
+    States named by --at keep their values in the search. Prints eigenvalues of x' = A x + B r on the constraints;
+    --json gives A, B, C, D too.
 
     \b
     Examples:
@@ -84,4 +58,7 @@ def linearize(
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file is not None and not to_stdout:
         pipeline.write(json_file, found.to_json().encode())
-    click.echo(found.to_json() if to_stdout else spectrum_text(found), nl=False)
+    if to_stdout:
+        click.echo(found.to_json(), nl=False)
+    elif not is_quiet():
+        click.echo(spectrum_text(found), nl=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -14,11 +18,55 @@ def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None
     ctx.ensure_object(dict)["debug"] = value
 
 
+def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(dict)["quiet"] = value
+
+
+def is_quiet() -> bool:
+    """Whether ``--quiet`` was given to the command that runs."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.ensure_object(dict).get("quiet"))
+
+
+def say(text: str) -> None:
+    """A line on stdout, unless ``--quiet`` was given."""
+    if not is_quiet():
+        click.echo(text)
+
+
+def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """NAME=VALUE by FMU name; the model says later what it has."""
+    pairs = [text.partition("=") for text in values]
+    wrong = [text for text, (name, sign, value) in zip(values, pairs, strict=True) if not (sign and name and value)]
+    if wrong:
+        raise click.BadParameter(
+            f"{', '.join(wrong)}: write NAME=VALUE, as in --at m=2 or --at 'theta=30 deg'; NAME is a parameter, "
+            "a start value or an input"
+        )
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def model_at(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) -> Path | Model:
+    """The model that a command is about: its file, or, where values are set, what the file gives with them.
+
+    Raises:
+        ModelError: If the file cannot be loaded, or a name cannot be set.
+    """
+    if not at:
+        return path
+    from mb2fmu import pipeline
+
+    return pipeline.load(path, arguments).at(at)
+
+
 def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
     if wrong:
-        raise click.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, as in --set n=4")
+        raise click.BadParameter(
+            f"{', '.join(wrong)}: write NAME=VALUE, as in --set n=4, with an argument of the model function; "
+            "parameters, start values and inputs are set by --at"
+        )
     return {name: value for name, _, value in pairs}
 
 
@@ -39,9 +87,42 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_assignments,
-    help="Argument of the model function, e.g. --set n=4. May be repeated.",
+    help="Argument of the model function, e.g. --set n=4: another mechanism. May be repeated.",
 )
 
-debug_option = click.option(
+at_option = click.option(
+    "--at",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_values,
+    help="Value of a parameter, a start value or an input instead of the model's, in its unit or with one: "
+    "--at 'theta=30 deg'. May be repeated.",
+)
+
+json_file_option = click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    is_flag=False,
+    flag_value="-",
+    metavar="FILE",
+    help="Also write everything as JSON; - (or nothing) writes it to stdout instead of the text.",
+)
+
+quiet_option = click.option(
+    "--quiet",
+    "-q",
+    is_flag=True,
+    expose_value=False,
+    callback=_quiet,
+    help="Say nothing but errors; see the exit code.",
+)
+
+_debug_only = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_debug, help="Show the traceback of an error."
 )
+
+
+def debug_option(command: Command) -> Command:
+    """``--quiet`` and ``--debug``, which every command has."""
+    return quiet_option(_debug_only(command))

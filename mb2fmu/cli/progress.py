@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from mb2fmu.cli.options import is_quiet
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -32,9 +34,10 @@ class Progress:
 
         console = Console(stderr=True)
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        silent = is_quiet()
+        self._progress = Progress(*columns, console=console, disable=silent or not console.is_terminal)
         self._tasks: dict[str, TaskID] = {}
-        self._log, self._each_platform = not console.is_terminal, platforms != "host"
+        self._log, self._each_platform = not console.is_terminal and not silent, platforms != "host"
         self._begin = time.monotonic()
 
     def __enter__(self) -> Self:

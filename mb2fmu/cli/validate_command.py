@@ -25,7 +25,7 @@ _tables = (
         help="What was measured over time: a column time, and columns by FMU name. May be repeated.",
     ),
     click.option(
-        "--at",
+        "--points",
         type=click.Path(path_type=Path, dir_okay=False),
         multiple=True,
         metavar="FILE.csv|json",
@@ -36,15 +36,15 @@ _tables = (
         "tolerances",
         multiple=True,
         metavar="[NAME=]VALUE[%]",
-        help="How far a column of --data or --at may be off, in its unit or in percent of its largest magnitude; "
+        help="How far a column of --data or --points may be off, in its unit or in percent of its largest magnitude; "
         "without a name: all columns that nothing else is said of. May be repeated.",
     ),
     click.option(
-        "--start",
+        "--at",
         "starts",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Parameter or start value of the unit for --data and --at, in the unit's own unit. May be repeated.",
+        help="Parameter or start value of the unit for --data and --points, in the unit's own unit. May be repeated.",
     ),
     click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
 )
@@ -78,7 +78,7 @@ def validate(
     model: Path | None,
     report: Path | None,
     data: tuple[Path, ...],
-    at: tuple[Path, ...],
+    points: tuple[Path, ...],
     tolerances: tuple[str, ...],
     starts: tuple[str, ...],
     step: float | None,
@@ -99,31 +99,31 @@ def validate(
       mb2fmu validate theirs.fmu --model models/cart_pole.py --json verdict.json --report verdict.html
       mb2fmu validate out/CartPole.fmu --model models/cart_pole.py --data measured.csv
       mb2fmu validate theirs.fmu --data measured.csv --tolerance theta=0.5 --tolerance 1%
-      mb2fmu validate theirs.fmu --at published.json --tolerance 1e-9
+      mb2fmu validate theirs.fmu --points published.json --tolerance 1e-9
       mb2fmu validate --check-report out/CartPole.html
     """
-    told = (model, report, json_file, *data, *at)
+    told = (model, report, json_file, *data, *points)
     if claimed is not None:
         _check(claimed, fmu, runs_nothing=not any(each is not None for each in told))
         return
-    if fmu is None or (model is None and not data and not at):
+    if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
-            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --at"
+            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points"
         )
     if model is None and report is not None:
         raise click.UsageError("--report needs --model: the page is about the model's equations")
-    if (tolerances or starts or step is not None) and not data and not at:
+    if (tolerances or starts or step is not None) and not data and not points:
         raise click.UsageError(
-            "--tolerance, --start and --step are of --data and --at: the proof has bounds of its own"
+            "--tolerance, --at and --step are of --data and --points: the proof has bounds of its own"
         )
     from mb2fmu import pipeline
 
     settings = _settings(tolerances, starts, step)
     if model is None:
-        show_tables(pipeline.measure(fmu, data=data, at=at, settings=settings), json_file)
+        show_tables(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
         return
     with Progress() as progress:
-        tables = pipeline.measure(fmu, data=data, at=at, settings=settings)
+        tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))
@@ -161,7 +161,7 @@ def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
         try:
             found[name.strip()] = float(value)
         except ValueError as error:
-            raise click.BadParameter(f"{text}: write NAME=VALUE", param_hint="--start") from error
+            raise click.BadParameter(f"{text}: write NAME=VALUE", param_hint="--at") from error
     return found
 
 
@@ -170,7 +170,7 @@ def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
     from mb2fmu.pipeline import publication
 
     if not runs_nothing:
-        raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --at")
+        raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --points")
     belonging = publication.check_report(report, unit)
     click.echo(belonging.text)
     click.get_current_context().exit(0 if belonging.passed else 1)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mb2fmu.cli.options import is_quiet, json_file_option
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -16,13 +18,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 120
 
-json_option = click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE",
-    help="Also write the verdict and all numbers as JSON; - writes them to stdout instead of the table.",
-)
+json_option = json_file_option
 
 
 def show_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
@@ -59,6 +55,8 @@ def _show(
         return
     if json_file is not None:
         pipeline.write(json_file, text.encode())
+    if is_quiet():
+        return
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     for block in blocks(console.width):
         console.print(block)

@@ -14,7 +14,7 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 from mb2fmu.model.checks import check
 from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest
 from mb2fmu.model.free_rotation import orient_by_quaternion
-from mb2fmu.model.loading import ListedModel, list_models, load
+from mb2fmu.model.loading import ListedModel, list_models, load, shipped_models
 from mb2fmu.model.parts import Parts
 from mb2fmu.model.template import write_template
 from mb2fmu.model.visuals import Box, Cylinder, Ellipsoid, Mesh, Sphere
@@ -36,5 +36,6 @@ __all__ = [
     "list_models",
     "load",
     "orient_by_quaternion",
+    "shipped_models",
     "write_template",
 ]

@@ -97,6 +97,7 @@ def check(model: Model) -> ModelDefinition:
         looks=tuple(model.looks),
         ground=model.ground,
         loops=tuple(model.loops),
+        given=model.given,
     )
 
 

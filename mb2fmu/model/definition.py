@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
@@ -20,11 +20,14 @@ from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
+from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
+from mb2fmu.model.setting import Value, with_values
 from mb2fmu.model.visuals import Look
+from mb2fmu.units import modelica_notation
 from mb2fmu.variables import (
     AuxiliaryState,
     Constraint,
@@ -106,6 +109,7 @@ class ModelDefinition:
         looks: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
+        given: FMU name → value that was set instead of the model file's, by :meth:`Model.at`.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -130,6 +134,7 @@ class ModelDefinition:
     looks: tuple[Look, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
+    given: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
@@ -160,6 +165,7 @@ class Model(Outputs, Connections, Loops, Looks):
         default_experiment: As :meth:`experiment` sets it.
         source: The model file, set by ``mb2fmu.model.load``.
         where: ``file:line`` where the model was made.
+        given: Values set by :meth:`at`.
     """
 
     def __init__(
@@ -175,7 +181,21 @@ class Model(Outputs, Connections, Loops, Looks):
         self.default_experiment = Experiment()
         self.terminals: list[DeclaredTerminal] = []
         self.source: Path | None = None
+        self.given: Mapping[str, float] = {}
         self.where = caller()
+
+    def at(self, values: Mapping[str, Value] | None = None, **named: Value) -> Self:
+        """The same model with other values of parameters, start values and inputs; this one stays as it is.
+
+        Args:
+            values: FMU name → number in its unit, or text with a unit (``"30 deg"``). An input keeps the value:
+                the experiment's signal of it is dropped.
+            named: The same, where a name has no dots: ``model.at(m=2.0)``.
+
+        Raises:
+            ModelError: For every name that cannot be set and every value that is no number.
+        """
+        return with_values(self, {**(values or {}), **named})
 
     def parameter(
         self,
@@ -447,4 +467,7 @@ def _quantity(symbol: sm.Expr | None, name: str | None, **rest: Any) -> dict[str
     for key in ("minimum", "maximum", "nominal"):
         if rest.get(key) is not None:
             rest[key] = float(rest[key])
-    return {"name": plain_name(symbol) if name is None else name, "where": caller(), **rest}
+    rest["unit"] = modelica_notation(rest["unit"])
+    if rest.get("display_unit") is not None:
+        rest["display_unit"] = modelica_notation(rest["display_unit"])
+    return {"name": plain_latex(plain_name(symbol)) if name is None else name, "where": caller(), **rest}

@@ -1,7 +1,7 @@
 """From a model file to the ``Model`` that its function returns, and what the models of a folder are called.
 
-A model file is Python: one function of it is annotated ``-> Model``; the parameters of that function, if any, have
-defaults. Functions whose names begin with an underscore are not looked at.
+A model file is Python: one function of it is annotated ``-> Model``, or is the only one; the parameters of that
+function, if any, have defaults. Functions whose names begin with an underscore are not looked at.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mb2fmu
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 
@@ -49,7 +50,7 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
     beside it can be imported, and are forgotten again afterwards.
 
     Args:
-        path: The model file.
+        path: The model file, or the name of a model that comes with mb2fmu.
         arguments: Parameter of the model function → value; text is converted to the type of the parameter's default.
 
     Returns:
@@ -59,7 +60,7 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
         ModelError: If there is no such file, it raises, it has none or several model functions, an argument does not
             fit, or the function returns something else.
     """
-    path = Path(path)
+    path = located(path)
     _refuse_unreadable(path)
     path = path.resolve()
     with _importable_beside(path.parent):
@@ -82,6 +83,22 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
     return model
 
 
+def shipped_models() -> Path:
+    """The folder of the models that come with mb2fmu: in the package, or beside it in the repository."""
+    package = Path(mb2fmu.__file__).parent
+    installed = package / "shipped_models"
+    return installed if installed.is_dir() else package.parent / "models"
+
+
+def located(path: Path | str) -> Path:
+    """The file that a user means: a path, a name of a file here without ``.py``, or of a model of mb2fmu's own."""
+    path = Path(path)
+    if path.exists() or path.suffix or path.name != str(path):
+        return path
+    candidates = (Path(f"{path}.py"), shipped_models() / f"{path}.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), path)
+
+
 def list_models(folder: Path | str) -> list[ListedModel]:
     """The model files of a folder, by name, without running them.
 
@@ -99,11 +116,22 @@ def list_models(folder: Path | str) -> list[ListedModel]:
         except SyntaxError as error:
             listed.append(ListedModel(path.stem, f"(cannot be read: line {error.lineno}: {error.msg})", path))
             continue
-        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and _promises_model(node)]
+        functions = _written_functions(tree)
         if functions:
             docstring = ast.get_docstring(tree) or ast.get_docstring(functions[0]) or ""
             listed.append(ListedModel(path.stem, docstring.partition("\n")[0].strip(), path))
     return listed
+
+
+def _written_functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    """Functions annotated ``-> Model``; if there are none, the only function of a file that imports mb2fmu."""
+    public = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    annotated = [node for node in public if _promises_model(node)]
+    if annotated or len(public) != 1 or public[0].returns is not None:
+        return annotated
+    modules = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return public if any(name.partition(".")[0] == "mb2fmu" for name in modules) else []
 
 
 def _promises_model(node: ast.FunctionDef) -> bool:
@@ -124,8 +152,10 @@ def _refuse_unreadable(path: Path) -> None:
         fault = Fault("a model file ends in .py", str(path), "give the Python file that has the model function")
     else:
         beside = [str(other) for other in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(str(path), beside, n=3) or sorted(beside)[:5]
+        shipped = [model.stem for model in shipped_models().glob("*.py")]
+        near = difflib.get_close_matches(str(path), [*beside, *shipped], n=3) or sorted(beside)[:5]
         remedy = f"did you mean {' or '.join(near)}?" if near else "give the path of a Python file"
+        remedy += "; mb2fmu list shows the models that come with it"
         fault = Fault("there is no such file", str(path), remedy)
     raise ModelError("no model could be loaded:", [fault])
 
@@ -184,8 +214,15 @@ def _model_function(path: Path, module: ModuleType) -> Callable[..., Any]:
         and not name.startswith("_")
         and _names_model(function.__annotations__.get("return"))
     ]
+    others = [
+        f
+        for name, f in vars(module).items()
+        if inspect.isfunction(f) and f.__module__ == module.__name__ and not name.startswith("_")
+    ]
     if len(found) == 1:
         return found[0]
+    if not found and len(others) == 1 and "return" not in others[0].__annotations__:
+        return others[0]
     headline = f"{path.name} has {'no' if not found else len(found)} model functions, it needs one:"
     if found:
         remedy = "begin the names of all but one with an underscore, or put them into files of their own"
@@ -194,7 +231,6 @@ def _model_function(path: Path, module: ModuleType) -> Callable[..., Any]:
         ]
         raise ModelError(headline, [*lines[:-1], Fault(lines[-1].what, lines[-1].where, remedy)])
     what = "no function is annotated -> Model"
-    others = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__ == module.__name__]
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
     raise ModelError(headline, [Fault(what, path.name, _EXAMPLE)])

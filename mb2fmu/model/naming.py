@@ -36,6 +36,26 @@ def suggested_name(name: object, otherwise: str) -> str:
     return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept
 
 
+_DOTS = {"dot": "_dot", "ddot": "_ddot", "dddot": "_dddot"}
+_LATEX = re.compile(r"\\([A-Za-z]+)")
+
+
+def plain_latex(name: str) -> str:
+    r"""A symbol's name without LaTeX: ``\dot{\theta}_{1}`` → ``theta_1_dot``; a name that is legal stays as it is."""
+    if is_variable_name(name):
+        return name
+    ending = "".join(_DOTS.get(command, "") for command in _LATEX.findall(name))
+    bare = _LATEX.sub(lambda match: "" if match[1] in {*_DOTS, *_STYLES} else match[1], name)
+    bare = re.sub(r"\s+", "_", re.sub(r"[{}$\\^]|\\,", "", bare).replace("'", "_prime").replace("*", "_star").strip())
+    cleaned = f"{bare}{ending}"
+    return cleaned if is_variable_name(cleaned) else name
+
+
+_STYLES = frozenset(
+    {"mathrm", "mathbf", "mathit", "mathcal", "text", "rm", "bf", "hat", "bar", "tilde", "vec", "boldsymbol"}
+)
+
+
 def requested_names(request: OutputRequest) -> tuple[str, ...]:
     """The FMU variables that one output request makes, in order."""
     name = request.name

@@ -119,7 +119,7 @@ def derive(
 def linearize(
     model: AnyModel,
     *,
-    at: Mapping[str, float] | None = None,
+    at: Mapping[str, float | str] | None = None,
     trim: Collection[str] = (),
     search: bool = True,
     arguments: Mapping[str, Any] | None = None,
@@ -346,7 +346,7 @@ def run(
         validated = _validate(private / path.name, derivation.definition, derivation.mechanism, used, stage)
         with stage("report"):
             treatment = (constraints, baumgarte, tuple(independent))
-            command = pages.command(derivation.definition.source, arguments or {}, method, options, treatment)
+            command = pages.command(derivation.definition, arguments or {}, method, options, treatment)
             inside = pages.inside(built, validated, command)
         with stage("pack"):
             package.pack(pages.proved(built, validated, inside), private / path.name)

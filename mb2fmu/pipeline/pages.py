@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mb2fmu.filetree import FileTree
+    from mb2fmu.model import ModelDefinition
 
 LIMIT = 1_000_000
 """Bytes of the page in a unit."""
@@ -48,7 +49,7 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
 
 
 def command(
-    source: Path | None,
+    definition: ModelDefinition,
     arguments: Mapping[str, Any],
     method: str,
     options: BuildOptions,
@@ -57,15 +58,17 @@ def command(
     """What to type to get the same unit again; empty where the model came from no file.
 
     Args:
-        source: The model's file.
+        definition: The checked model, with its file and the values that were set.
         arguments: Of its function.
         method: As asked for.
         options: Of the build.
         treatment: Of loops: treatment, rate of Baumgarte's terms, names of independent coordinates.
     """
-    if source is None:
+    if definition.source is None:
         return ""
-    words = ["mb2fmu run", source.name, *(f"--set {name}={value}" for name, value in arguments.items())]
+    words = ["mb2fmu run", definition.source.name]
+    words += [f"--set {name}={value}" for name, value in arguments.items()]
+    words += [f"--at {name}={value!r}" for name, value in definition.given.items()]
     given = {
         "--method": (method, "auto"),
         "--constraints": (treatment[0], "auto"),

@@ -282,7 +282,7 @@ class _Plan:
         if given is not None and own is not None:
             values = (values * given.factor + given.offset - own.offset) / own.factor
         if scalar.role == "parameter" and not self.points:
-            self._fault("is a parameter, which does not change", source, f"set it: --start {column.name}=VALUE")
+            self._fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
         elif scalar.role == "input" and not self.points and np.isnan(values).any():
             self._fault("is an input, and has empty cells", source, "an input needs a value in every row")
         self.driven.append((scalar, values))
@@ -290,11 +290,9 @@ class _Plan:
     def _starts(self) -> Iterator[tuple[Scalar | None, float]]:
         """What is set before initialization in every session."""
         for name, value in self.settings.starts.items():
-            scalar = self._scalar(name, "--start")
+            scalar = self._scalar(name, "--at")
             if scalar is not None and not scalar.startable:
-                self._fault(
-                    "cannot be set before the unit starts", f"--start {name}", "name a parameter or start value"
-                )
+                self._fault("cannot be set before the unit starts", f"--at {name}", "name a parameter or start value")
             yield scalar, value
 
     def _tolerance(self, column: Column) -> float:

@@ -1,4 +1,4 @@
-"""Published tables against units, by nothing but the command: ``validate UNIT.fmu --data …`` and ``--at …``."""
+"""Published tables against units, by nothing but the command: ``validate UNIT.fmu --data …`` and ``--points …``."""
 
 import json
 import math
@@ -45,12 +45,12 @@ def test_three_body_pendulum(unit, tmp_path):
     slopes = {f"der(u{k + 1})": float(value) for k, value in enumerate(case["ud"])}
     point = angles | speeds | free | slopes | {"q3": given["q"][2]}
     (tmp_path / "book.json").write_text(json.dumps([point]))
-    code, columns = validate(unit("three_body_pendulum"), "--at", tmp_path / "book.json", "--tolerance", "1e-12")
+    code, columns = validate(unit("three_body_pendulum"), "--points", tmp_path / "book.json", "--tolerance", "1e-12")
     assert code == 0
     assert {name for _, name in columns} == set(slopes)
     point["der(u2)"] += 3e-12
     (tmp_path / "book.json").write_text(json.dumps([point]))
-    code, columns = validate(unit("three_body_pendulum"), "--at", tmp_path / "book.json", "--tolerance", "1e-12")
+    code, columns = validate(unit("three_body_pendulum"), "--points", tmp_path / "book.json", "--tolerance", "1e-12")
     assert code == 1
     assert [name for (_, name), c in columns.items() if c["verdict"] == "failed"] == ["der(u2)"]
 
@@ -69,7 +69,7 @@ def test_andrews_mechanism_at_its_start_and_at_its_end(unit, tmp_path):
     tolerances = {f"der(u_{name})": "1e-6%" for name in case["coords"]}
     record = {"points": points, "tolerance": tolerances}
     (tmp_path / "andrews.json").write_text(json.dumps(record))
-    code, columns = validate(unit("andrews"), "--at", tmp_path / "andrews.json", "--tolerance", "1e-6%")
+    code, columns = validate(unit("andrews"), "--points", tmp_path / "andrews.json", "--tolerance", "1e-6%")
     assert len(columns) == 14
     assert code == 0, {name: c["ratio"] for (_, name), c in columns.items()}
 
@@ -102,6 +102,6 @@ def test_modelica_s_results(unit, tmp_path, model, file, renamed, tolerances):
 def test_another_gravity_is_seen(unit):
     """The pendulum of the table falls at 9.80665 m/s²; at 9.81 it is told apart."""
     data = ("--data", CASES / "msl_Pendulum.csv", "--tolerance", "rev.phi=1e-5", "--tolerance", "rev.w=1e-4")
-    code, columns = validate(unit("msl_pendulum"), *data, "--start", "g=9.81")
+    code, columns = validate(unit("msl_pendulum"), *data, "--at", "g=9.81")
     assert code == 1
     assert all(c["verdict"] == "failed" and not math.isnan(c["error"]) for c in columns.values())

@@ -13,6 +13,7 @@ from mb2fmu.units import (
     compatible,
     derivative_unit,
     display_conversion,
+    modelica_notation,
     parse_unit,
 )
 
@@ -70,6 +71,34 @@ def test_reads(text, factor, powers):
     assert unit.powers == powers
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("m/s^2", "m/s2"),
+        ("m/s**2", "m/s2"),
+        ("m s^-2", "m.s-2"),
+        ("m·s⁻²", "m.s-2"),
+        ("N*m", "N.m"),
+        ("N m", "N.m"),
+        ("kg*m2", "kg.m2"),
+        ("kg m^2 / s^2", "kg.m2/s2"),
+        ("N*m*s/rad", "N.m.s/rad"),
+        ("kg/(m * s^2)", "kg/(m.s2)"),
+        ("kg m²", "kg.m2"),
+        ("µm", "um"),
+        ("-", "1"),
+        ("°", "deg"),
+        ("°C", "degC"),
+        ("Ω", "Ohm"),
+        (" N.m ", "N.m"),
+    ],
+)
+def test_units_as_people_write_them(written, name):
+    assert modelica_notation(written) == name
+    assert parse_unit(written) == parse_unit(name)
+    assert parse_unit(written).name == name
+
+
 def test_a_unit_is_text():
     with pytest.raises(ValueError, match="a unit is text"):
         parse_unit(None)
@@ -90,13 +119,15 @@ def test_degrees_celsius_have_an_offset():
         ("kgm2", "did you mean 'kg.m'"),
         ("radd", "did you mean 'rad'"),
         ("degrees", "did you mean 'deg'"),
-        ("°", "did you mean 'deg'"),
         ("newtons/m", "unknown unit 'newtons' in 'newtons/m'"),
         ("kg/m/s2", "brackets"),
         ("W/m2.K", "brackets"),
-        ("kg*m", "'.' multiplies"),
-        ("m^2", "an exponent stands directly behind its unit"),
-        ("N m", "no spaces"),
+        ("m^0.5", "an exponent is a whole number"),
+        ("m^", "an exponent is a whole number"),
+        ("kg*m/s*s", "brackets"),
+        ("kg m/s s", "brackets"),
+        ("m/s/s", "brackets"),
+        ("(m/s)^2", "'2' cannot stand there"),
         ("", "a pure number has the unit '1'"),
         ("m/", "a unit is missing at the end"),
         ("/s", "a unit is missing before '/'"),

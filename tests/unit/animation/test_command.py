@@ -79,7 +79,7 @@ def test_the_command_writes_a_page_and_pictures(folder, tmp_path):
         svg,
         "--png",
         png,
-        "--at",
+        "--time",
         "0.5",
         "--strobe",
         "3",

@@ -178,10 +178,12 @@ def test_list_without_models_says_what_to_do(tmp_path: Path) -> None:
     empty = call("list", tmp_path)
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "mb2fmu new NAME" in empty.stderr
-    missing = process("list", cwd=tmp_path)
+    missing = process("list", "nowhere", cwd=tmp_path)
     assert missing.returncode == 2
-    assert "models" in missing.stderr
+    assert "nowhere" in missing.stderr
     assert "→" in missing.stderr
+    shipped = process("list", cwd=tmp_path)
+    assert "double_pendulum" in shipped.stdout
 
 
 @pytest.mark.parametrize(

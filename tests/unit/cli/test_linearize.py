@@ -245,7 +245,7 @@ def test_the_command(tmp_path):
     assert json.loads(file.read_text())["motion"] == "equilibrium"
     assert json.loads(call("--json", "-", "--at", "x=1").output)["point"]["x"] == 1.0
     assert call("--at", "theta=3.0").exit_code == 2  # held where nothing balances it
-    assert "NAME=NUMBER" in call("--at", "x").output
+    assert "NAME=VALUE" in call("--at", "x").output
 
 
 BENCHMARK = {  # Meijaard, Papadopoulos, Ruina, Schwab 2007, table 2

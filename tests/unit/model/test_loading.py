@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -139,10 +140,27 @@ def test_an_import_that_does_not_exist(written):
 
 
 def test_no_model_function(written):
-    error = refusal(written("def build():\n    return 1\n"))
+    error = refusal(written("def build():\n    return 1\n\n\ndef more():\n    return 2\n"))
     assert "has no model functions" in error.headline
-    assert "there are build" in error.faults[0].what
+    assert "there are build, more" in error.faults[0].what
     assert "-> Model" in error.faults[0].remedy
+
+
+def test_a_function_without_annotation_is_found_if_it_is_alone(written, tmp_path):
+    path = written(GOOD.replace(" -> Model", ""))
+    assert load(path).name == load(written(GOOD, "again.py")).name
+    assert "spring" in [listed.name for listed in list_models(tmp_path)]
+    error = refusal(written("def build():\n    return 1\n"))
+    assert "build returned an int, not a Model" in error.faults[0].what or "a int" in error.faults[0].what
+
+
+def test_models_that_come_along_are_found_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load("double_pendulum").name == "DoublePendulum"
+    Path("double_pendulum.py").write_text(GOOD)  # one of the user's own comes first
+    assert load("double_pendulum").name != "DoublePendulum"
+    with pytest.raises(ModelError, match="did you mean cart_pole"):
+        load("cart_poll")
 
 
 def test_imported_and_private_functions_are_none(written):

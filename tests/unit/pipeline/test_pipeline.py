@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -193,8 +194,12 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     treatment = ("partition", None, ("q1", "q2"))
-    typed = pages.command(Path("models/andrews.py"), {"n": 2}, "tmt", {"fmi": "3"}, treatment)
-    assert typed == "mb2fmu run andrews.py --set n=2 --method tmt --constraints partition --independent q1,q2 --fmi 3"
+    definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
+    typed = pages.command(definition, {"n": 2}, "tmt", {"fmi": "3"}, treatment)
+    words = (
+        "mb2fmu run andrews.py --set n=2 --at m1=0.5 --method tmt --constraints partition --independent q1,q2 --fmi 3"
+    )
+    assert typed == words
 
 
 def test_a_stage_leaves_the_garbage_collector_as_it_was():

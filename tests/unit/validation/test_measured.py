@@ -230,7 +230,7 @@ def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
         ("time,pul", "did you mean pull"),
         ("time,x [s]", "does not measure what the unit's does: m"),
         ("time,x [parsec]", "does not measure"),
-        ("time,k", "--start k=VALUE"),
+        ("time,k", "--at k=VALUE"),
         ("x,pull", "no column time"),
         ("time [m],x", "no unit of time"),
         ("time,force", "nothing is compared"),
@@ -299,8 +299,8 @@ def test_a_start_value_that_is_none_is_told(unit, tmp_path):
     with pytest.raises(ValidationError) as caught:
         compare_data(unit, given, Settings(starts={"pull": 1.0, "mas": 2.0}, tolerances={"v": Tolerance(1.0)}))
     assert [fault.where for fault in caught.value.faults] == [
-        "--start pull",
-        "--start: mas",
+        "--at pull",
+        "--at: mas",
         "data.csv: x",
         "--tolerance v",
     ]
@@ -338,7 +338,7 @@ def test_the_command_without_a_model(unit, tmp_path):
     good = call(*base, "--tolerance", "x=1e-4")
     assert good.exit_code == 0, good.output
     assert "data.csv: passed, 1 column within tolerance" in good.stdout
-    both = call(*base, "--at", tmp_path / "points.csv", "--tolerance", "0.01%", "--json", "-")
+    both = call(*base, "--points", tmp_path / "points.csv", "--tolerance", "0.01%", "--json", "-")
     assert both.exit_code == 1
     record = json.loads(both.stdout)
     assert [(each["source"], each["passed"]) for each in record["tables"]] == [
@@ -347,7 +347,7 @@ def test_the_command_without_a_model(unit, tmp_path):
         ("points.csv", False),
     ]
     assert record["passed"] is False
-    for wrong in (["--tolerance", "x=much"], ["--start", "k"], ["--step", "0"], ["--report", "r.html"], []):
+    for wrong in (["--tolerance", "x=much"], ["--at", "k"], ["--step", "0"], ["--report", "r.html"], []):
         result = call(*base, *wrong)
         assert result.exit_code == 2, wrong
         assert "Traceback" not in result.output

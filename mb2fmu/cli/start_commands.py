@@ -1,0 +1,61 @@
+"""The commands ``mb2fmu new`` and ``mb2fmu list``: what a user begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mb2fmu.cli.options import debug_option, say
+
+
+@click.command(short_help="Write a commented, working model to start from.")
+@click.argument("name")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.  [default: here]",
+)
+@debug_option
+def new(name: str, folder: Path) -> None:
+    """Writes NAME.py here: a commented, working model to start from.
+
+    \b
+    Example:
+      mb2fmu new crane
+      mb2fmu run crane.py
+    """
+    from mb2fmu.model.template import write_template
+
+    path = write_template(name.removesuffix(".py"), folder)
+    say(f"{path}: run it with: mb2fmu run {path}")
+
+
+@click.command("list", short_help="List the models that come with mb2fmu, or those of a folder.")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="[DIR]", required=False)
+@debug_option
+def list_models(folder: Path | None) -> None:
+    """Lists models with a line each, without running them: those that come with mb2fmu, or those in DIR.
+
+    \b
+    Examples:
+      mb2fmu list
+      mb2fmu run cart_pole
+      mb2fmu list models
+    """
+    from mb2fmu.model import list_models as listed_in
+    from mb2fmu.model import shipped_models
+
+    listed = listed_in(folder or shipped_models())
+    if not listed:
+        click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
+        return
+    width = max(len(model.name) for model in listed)
+    for model in listed:
+        say(f"{model.name:{width}}  {model.summary}")
+    if folder is None:
+        say(f"\nRun one by its name: mb2fmu run {listed[0].name}. Read them in {shipped_models()}")

@@ -1,0 +1,122 @@
+"""Pages for beginners, executed as a reader types them: every command and every Python block, in order, in one folder.
+
+Left out: installing (``pip``, ``scripts/…``), and tools that the tests do not have; which ones is written down below.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu.cli import commands
+
+ROOT = Path(__file__).parents[2]
+NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
+"""First words of commands that are not run."""
+NOT_THERE = {"pyfmi"}
+"""Packages of importers that the tests do not have."""
+
+Block = tuple[str, str]
+
+
+def blocks(page: Path) -> list[Block]:
+    """(language, text) of each fenced block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def model_file(following: list[Block]) -> str:
+    """What a reader calls the file of a model that is shown: as the first command after it does."""
+    return next(
+        match[1] for language, more in following if language == "sh" and (match := re.search(r"(\w+\.py)\b", more))
+    )
+
+
+class Reader:
+    """Types what a page shows, in a folder of his own."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, object] = {}
+        self.commands: list[str] = []
+        self.script = ""
+
+    def type(self, line: str) -> None:
+        """One line of a shell."""
+        words = shlex.split(line, comments=True)
+        if not words or words[0] in NOT_RUN:
+            return
+        assert words[0] == "mb2fmu", line
+        done = CliRunner().invoke(commands, words[1:], prog_name="mb2fmu")
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        self.commands.append(words[1])
+
+    def run(self, text: str) -> None:
+        """A block of Python, after those before it."""
+        if not any(f"import {name}" in text or f"from {name}" in text for name in NOT_THERE):
+            exec(text, self.names)
+
+    def read(self, page: Path) -> None:
+        """The whole page."""
+        shown = blocks(page)
+        for k, (language, text) in enumerate(shown):
+            if language == "sh":
+                for line in text.splitlines():
+                    self.type(line)
+            elif language == "python" and ("dynamicsymbols(" in text or "-> Model" in text):
+                self.script += text
+                if "-> Model" in text:
+                    Path(model_file(shown[k:])).write_text(self.script)
+                    self.script = ""
+            elif language == "python":
+                self.run(text)
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    monkeypatch.chdir(tmp_path)
+    return Reader()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_readme(reader: Reader) -> None:
+    reader.read(ROOT / "README.md")
+    assert set(reader.commands) == set(commands.commands)
+    assert Path("out/Crane.fmu").is_file()
+    assert Path("out/Pendulum.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_start_and_importing(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The importing page goes on with the unit that the start page made."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda *_args, **_kwargs: None)
+    reader.read(ROOT / "docs" / "start.md")
+    assert Path("heavy/Crane.fmu").is_file()
+    shutil.copy("out/Crane.fmu", "Crane.fmu")
+    reader.read(ROOT / "docs" / "importing.md")
+
+
+@pytest.mark.slow
+def test_tutorial(reader: Reader) -> None:
+    reader.read(ROOT / "docs" / "tutorial.md")
+    assert Path("out/Cart.fmu").is_file()
+
+
+def test_completion_is_there() -> None:
+    """What the start page says of the shell."""
+    environment = {"_MB2FMU_COMPLETE": "bash_complete", "COMP_WORDS": "mb2fmu linear", "COMP_CWORD": "1"}
+    code = "from mb2fmu.cli import commands; commands(prog_name='mb2fmu')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "linearize" in done.stdout

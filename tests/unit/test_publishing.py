@@ -1,0 +1,43 @@
+"""What is published: versions that agree, absolute links, a wheel with its models."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import mb2fmu
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "publishable.py"))
+ADDRESS = "https://example.org/someone/mb2fmu"
+
+
+def test_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert project["version"] == mb2fmu.__version__ == citation[1]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_addresses_are_put_in_at_release():
+    before = (ROOT / "pyproject.toml").read_text()
+    after = tomllib.loads(SCRIPT["with_address"](before, ADDRESS, "v1"))
+    assert after["project"].pop("urls")["Changelog"] == f"{ADDRESS}/blob/v1/CHANGELOG.md"
+    assert after == tomllib.loads(before)
+
+
+def test_links_of_the_readme_become_absolute():
+    readme = SCRIPT["with_absolute_links"]((ROOT / "README.md").read_text(), ADDRESS, "v1")
+    targets = re.findall(r"\]\(([^)\s]+)", readme)
+    assert targets
+    assert all(target.startswith(("https://", "#")) for target in targets)
+    assert "![" not in readme or re.search(rf"!\[[^\]]*\]\({ADDRESS}/raw/v1/docs/pictures/", readme)
+    assert f"[Importing]({ADDRESS}/blob/v1/docs/importing.md)" in readme
+
+
+def test_the_wheel_takes_the_models_along():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"]["force-include"] == {"models": "mb2fmu/shipped_models"}
+    assert all(pattern.startswith("/") for pattern in build["sdist"]["include"])
