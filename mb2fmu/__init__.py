@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
     from mb2fmu.pipeline import (
         Model,
+        RightHandSide,
         animate,
         build,
         derive,
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
         measure,
         rhs,
         run,
+        sensitivities,
         simulate,
         validate,
     )
-    from mb2fmu.pipeline.outcomes import RightHandSide
-    from mb2fmu.pipeline.studies import sensitivities
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,8 +62,6 @@ __all__ = [
 
 _HOMES = {
     "Mb2FmuError": "mb2fmu.errors",
-    "RightHandSide": "mb2fmu.pipeline.outcomes",
-    "sensitivities": "mb2fmu.pipeline.studies",
 } | dict.fromkeys(("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model")
 
 

@@ -25,7 +25,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.arithmetic import python_runtime
 from mb2fmu.evaluation.printer import parameter_only
-from mb2fmu.pipeline.outcomes import CompilableProgram
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.program import cost
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import ProgramCopy

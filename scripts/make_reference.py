@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mb2fmu import formulation, mechanism, model
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.validation import Trajectory, make_reference, outgrows_symbols, reference_method, stored
+from mb2fmu.pipeline.proving import reference_equations
+from mb2fmu.validation import Trajectory, make_reference, stored
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,12 +22,9 @@ def fresh(name: str) -> Trajectory:
     """
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
     definition = read.definition  # its start values are on the constraints
-    if outgrows_symbols(read):
-        return stored.excerpt(make_reference(definition, formulation.formulate_motion(read), mechanism=read))
-    applying = [method for method, answer in formulation.applicable(read).items() if answer.yes]
     used, _ = formulation.choose(read)
-    equations = formulation.formulate(read, reference_method(used, applying))
-    return stored.excerpt(make_reference(definition, equations))
+    reference = reference_equations(read, used)
+    return stored.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
 
 
 def main() -> int:

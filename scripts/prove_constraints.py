@@ -21,10 +21,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mb2fmu import formulation, package, pipeline, validation
+from mb2fmu import package, pipeline, validation
+from mb2fmu.equations import Method
 from mb2fmu.errors import FormulationError, ToolError
 from mb2fmu.model import Model
-from mb2fmu.pipeline.outcomes import BuildOptions, Derivation
+from mb2fmu.pipeline.options import BuildOptions
+from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.proving import reference_equations
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # mechanisms that are no examples, but hard
@@ -162,11 +165,10 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 @cache
-def yardstick(case: str, method: str) -> validation.Yardstick:
-    """By the formulation that is asked for, one for all units of a mechanism."""
+def yardstick(case: str, used: Method) -> validation.Yardstick:
+    """By the formulation that the reference of units of such equations has, one for all units of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
-    equations = formulation.formulate(derivation.mechanism, method)  # type: ignore[arg-type]
-    return validation.make_yardstick(derivation.definition, equations)
+    return validation.make_yardstick(derivation.definition, reference_equations(derivation.mechanism, used).equations)
 
 
 @cache
@@ -183,12 +185,10 @@ def prove(case: str, treatment: str, unit: str) -> Found:
         reason = " ".join(str(refusal).split())
         return Found(case, treatment, unit, f"{REFUSED}: {reason}")
     used = derivation.equations.method
-    applying = [m for m, answer in formulation.applicable(derivation.mechanism).items() if answer.yes]
-    by = validation.reference_method(used, applying)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "unit.fmu"
         package.pack(pipeline.build(derivation, **UNITS[unit]).core, path)
-        measured = yardstick(case, by)
+        measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
         result = validation.validate(path, derivation.definition, equations, method=used, yardstick=measured)
     runs: tuple[validation.ValidationResult | validation.KindResult, ...] = (result, *result.others)

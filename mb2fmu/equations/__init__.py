@@ -7,6 +7,7 @@ Promises: a record that exists has matching shapes, and uses no symbol before it
 Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
 """
 
+from mb2fmu.equations import display as display  # registers how notebooks show equations
 from mb2fmu.equations.motion import EquationsOfMotion, Method, Treatment
 
 __all__ = ["EquationsOfMotion", "Method", "Treatment"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sm
 from sympy.printing.latex import LatexPrinter
 
-if TYPE_CHECKING:
-    from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu import displays
+from mb2fmu.equations.motion import EquationsOfMotion
 
 DIMENSION, LONG, ROWS = 6, 400, 12
 """Largest matrix that is written out, longest entry (characters), most rows of a part."""
@@ -34,6 +34,7 @@ def _name(symbol: sm.Expr) -> str:
     return str(_Printer().doprint(symbol))
 
 
+@displays.latex.register
 def latex(equations: EquationsOfMotion) -> str:
     r"""``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, named intermediates.
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 import sympy as sm
 
+from mb2fmu import displays
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.variables import Level, StartKind
@@ -334,9 +335,7 @@ class EquationsOfMotion:
 
     def _repr_latex_(self) -> str:
         """For notebooks."""
-        from mb2fmu.equations.display import latex
-
-        return latex(self)
+        return displays.latex(self)
 
     @property
     def u_dependent(self) -> tuple[int, ...]:

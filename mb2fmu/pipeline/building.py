@@ -1,4 +1,4 @@
-"""From a program to a whole unit, in memory: the part of the pipeline behind ``pipeline.build``.
+"""From a program to a whole unit, in memory.
 
     Program → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)
 
@@ -8,18 +8,35 @@ compilers run meanwhile.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple, Unpack
+
 from mb2fmu import derivatives
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.pipeline.outcomes import Backend, Build, BuildOptions, Derivation, Observer, major_version
+from mb2fmu.pipeline.options import Backend, BuildOptions, major_version
+from mb2fmu.pipeline.outcomes import Build, Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Compiling, Stopwatch
+
+if TYPE_CHECKING:
+    from mb2fmu.animation import Scene
 
 BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
 
 
-def build(derivation: Derivation, observer: Observer | None, options: BuildOptions) -> Build:
-    """Builds a unit of a derivation, see ``pipeline.build``."""
+def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
+    """Program → FmuInterface → sources and description → binaries → core unit, all in memory.
+
+    Args:
+        derivation: What to build a unit of.
+        observer: Is told of each stage, and of each platform that is compiled for.
+        options: See :class:`BuildOptions`.
+
+    Raises:
+        InterfaceError: If the backend does not make such units.
+        PlatformError: If a platform is not known.
+        ToolError: If a compiler, or pythonfmu, fails.
+    """
     stage = Stopwatch(observer, derivation.timings)
     if options.get("backend", BACKEND) == "python":
         return _build_python(derivation, stage, options)
@@ -39,8 +56,9 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
         sources = python.emit(derivation.program, described)
         description = xml.emit(described)
     with stage("build"):
-        core = package.build_pythonfmu(sources, description, described).joined(_looks(derivation)[0])
-    return Build(derivation, described, sources, description, FileTree({}), core, stage.timings)
+        looks = _looks(derivation)
+        core = package.build_pythonfmu(sources, description, described).joined(looks.files)
+    return Build(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
 
 
 def _refuse_native_options(options: BuildOptions) -> None:
@@ -82,23 +100,31 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
             compilation.begin(sources)
             description = xml.emit(described, c.translation_units(sources))
         with stage("draw"):
-            scene, diagram = _looks(derivation)
+            looks = _looks(derivation)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
     with stage("build"):
-        core = package.build_native(sources, binaries, description, described, diagram=diagram, compiler=compiler)
-        core = core.joined(scene)
-    return Build(derivation, described, sources, description, binaries, core, stage.timings)
+        core = package.build_native(sources, binaries, description, described, diagram=looks.diagram, compiler=compiler)
+        core = core.joined(looks.files)
+    return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
 
-def _looks(derivation: Derivation) -> tuple[FileTree, str]:
-    """What a unit carries so that it can be animated, and its picture: the model's own drawing, or the mechanism."""
+class _Looks(NamedTuple):
+    """What a mechanism looks like: its scene, what a unit carries to be animated, and its picture as SVG."""
+
+    scene: Scene | None
+    files: FileTree
+    diagram: str
+
+
+def _looks(derivation: Derivation) -> _Looks:
+    """Describes the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     from mb2fmu import animation
-    from mb2fmu.pipeline import motions
+    from mb2fmu.pipeline import animating
 
-    scene, diagram = motions.scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
+    scene, diagram = animating.scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:
-        return FileTree({}), diagram
+        return _Looks(None, FileTree({}), diagram)
     if "<svg" not in diagram:
         diagram = animation.still(animation.draw_start(scene), background="#ffffff").decode()
-    return FileTree({animation.FILE: scene.to_json()}), diagram
+    return _Looks(scene, FileTree({animation.FILE: scene.to_json()}), diagram)

@@ -17,6 +17,8 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.program.cost import cost
 from mb2fmu.program.program import Program
 
+OPEN = ("auto", "recursive")
+"""What leaves a choice open."""
 _READABLE = 2.0  # what equations that people can read may cost, in multiples of a recursion's
 _WORTH = 500.0  # and at most, in additions: what is longer by more is not read
 _WRITTEN = 4  # bodies up to which TMT's equations are short enough to be tried
@@ -38,16 +40,18 @@ class Choice:
     why: str
 
 
-def candidates(mechanism: Mechanism, asked: Literal["auto", "recursive"]) -> tuple[EquationsOfMotion, ...]:
-    """The equations by every formulation that may be the cheapest.
+def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+    """The equations by every formulation that may be the cheapest; by the one that is asked for, where one is.
 
     Args:
         mechanism: As read.
-        asked: ``recursive`` leaves the choice between its variants only.
+        asked: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
 
     Raises:
         FormulationError: If none applies, with every reason.
     """
+    if asked not in OPEN:
+        return (formulation.formulate(mechanism, asked),)
     answers = formulation.applicable(mechanism)
     if not answers["recursive"].yes:
         return (formulation.formulate(mechanism, asked),)

@@ -1,4 +1,4 @@
-"""Equations as source code of other languages: the organ of the pipeline behind ``pipeline.source_code``.
+"""Equations as source code of other languages.
 
 Each target is a row of :data:`PRINTERS`: a name, and a function from a derivation to files.
 """
@@ -6,11 +6,13 @@ Each target is a row of :data:`PRINTERS`: a name, and a function from a derivati
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.filetree import FileTree
+from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.outcomes import Derivation
 
 if TYPE_CHECKING:
@@ -47,12 +49,12 @@ def _c(derivation: Derivation) -> FileTree:
 
 def _matlab(derivation: Derivation) -> FileTree:
     """Functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
-    from mb2fmu import evaluation, pipeline, validation
+    from mb2fmu import evaluation, validation
     from mb2fmu.emit import matlab
 
     program, described = derivation.program, _described(derivation)
     run = validation.conditions(derivation.definition)
-    x0, r0, p0 = pipeline.start_values(derivation)
+    x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
     facts = matlab.Facts(
@@ -84,3 +86,23 @@ PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType({"c"
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
 assert tuple(PRINTERS) == SOURCE_TARGETS
+
+
+def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
+    """Writes the equations as source code of another language; files of the same names are replaced, one by one.
+
+    Args:
+        derivation: What to print.
+        target: One of ``mb2fmu.emit.SOURCE_TARGETS``.
+        folder: Where to; made if it is not there.
+
+    Returns:
+        The files, those at the top of the folder first.
+
+    Raises:
+        EmitError: If the target cannot express the equations.
+        PackageError: If a file cannot be written.
+    """
+    from mb2fmu import package
+
+    return package.write_tree(PRINTERS[target](derivation), Path(folder))

@@ -1,23 +1,24 @@
-"""What records look like in a notebook: called by their ``_repr_html_``, and by nothing else."""
+"""What records look like in a notebook; registered with ``displays``, where their ``_repr_html_`` ask."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from mb2fmu import animation
-from mb2fmu.pipeline import motions, pages
+from mb2fmu import displays
+from mb2fmu.model import Model
+from mb2fmu.pipeline import pages
+from mb2fmu.pipeline.outcomes import Exported, Finished, Simulated, Validated
 
 if TYPE_CHECKING:
-    from mb2fmu.model import Model
-    from mb2fmu.pipeline.outcomes import Exported, Finished, Simulated, Validated
     from mb2fmu.variables import Quantity
 
 _TALL, _HIGH = 760, 640
 _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
-def model_html(model: Model) -> str:
+@displays.html.register
+def _model_html(model: Model) -> str:
     """Name, drawing, and everything declared."""
     from mb2fmu.report.picture import picture
 
@@ -36,10 +37,14 @@ def _row(item: Quantity) -> str:
     )
 
 
-def simulated_html(simulated: Simulated) -> str:
+@displays.html.register
+def _simulated_html(simulated: Simulated) -> str:
     """The motion and its plot, to be played."""
+    from mb2fmu import animation
+    from mb2fmu.pipeline import animating
+
     derivation = simulated.derivation
-    scene = motions.scene_of(derivation.mechanism, derivation.equations)
+    scene = animating.scene_of(derivation.mechanism, derivation.equations)
     if scene is None:
         return _table(simulated)
     drawing = animation.draw(scene, simulated.motion)
@@ -47,18 +52,21 @@ def simulated_html(simulated: Simulated) -> str:
     return _framed(animation.page(drawing, simulated.signals, shown=coordinates), drawing.name, _TALL)
 
 
-def validated_html(validated: Validated) -> str:
+@displays.html.register
+def _validated_html(validated: Validated) -> str:
     """The report: verdict first."""
     return _framed(pages.beside(None, validated, "", ()), validated.definition.name, _HIGH)
 
 
-def finished_html(finished: Finished) -> str:
+@displays.html.register
+def _finished_html(finished: Finished) -> str:
     """The report of a unit of ours."""
     built = finished.exported.build
     return _framed(pages.beside(built, finished.validated, "", ()), built.interface.model_name, _HIGH)
 
 
-def exported_html(exported: Exported) -> str:
+@displays.html.register
+def _exported_html(exported: Exported) -> str:
     """Where the unit is, and the page that describes it."""
     built = exported.build
     return f"<p><code>{escape(str(exported.path))}</code></p>" + _framed(

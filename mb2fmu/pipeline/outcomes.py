@@ -1,66 +1,29 @@
-"""What the pipeline takes and hands back: options of a unit, records with every intermediate, and who is told."""
+"""What the pipeline hands back: records with every intermediate, and who is told of its stages.
+
+They are plain data; how notebooks show them is registered by ``notebook``.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu import displays
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.program.dependencies import operation_count
-from mb2fmu.program.program import Program
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis import Conditioning
-    from mb2fmu.animation import Motion, Signals
+    from mb2fmu.animation import Motion, Scene, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
-    from mb2fmu.interface.fmu_interface import FmuInterface, SolverName
+    from mb2fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.toolchain import CompiledProgram, Compiler
     from mb2fmu.validation import ValidationResult
-
-Floats = npt.NDArray[np.float64]
-Backend = Literal["native", "python"]
-FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]
-
-
-class BuildOptions(TypedDict, total=False):
-    """How a unit is built; all may be left out.
-
-    Attributes:
-        backend: ``native`` (C code, Model Exchange and Co-Simulation) or ``python`` (pythonfmu, Co-Simulation).
-        fmi: Version of the standard; ``python`` builds FMI 2.0 only.
-        platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``).
-        compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
-        fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
-        solver: Solver of the Co-Simulation at the start; None: as the model's experiment says.
-    """
-
-    backend: Backend
-    fmi: FmiVersion
-    platforms: str
-    compiler: Compiler
-    fast: bool
-    solver: SolverName | None
-
-
-def major_version(options: BuildOptions) -> Literal["2", "3"]:
-    """The version of the standard that a unit is built for, however it was written.
-
-    Raises:
-        InterfaceError: It is none that units are built for.
-    """
-    asked = options.get("fmi", "2")
-    for known in get_args(FmiVersion):
-        if type(asked) is type(known) and asked == known:
-            return "3" if str(known).startswith("3") else "2"
-    fault = Fault(f"there are units of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
-    raise InterfaceError("no such unit can be built:", [fault])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +43,6 @@ class Observer(Protocol):
 
     def finished(self, timing: Timing) -> None:
         """It ended, without an error."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompilableProgram(Program):
-    """The program of a model, which can be compiled; here because the toolchain comes after the lowering."""
-
-    @classmethod
-    def of(cls, program: Program) -> CompilableProgram:
-        """The same program."""
-        return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
-
-    def compile(self, entry: str = "rhs", *, compiler: Compiler = "zig") -> CompiledProgram:
-        """An entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
-
-        Args:
-            entry: One of ``entries``: ``rhs``, ``outputs``, ``accelerations``, ….
-            compiler: ``zig`` (a package), or ``cc``, the system's.
-
-        Raises:
-            ToolError: If there is no compiler, or it fails.
-        """
-        from mb2fmu.toolchain import compile_program
-
-        return compile_program(self, entry, compiler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +69,7 @@ class Derivation:
 
     def _repr_latex_(self) -> str:
         """The equations, for notebooks."""
-        return self.equations._repr_latex_()
+        return displays.latex(self.equations)
 
     @property
     def operations(self) -> int:
@@ -148,6 +87,7 @@ class Build:
         sources: The unit's code.
         description: ``modelDescription.xml``, and what else describes the unit.
         binaries: The compiled code; pythonfmu's is in ``core`` only.
+        scene: What the mechanism looks like; None where nothing can be drawn.
         core: The whole unit, without its report.
         timings: Of the stages so far.
     """
@@ -157,6 +97,7 @@ class Build:
     sources: FileTree
     description: FileTree
     binaries: FileTree
+    scene: Scene | None
     core: FileTree
     timings: tuple[Timing, ...]
 
@@ -171,97 +112,7 @@ class Exported:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from mb2fmu.pipeline.notebook import exported_html
-
-        return exported_html(self)
-
-
-class Evaluation(Protocol):
-    """An entry point of a program: by NumPy, or compiled."""
-
-    def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
-        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class RightHandSide:
-    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
-
-    Attributes:
-        states: Names of x = (q, independent u, z), as in the mechanics.
-        inputs: Names of r.
-        parameters: Names of the free parameters p.
-        x0: Start values of the states.
-        r0: Start values of the inputs, used where no others are given.
-        p0: Values of the parameters, used where no others are given.
-        evaluate: The program's ``rhs`` as a NumPy callable, or compiled.
-        evaluate_outputs: The program's ``outputs`` likewise.
-        output_names: FMU names of the outputs.
-        program: What they evaluate.
-    """
-
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-    x0: npt.NDArray[np.float64]
-    r0: npt.NDArray[np.float64]
-    p0: npt.NDArray[np.float64]
-    evaluate: Evaluation
-    evaluate_outputs: Evaluation
-    output_names: tuple[str, ...]
-    program: CompilableProgram
-
-    def __call__(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> npt.NDArray[np.float64]:
-        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
-        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
-
-    def outputs(
-        self,
-        t: npt.ArrayLike,
-        x: npt.ArrayLike,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> npt.NDArray[np.float64]:
-        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
-        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
-
-    def conditioning(
-        self,
-        t: float = 0.0,
-        x: npt.ArrayLike | None = None,
-        r: npt.ArrayLike | None = None,
-        p: npt.ArrayLike | None = None,
-    ) -> Conditioning:
-        """How many digits of x' are right at a point (none given: the start); printed, it says what cancels."""
-        from mb2fmu.analysis import conditioning
-
-        given = ((x, self.x0), (r, self.r0), (p, self.p0))
-        point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
-        return conditioning(self.program, t, *point)
-
-    def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
-        """The same as machine code for this computer, for parameter studies: many instances at once.
-
-        Rows of a batch that have no solution (a singular matrix, a loop that does not close) are NaN, and so is
-        a single one.
-
-        Args:
-            compiler: ``zig`` (a package), or ``cc``, the system's.
-
-        Raises:
-            ToolError: If there is no compiler, or it fails.
-        """
-        return replace(
-            self,
-            evaluate=self.program.compile("rhs", compiler=compiler),
-            evaluate_outputs=self.program.compile("outputs", compiler=compiler),
-        )
+        return displays.html(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,9 +131,7 @@ class Simulated:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from mb2fmu.pipeline.notebook import simulated_html
-
-        return simulated_html(self)
+        return displays.html(self)
 
     @property
     def time(self) -> npt.NDArray[np.float64]:
@@ -325,9 +174,7 @@ class Validated:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from mb2fmu.pipeline.notebook import validated_html
-
-        return validated_html(self)
+        return displays.html(self)
 
     @property
     def passed(self) -> bool:
@@ -353,9 +200,7 @@ class Finished:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from mb2fmu.pipeline.notebook import finished_html
-
-        return finished_html(self)
+        return displays.html(self)
 
     @property
     def passed(self) -> bool:

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.outcomes import Build, BuildOptions, Timing, Validated, major_version
+from mb2fmu.pipeline.options import UnitOptions, major_version
+from mb2fmu.pipeline.outcomes import Build, Timing, Validated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,16 +22,21 @@ LIMIT = 1_000_000
 def description(built: Build) -> bytes:
     """What is to be said of a unit that nobody has run."""
     from mb2fmu import animation
-    from mb2fmu.pipeline import motions
     from mb2fmu.report import Provenance, describe
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
     provenance = Provenance(hashes={"model file": _sha256(source)} if source else {})
     licences = "licenses/license.txt" if native else ""
-    scene = motions.scene_of(built.derivation.mechanism, built.derivation.equations)
-    start = animation.draw_start(scene) if scene else None
+    start = animation.draw_start(built.scene) if built.scene else None
     return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences, start=start)
+
+
+def described(built: Build) -> FileTree:
+    """The core unit with the page that describes it."""
+    from mb2fmu import package
+
+    return package.with_page(built.core, description(built))
 
 
 def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
@@ -48,21 +54,13 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
     return package.with_proof(built.core, page, files)
 
 
-def command(
-    definition: ModelDefinition,
-    arguments: Mapping[str, Any],
-    method: str,
-    options: BuildOptions,
-    treatment: tuple[str, float | None, tuple[str, ...]] = ("auto", None, ()),
-) -> str:
+def command(definition: ModelDefinition, arguments: Mapping[str, Any], options: UnitOptions) -> str:
     """What to type to get the same unit again; empty where the model came from no file.
 
     Args:
         definition: The checked model, with its file and the values that were set.
         arguments: Of its function.
-        method: As asked for.
-        options: Of the build.
-        treatment: Of loops: treatment, rate of Baumgarte's terms, names of independent coordinates.
+        options: Of equations and unit, as asked for.
     """
     if definition.source is None:
         return ""
@@ -70,10 +68,10 @@ def command(
     words += [f"--set {name}={value}" for name, value in arguments.items()]
     words += [f"--at {name}={value!r}" for name, value in definition.given.items()]
     given = {
-        "--method": (method, "auto"),
-        "--constraints": (treatment[0], "auto"),
-        "--baumgarte": (treatment[1], None),
-        "--independent": (",".join(treatment[2]), ""),
+        "--method": (options.get("method"), "auto"),
+        "--constraints": (options.get("constraints"), "auto"),
+        "--baumgarte": (options.get("baumgarte"), None),
+        "--independent": (",".join(options.get("independent", ())), ""),
         "--backend": (options.get("backend"), "native"),
         "--fmi": (major_version(options), "2"),
         "--platform": (options.get("platforms"), "host"),
@@ -82,6 +80,13 @@ def command(
     }
     words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
     return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
+
+
+def report(validated: Validated) -> bytes:
+    """The page of a unit of which only the verdict is known."""
+    source = validated.definition.source
+    command = f"mb2fmu validate UNIT.fmu --model {source.name} --report REPORT.html" if source else ""
+    return beside(None, validated, command, validated.timings)
 
 
 def inside(built: Build, validated: Validated, command: str) -> bytes:
@@ -114,7 +119,7 @@ def _report(
     unit: str = "",
 ) -> bytes:
     from mb2fmu import package
-    from mb2fmu.pipeline import motions
+    from mb2fmu.pipeline import animating
     from mb2fmu.report import Provenance, render
 
     spent: dict[str, float] = {}
@@ -126,14 +131,14 @@ def _report(
     hashes = {"model file": _sha256(source)} if source else {}
     core = package.digest(built.core) if built else ""
     equations = built.derivation.equations if built else validated.reference_equations
-    scene = motions.scene_of(validated.mechanism, equations)
+    scene = built.scene if built else animating.scene_of(validated.mechanism, equations)
     return render(
         validated.definition,
         equations,
         built.interface if built else None,
         validated.result,
         Provenance(unit=unit, core=core, hashes=hashes, commands=(command,) if command else (), timings=spent),
-        motion=motions.proof_drawn(scene, validated.result) if scene else None,
+        motion=animating.proof_drawn(scene, validated.result) if scene else None,
         limit=limit,
     )
 

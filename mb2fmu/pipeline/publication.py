@@ -10,11 +10,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, PackageError, PlatformError
-from mb2fmu.pipeline.outcomes import BuildOptions
+from mb2fmu.pipeline.options import UnitOptions
 from mb2fmu.scratch import work_folder
 
 if TYPE_CHECKING:
+    from mb2fmu.filetree import FileTree
     from mb2fmu.report import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A unit and its report while they are made: in a private folder, until both are published at once.
+
+    Attributes:
+        path: Where the unit will be.
+        private: The folder until then.
+    """
+
+    path: Path
+    private: Path
+
+    @property
+    def page(self) -> Path:
+        """Where the report will be."""
+        return self.path.with_suffix(".html")
+
+    @property
+    def unit(self) -> Path:
+        """The archive until it is published."""
+        return self.private / self.path.name
+
+    @property
+    def content(self) -> bytes:
+        """The archive as it was packed last."""
+        return self.unit.read_bytes()
+
+    def pack(self, tree: FileTree) -> None:
+        """Writes the archive."""
+        from mb2fmu import package
+
+        package.pack(tree, self.unit)
+
+    def publish(self) -> None:
+        """Publishes the unit alone; a report of the unit that it replaces is removed."""
+        from mb2fmu import package
+
+        package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
+
+    def publish_with(self, page: bytes) -> None:
+        """Publishes the unit together with its report."""
+        from mb2fmu import package
+
+        package.write_whole(self.private / self.page.name, page)
+        package.publish(self.private, [self.path.name, self.page.name])
+
+
+@contextmanager
+def results(name: str, folder: Path | str) -> Iterator[Results]:
+    """What is to be published in a folder as ``name.fmu`` and ``name.html``; nothing, if it fails."""
+    from mb2fmu import package
+
+    path = Path(folder) / f"{name}.fmu"
+    with package.private_folder(path.parent, path.stem) as private:
+        yield Results(path, private)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +167,7 @@ def _claim(page: Path) -> Claim | None:
         raise PackageError("the report cannot be read:", [fault]) from error
 
 
-def refuse_what_cannot_run(options: BuildOptions) -> None:
+def refuse_what_cannot_run(options: UnitOptions) -> None:
     """Refuses to prove a unit that has nothing to run on this machine, before anything is derived.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,22 +11,6 @@ from mb2fmu.pipeline.outcomes import Observer, Timing
 
 if TYPE_CHECKING:
     from mb2fmu.toolchain import Platform
-
-
-ALLOCATIONS = 200_000
-"""Objects that are made in a stage between two searches for cyclic garbage."""
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """A stage makes millions of objects that stay and hardly any cycles: Python's usual searches are a tenth of it."""
-    before = gc.get_threshold()
-    if before[0]:  # 0: switched off
-        gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class Stopwatch:
@@ -43,8 +26,7 @@ class Stopwatch:
         if self._observer:
             self._observer.started(stage)
         begin = time.perf_counter()
-        with _seldom_collected():
-            yield
+        yield
         timing = Timing(stage, time.perf_counter() - begin)
         self._timings.append(timing)
         if self._observer:

@@ -1,16 +1,49 @@
-"""Studies: what is computed from a derivation over a whole experiment, without any unit."""
+"""Studies: what is computed from a derivation about a point or over a whole experiment, without any unit."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from typing import Any, Unpack
 
-from mb2fmu import analysis, pipeline
-from mb2fmu.model import Model
+from mb2fmu import analysis
+from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.pipeline.options import FormulationOptions
+from mb2fmu.pipeline.outcomes import Observer
+from mb2fmu.pipeline.stopwatch import Stopwatch
+
+
+def linearize(
+    model: AnyModel,
+    *,
+    at: Mapping[str, float | str] | None = None,
+    trim: Collection[str] = (),
+    search: bool = True,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> analysis.Linearization:
+    """The linear equations about an equilibrium or steady motion near the start values, on the constraints.
+
+    Args:
+        model: A model, or the file that has its function.
+        at: FMU name → value in its unit, instead of the start value. States named here keep their values in the search.
+        trim: Names of inputs that may change in the search.
+        search: False: at the very start values, moved onto the constraints where need be.
+        arguments: Of the model's function, by name.
+        observer: Is told of each stage.
+        options: See :class:`FormulationOptions`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` if there is no such point.
+    """
+    derivation = derive(model, arguments=arguments, observer=observer, **options)
+    start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
+    with Stopwatch(observer)("linearize"):
+        return analysis.linearize(derivation.equations, derivation.program, start, search=search)
 
 
 def sensitivities(
-    model: Model | Path | str,
+    model: AnyModel,
     *,
     of: Collection[str] = (),
     to: Collection[str] = (),
@@ -33,7 +66,7 @@ def sensitivities(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives.
     """
-    derivation = pipeline.derive(model)
+    derivation = derive(model)
     definition, equations = derivation.definition, derivation.equations
     start = analysis.start_at(definition, equations, at or {})
     study = analysis.study_of(definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance)

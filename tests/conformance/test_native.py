@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
 
-from mb2fmu import formulation, lowering, package, pipeline, validation
+from mb2fmu import lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.numerics.multipliers import MultiplierSystem
+from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.integration import explicit_euler
 from mb2fmu.validation.numeric import NumericEquations
@@ -210,16 +211,12 @@ def made(model, folder):
         units[fmi].parent.mkdir()
         package.pack(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
-    numeric = validation.outgrows_symbols(mechanism)
-    applying = [method for method, applies in formulation.applicable(mechanism).items() if applies.yes]
-    method = validation.reference_method(derivation.equations.method, applying) if applying else "auto"
-    equations = formulation.formulate_motion(mechanism) if numeric else formulation.formulate(mechanism, method)
+    source = reference_equations(mechanism, derivation.equations.method)
+    numeric, equations = source.mechanism is not None, source.equations
     run = unsteered(
         definition, FEW if numeric else len(validation.conditions(definition).inputs) if equations.holonomic else STEPS
     )
-    reference = validation.make_reference(
-        definition, equations, experiment=run, mechanism=mechanism if numeric else None
-    )
+    reference = validation.make_reference(definition, equations, experiment=run, mechanism=source.mechanism)
     limits = bounds(reference, validation.measure_sensitivity(reference))
     steps = divided(run, parts(reference))
     return Case(

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mb2fmu import formulation, interface, package, pipeline, validation
+from mb2fmu import interface, package, pipeline, validation
 from mb2fmu.derivatives import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
-from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.proving import ReferenceEquations, reference_equations
 from mb2fmu.validation.excitation import settable_names
 from mb2fmu.validation.independence import own_motions
 from mb2fmu.validation.unit_description import read_description
@@ -90,18 +90,9 @@ class Subject:
         return self.derivation.mechanism
 
     @cached_property
-    def numeric(self) -> bool:
-        """Whether the reference is integrated from the mechanism itself."""
-        return bool(validation.outgrows_symbols(self.mechanism))
-
-    @cached_property
-    def reference_equations(self) -> EquationsOfMotion:
-        """By another formulation than the unit's, where there is one: as the pipeline chooses it."""
-        if self.numeric:
-            return formulation.formulate_motion(self.mechanism)
-        applying = [method for method, applies in formulation.applicable(self.mechanism).items() if applies.yes]
-        second = validation.reference_method(self.derivation.equations.method, applying)
-        return formulation.formulate(self.mechanism, second)
+    def reference(self) -> ReferenceEquations:
+        """As the pipeline chooses it."""
+        return reference_equations(self.mechanism, self.derivation.equations.method)
 
     @cached_property
     def native(self) -> NativeProgram:
@@ -138,8 +129,8 @@ class Subject:
             unit = read_description(package.unpack(path))
         return validation.make_yardstick(
             self.mechanism.definition,
-            self.reference_equations,
-            mechanism=self.mechanism if self.numeric else None,
+            self.reference.equations,
+            mechanism=self.reference.mechanism,
             settable=settable_names(unit),
             any_step=unit.any_step,
         )

@@ -12,7 +12,7 @@ from planted.fault import Mutant, Subject, generator
 from mb2fmu import pipeline
 from mb2fmu.derivatives import NativeProgram
 from mb2fmu.evaluation import evaluator
-from mb2fmu.pipeline.outcomes import CompilableProgram
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import ProgramCopy
 from mb2fmu.program.program import Op, Program

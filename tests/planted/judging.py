@@ -19,7 +19,9 @@ import mb2fmu.interface
 from mb2fmu import lowering, package, pipeline, validation
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
-from mb2fmu.pipeline.outcomes import Build, CompilableProgram, Derivation
+from mb2fmu.pipeline import proving
+from mb2fmu.pipeline.outcomes import Build, Derivation
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation import ValidationResult
 from mb2fmu.validation.result import KindResult
@@ -135,14 +137,14 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     if mutant.level == "reading":
         wrong = derivation.mechanism
         stage = Stopwatch(None)
-        return pipeline._validate(unit, wrong.definition, wrong, used, stage).result
+        return proving.prove(unit, wrong, used, stage).result
     definition = subject.mechanism.definition
     result = validation.validate(
         unit,
         definition,
-        subject.reference_equations,
+        subject.reference.equations,
         method=used,
-        mechanism=subject.mechanism if subject.numeric else None,
+        mechanism=subject.reference.mechanism,
         time_limit=TIME_LIMIT,
         yardstick=subject.yardstick,
     )

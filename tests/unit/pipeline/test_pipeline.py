@@ -16,9 +16,16 @@ import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
 import mb2fmu
-from mb2fmu import pipeline
+from mb2fmu import animation, pipeline
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 from mb2fmu.pipeline import pages
+from mb2fmu.pipeline.options import (
+    BuildOptions,
+    FormulationOptions,
+    UnitOptions,
+    build_options,
+    formulation_options,
+)
 from mb2fmu.pipeline.stopwatch import Stopwatch
 
 
@@ -193,26 +200,36 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 
 
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
-    treatment = ("partition", None, ("q1", "q2"))
+    asked: UnitOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
-    typed = pages.command(definition, {"n": 2}, "tmt", {"fmi": "3"}, treatment)
+    typed = pages.command(definition, {"n": 2}, asked)
     words = (
         "mb2fmu run andrews.py --set n=2 --at m1=0.5 --method tmt --constraints partition --independent q1,q2 --fmi 3"
     )
     assert typed == words
 
 
-def test_a_stage_leaves_the_garbage_collector_as_it_was():
-    """Stages within stages, and stages that fail."""
-    before, stage = gc.get_threshold(), Stopwatch(None)
+def test_options_fall_into_those_of_equations_and_those_of_the_unit():
+    asked: UnitOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
+    assert formulation_options(asked) == {"method": "tmt", "baumgarte": 1.0}
+    assert build_options(asked) == {"fmi": "3", "fast": True}
+    assert set(UnitOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
 
-    def fail() -> None:
-        with stage("outer"):
-            with stage("inner"):
-                assert gc.get_threshold()[0] > before[0]
-            assert gc.get_threshold()[0] > before[0]
-            raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert gc.get_threshold() == before
+def test_a_stage_leaves_the_garbage_collector_alone():
+    """Its thresholds belong to the program that calls."""
+    before = gc.get_threshold()
+    with Stopwatch(None)("stage"):
+        assert gc.get_threshold() == before
+
+
+def test_the_pipeline_reads_as_one_page():
+    page = Path(pipeline.__file__).read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 120
+
+
+def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
+    described = []
+    monkeypatch.setattr(animation, "describe", lambda *given: described.append(given))
+    assert mb2fmu.run(pendulum(), tmp_path).passed
+    assert len(described) == 1

@@ -33,6 +33,8 @@ from mb2fmu import pipeline
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.model.requests import OutputRequest
+from mb2fmu.pipeline.deriving import read_model
+from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.independence import Independence, judged, prove_independently
 from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
 from mb2fmu.validation.own_kinematics import OwnKinematics
@@ -280,7 +282,8 @@ def snapshot(mechanics) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["simple_pendulum", "rolling_disc", "double_pendulum", "bowl", "four_bar"])
 def test_the_users_objects_stay_as_they_were(name):
-    definition, mechanism = pipeline._read(MODELS / f"{name}.py", None, pipeline.Stopwatch(None))
+    mechanism = read_model(MODELS / f"{name}.py", None, Stopwatch(None))
+    definition = mechanism.definition
     before = snapshot(definition.mechanics)
     own_motions(definition, mechanism)
     assert snapshot(definition.mechanics) == before
@@ -331,7 +334,8 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
-    definition, mechanism = pipeline._read(path, None, pipeline.Stopwatch(None))
+    mechanism = read_model(path, None, Stopwatch(None))
+    definition = mechanism.definition
     said = prove_independently(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.rungs[0].reason

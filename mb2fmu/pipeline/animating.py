@@ -1,13 +1,13 @@
-"""How a mechanism moved, for pictures: by its own program, in a unit that fmpy ran, in the reference of a proof.
+"""A mechanism in motion, for pictures: by its own program, in a unit that fmpy ran, in the reference of a proof.
 
-The pipeline composes this with ``animation``; mesh files that a model names are read here.
+Mesh files that a model names are read here.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,24 +17,58 @@ import numpy.typing as npt
 
 from mb2fmu import animation
 from mb2fmu.animation.poses import sampled_inputs
-from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
+from mb2fmu.errors import Fault, ModelError, PackageError
+from mb2fmu.model import Model
 from mb2fmu.package.references import FOLDER, RESULT
-from mb2fmu.pipeline.outcomes import Simulated
+from mb2fmu.pipeline.deriving import AnyModel
+from mb2fmu.pipeline.outcomes import Observer, Simulated
+from mb2fmu.pipeline.simulating import simulate
+from mb2fmu.pipeline.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.mechanism import Mechanism
-    from mb2fmu.model import ModelDefinition
-    from mb2fmu.pipeline.outcomes import Derivation, RightHandSide
     from mb2fmu.validation import ValidationResult
 
 Floats = npt.NDArray[np.float64]
-Slope = Callable[[float, Floats], Floats]
-
-LOOSEST, TIGHTEST = 1e-6, 1e-10
 _SAMPLES = 20_000
+
+
+def animate(
+    source: AnyModel,
+    *,
+    model: AnyModel | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> tuple[Drawing, Signals]:
+    """A mechanism in motion: for ``animation.page`` and ``animation.still``.
+
+    Args:
+        source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
+        model: Of a unit that does not say what it looks like; its own motion is then the ghost.
+        arguments: Of the model file's function.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.
+    """
+    from mb2fmu import package
+
+    stage = Stopwatch(observer)
+    if isinstance(source, Model) or Path(source).suffix != ".fmu":
+        return model_drawn(simulate(source, arguments=arguments, observer=observer))
+    path = Path(source)
+    with stage("unpack"):
+        unit = package.unpack(path)
+        if model is None:
+            scene, ghost = scene_in(unit, path.name), None
+    if model is not None:
+        simulated = simulate(model, arguments=arguments, observer=observer)
+        scene, ghost = scene_needed(simulated), simulated.motion
+    with stage("simulate"):
+        return unit_drawn(path, unit, scene, ghost)
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
@@ -60,72 +94,6 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
     if faults:
         raise ModelError("the looks of the mechanism cannot be used:", faults)
     return animation.describe(mechanism, equations, meshes)
-
-
-def integrated(
-    derivation: Derivation, f: RightHandSide, *, stop: float | None = None, step: float | None = None
-) -> Simulated:
-    """Integrates x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
-
-    Args:
-        derivation: Of the model.
-        f: Its equations.
-        stop: Instead of the experiment's, s.
-        step: Between the times of the result, instead of the experiment's, s.
-
-    Raises:
-        ValidationError: If the integration stops early.
-    """
-    from scipy.integrate import solve_ivp
-
-    from mb2fmu.validation import conditions
-
-    definition = derivation.definition
-    run = definition.experiment
-    run = replace(run, stop=stop or run.stop, step=step or run.step)
-    given = conditions(replace(definition, experiment=run))
-    time = given.time
-    inputs = np.concatenate([given.inputs, given.inputs[-1:]])
-
-    def slope(t: float, x: Floats) -> Floats:
-        return f(t, x, np.array([np.interp(t, time, column) for column in inputs.T]))
-
-    tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
-    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady else slope
-    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(moved, t, x)} if run.stiff else {}
-    solution = solve_ivp(
-        moved,
-        (0.0, float(time[-1])),
-        f.x0,
-        method="Radau" if run.stiff else "DOP853",
-        t_eval=time,
-        rtol=tolerance,
-        atol=tolerance,
-        **implicit,
-    )
-    if not solution.success:
-        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
-        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
-    x = np.asarray(solution.y.T)
-    known = describe_variables(derivation.equations, definition)
-    y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    signals = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y], axis=1))
-    return Simulated(
-        derivation=derivation, motion=animation.Motion(time, x, inputs, np.array(given.parameters)), signals=signals
-    )
-
-
-def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
-    """By forward differences, shape (n, n). Those of SciPy grow without bound for a state on which nothing depends."""
-    steps = 1e-7 * np.maximum(1.0, np.abs(x))
-    base = f(t, x)
-    return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
-
-
-def describe_variables(equations: EquationsOfMotion, definition: ModelDefinition) -> dict[str, str]:
-    """FMU name → unit of the states in their order, then of the outputs."""
-    states, _, _ = animation.variables(definition, equations)
-    return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}
 
 
 def scene_needed(simulated: Simulated) -> Scene:
@@ -172,13 +140,13 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
         ValidationError: If the unit lacks the scene's variables, or cannot be run here.
         ToolError: If it fails while it runs.
     """
-    from mb2fmu.validation import Conditions, simulate
+    from mb2fmu import validation
     from mb2fmu.validation.unit_description import read_description
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
     inputs = sampled_inputs(scene, time)
-    run = Conditions(
+    run = validation.Conditions(
         time=time,
         inputs=inputs[:-1],
         input_names=tuple(variable.name for variable in scene.inputs),
@@ -191,7 +159,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
     known = read_description(unit).variables
     outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
     variables = [*scene.states, *outputs]
-    found = simulate(path, run, [variable.name for variable in variables])
+    found = validation.simulate(path, run, [variable.name for variable in variables])
     n = len(scene.states)
     parameters = np.array(run.parameters)
     held = np.concatenate([inputs[:1], inputs[:-1]])

@@ -1,0 +1,25 @@
+"""How records look in a notebook: rooms that draw register here; records ask here, and know none of these rooms."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+
+@singledispatch
+def html(record: object) -> str:
+    """Shows a record as HTML.
+
+    Raises:
+        TypeError: If nobody has registered how records of this class are shown.
+    """
+    raise TypeError(f"nobody has said how {type(record).__name__} is shown in a notebook")
+
+
+@singledispatch
+def latex(record: object) -> str:
+    """Shows a record as LaTeX.
+
+    Raises:
+        TypeError: If nobody has registered how records of this class are shown.
+    """
+    raise TypeError(f"nobody has said how {type(record).__name__} is shown as a formula")

@@ -1,0 +1,66 @@
+"""From a model to its program: load, check, read, formulate, lower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+import mb2fmu.model
+from mb2fmu import formulation, mechanism
+from mb2fmu.pipeline import choosing
+from mb2fmu.pipeline.options import FormulationOptions
+from mb2fmu.pipeline.outcomes import Derivation, Observer
+from mb2fmu.pipeline.right_hand_side import CompilableProgram
+from mb2fmu.pipeline.stopwatch import Stopwatch
+
+AnyModel = mb2fmu.model.Model | Path | str
+
+
+def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
+    """The model that a model file's function returns; ``arguments`` replace the function's defaults."""
+    return mb2fmu.model.load(Path(path), arguments or {})
+
+
+def derive(
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> Derivation:
+    """Model → ModelDefinition → Mechanism → EquationsOfMotion → Program.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+        options: See :class:`FormulationOptions`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    stage = Stopwatch(observer)
+    read = read_model(model, arguments, stage)
+    method = options.get("method", "auto")
+    baumgarte = options.get("baumgarte")
+    with stage("formulate"):
+        plan = formulation.plan(read, options.get("constraints", "auto"), baumgarte, options.get("independent", ()))
+        read = formulation.with_rate(read, plan.treatment, baumgarte)
+        tried = choosing.candidates(read, method)
+        treated = [plan.treated(one) for one in tried]
+    with stage("lower"):
+        choice = choosing.cheapest(treated)
+    why = choice.why if method in choosing.OPEN else ""
+    program = CompilableProgram.of(choice.program)
+    return Derivation(read.definition, read, choice.equations, program, stage.timings, why, plan.because)
+
+
+def read_model(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch) -> mechanism.Mechanism:
+    """Loads and checks a model, and reads its mechanism, with its loops closed at the start."""
+    with stage("load"):
+        loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
+    with stage("check"):
+        definition = mb2fmu.model.check(loaded)
+    with stage("read"):
+        return mechanism.close_loops(mechanism.read(definition))

@@ -1,0 +1,75 @@
+"""The equations of motion as a NumPy callable: of a derivation, of a model, and as a method of ``Model``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+import mb2fmu.model
+from mb2fmu import displays, evaluation
+from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.pipeline.options import FormulationOptions
+from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.pipeline.right_hand_side import RightHandSide
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import Method
+
+Floats = npt.NDArray[np.float64]
+
+
+class Model(mb2fmu.model.Model):
+    """The model that users write; here because ``rhs`` needs all stages down to the program."""
+
+    __doc__ = mb2fmu.model.Model.__doc__
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return displays.html(self)
+
+    def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
+        """The equations of motion as a NumPy callable, without any FMU."""
+        return rhs(self, method=method)
+
+
+def rhs(
+    model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
+) -> RightHandSide:
+    """The equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
+    return right_hand_side(derive(model, arguments=arguments, **options))
+
+
+def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
+    """Start values x0 of the states (independent q and u, z) and r0 of the inputs, values p0 of the free parameters."""
+    definition, equations = derivation.definition, derivation.equations
+    q = [definition.coordinates[i].start for i in equations.q_independent]
+    u = [definition.speeds[i].start for i in equations.u_independent]
+    x0 = [*q, *u, *(state.start for state in definition.auxiliary_states)]
+    r0 = [signal.start for signal in definition.inputs]
+    return (
+        np.array(x0),
+        np.array(r0),
+        np.array([p.value for p in definition.parameters if not p.calculated], dtype=float),
+    )
+
+
+def right_hand_side(derivation: Derivation) -> RightHandSide:
+    """The equations of motion of a derivation as a NumPy callable."""
+    program = derivation.program
+    x0, r0, p0 = start_values(derivation)
+    evaluate = evaluation.evaluator(program, "rhs")
+    return RightHandSide(
+        states=program.layout.states,
+        inputs=program.layout.inputs,
+        parameters=program.layout.parameters,
+        x0=x0,
+        r0=r0,
+        p0=p0,
+        evaluate=evaluate,
+        evaluate_outputs=evaluation.evaluator(program, "outputs", memory=evaluate.memory),
+        output_names=program.entries["outputs"].labels,
+        program=program,
+    )

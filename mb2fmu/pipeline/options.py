@@ -1,0 +1,81 @@
+"""What a user can choose: how equations of motion are formed, and how a unit is built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal, TypedDict, cast, get_args
+
+from mb2fmu.errors import Fault, InterfaceError
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import Method
+    from mb2fmu.formulation import Constraints
+    from mb2fmu.interface.fmu_interface import SolverName
+    from mb2fmu.toolchain import Compiler
+
+Backend = Literal["native", "python"]
+FmiVersion = Literal["2", "3", "2.0", "3.0", 2, 3]
+
+
+class FormulationOptions(TypedDict, total=False):
+    """How equations of motion are formed; all may be left out.
+
+    Attributes:
+        method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``choosing``).
+        constraints: Treatment of holonomic constraints (see ``formulation.treatment``).
+        baumgarte: Of the treatment ``multipliers``: rate in 1/s; None: without.
+        independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
+    """
+
+    method: Method | Literal["auto"]
+    constraints: Constraints
+    baumgarte: float | None
+    independent: Collection[str]
+
+
+class BuildOptions(TypedDict, total=False):
+    """How a unit is built; all may be left out.
+
+    Attributes:
+        backend: ``native`` (C code, Model Exchange and Co-Simulation) or ``python`` (pythonfmu, Co-Simulation).
+        fmi: Version of the standard; ``python`` builds FMI 2.0 only.
+        platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``).
+        compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
+        fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
+        solver: Solver of the Co-Simulation at the start; None: as the model's experiment says.
+    """
+
+    backend: Backend
+    fmi: FmiVersion
+    platforms: str
+    compiler: Compiler
+    fast: bool
+    solver: SolverName | None
+
+
+class UnitOptions(FormulationOptions, BuildOptions, total=False):
+    """All that can be chosen on the way from a model to its unit."""
+
+
+def formulation_options(options: UnitOptions) -> FormulationOptions:
+    """The part of the options that says how equations are formed."""
+    return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
+
+
+def build_options(options: UnitOptions) -> BuildOptions:
+    """The part of the options that says how a unit is built."""
+    return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
+
+
+def major_version(options: BuildOptions) -> Literal["2", "3"]:
+    """The version of the standard that a unit is built for, however it was written.
+
+    Raises:
+        InterfaceError: It is none that units are built for.
+    """
+    asked = options.get("fmi", "2")
+    for known in get_args(FmiVersion):
+        if type(asked) is type(known) and asked == known:
+            return "3" if str(known).startswith("3") else "2"
+    fault = Fault(f"there are units of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    raise InterfaceError("no such unit can be built:", [fault])

@@ -1,0 +1,121 @@
+"""The verdict on a unit: against equations of another formulation, the model's own objects, or a user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mb2fmu import formulation, mechanism
+from mb2fmu.pipeline import publication
+from mb2fmu.pipeline.deriving import AnyModel, read_model
+from mb2fmu.pipeline.outcomes import Exported, Observer, Validated
+from mb2fmu.pipeline.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from mb2fmu.equations.motion import EquationsOfMotion, Method
+    from mb2fmu.mechanism import Mechanism
+    from mb2fmu.validation import Settings, TableResult
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEquations:
+    """What a reference is integrated from.
+
+    Attributes:
+        equations: Of motion, by another formulation than the unit's where there is one.
+        mechanism: Where symbols would grow too large: x' comes from this mechanism in numbers, and ``equations`` only
+            says what stands where; None: x' comes from ``equations``.
+    """
+
+    equations: EquationsOfMotion
+    mechanism: Mechanism | None = None
+
+
+def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquations:
+    """Decides which equations the reference is formed from.
+
+    Args:
+        read: The mechanism.
+        used: The formulation that the unit was made by; None if that is unknown.
+    """
+    from mb2fmu import validation
+
+    if validation.outgrows_symbols(read):
+        return ReferenceEquations(formulation.formulate_motion(read), read)
+    applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
+    second = validation.reference_method(used, applying) if applying else "auto"
+    return ReferenceEquations(formulation.formulate(read, second))
+
+
+def validate(
+    fmu: Path | str | Exported,
+    model: AnyModel,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Validated:
+    """Runs any FMU through the model's experiment and judges it by the model's own equations.
+
+    Args:
+        fmu: The archive, from whatever tool (its variables are found by name), or what ``pipeline.export`` gave.
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
+    """
+    stage = Stopwatch(observer)
+    read = read_model(model, arguments, stage)
+    with publication.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return prove(path, read, None, stage)
+
+
+def prove(fmu: Path, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
+    """Judges a unit by the mechanism of its model.
+
+    Args:
+        fmu: The archive, which nobody changes meanwhile.
+        read: The mechanism.
+        used: The formulation that the unit was made by; None if that is unknown.
+        stage: Times the stages.
+    """
+    from mb2fmu import validation
+
+    definition = read.definition
+    with stage("formulate the reference"):
+        reference = reference_equations(read, used)
+    with stage("validate"), mechanism.told_of_jumps(read):
+        result = validation.validate(fmu, definition, reference.equations, method=used, mechanism=reference.mechanism)
+    with stage("ask the model's own equations"):
+        result = replace(result, independence=validation.prove_independently(fmu, definition, read))
+    return Validated(definition, read, reference.equations, result, stage.timings)
+
+
+def measure(
+    fmu: Path | str | Exported,
+    *,
+    data: Collection[Path | str] = (),
+    at: Collection[Path | str] = (),
+    settings: Settings | None = None,
+) -> tuple[TableResult, ...]:
+    """Holds any FMU against the user's own numbers, without a model.
+
+    Args:
+        fmu: The archive, or what ``pipeline.export`` gave.
+        data: Tables of what was measured over time, see ``validation.compare_data``.
+        at: Tables of derivatives and outputs at given points, see ``validation.compare_points``.
+        settings: Start values, tolerances, steps.
+
+    Raises:
+        ValidationError: If a table cannot be read, or does not fit the unit.
+        ToolError: If the unit fails while it runs.
+    """
+    from mb2fmu import validation
+
+    read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
+    read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
+    with publication.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+        return tuple(result for compare, table in read for result in compare(path, table, settings))

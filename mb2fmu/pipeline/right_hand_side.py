@@ -1,0 +1,129 @@
+"""x' = f(t, x, r, p) as a callable, and the program behind it, which can be compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.program.program import Program
+
+if TYPE_CHECKING:
+    from mb2fmu.analysis import Conditioning
+    from mb2fmu.toolchain import CompiledProgram, Compiler
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CompilableProgram(Program):
+    """The program of a model, which can be compiled; here because the toolchain comes after the lowering."""
+
+    @classmethod
+    def of(cls, program: Program) -> CompilableProgram:
+        """The same program."""
+        return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
+
+    def compile(self, entry: str = "rhs", *, compiler: Compiler = "zig") -> CompiledProgram:
+        """An entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
+
+        Args:
+            entry: One of ``entries``: ``rhs``, ``outputs``, ``accelerations``, ….
+            compiler: ``zig`` (a package), or ``cc``, the system's.
+
+        Raises:
+            ToolError: If there is no compiler, or it fails.
+        """
+        from mb2fmu.toolchain import compile_program
+
+        return compile_program(self, entry, compiler)
+
+
+class Evaluation(Protocol):
+    """An entry point of a program: by NumPy, or compiled."""
+
+    def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
+        """The results, shape (n_results,), or (n_batch, n_results) if any argument is a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RightHandSide:
+    """x' = f(t, x, r, p), ready for ``scipy.integrate.solve_ivp(f, (0, 10), f.x0)``.
+
+    Attributes:
+        states: Names of x = (q, independent u, z), as in the mechanics.
+        inputs: Names of r.
+        parameters: Names of the free parameters p.
+        x0: Start values of the states.
+        r0: Start values of the inputs, used where no others are given.
+        p0: Values of the parameters, used where no others are given.
+        evaluate: The program's ``rhs`` as a NumPy callable, or compiled.
+        evaluate_outputs: The program's ``outputs`` likewise.
+        output_names: FMU names of the outputs.
+        program: What they evaluate.
+    """
+
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    x0: npt.NDArray[np.float64]
+    r0: npt.NDArray[np.float64]
+    p0: npt.NDArray[np.float64]
+    evaluate: Evaluation
+    evaluate_outputs: Evaluation
+    output_names: tuple[str, ...]
+    program: CompilableProgram
+
+    def __call__(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """X' in SI units, shape (n_x,); (n, n_x) if t has shape (n,) or x has shape (n, n_x)."""
+        return self.evaluate(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def outputs(
+        self,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """The outputs in declared order, shape (n_y,), or (n, n_y) of a batch."""
+        return self.evaluate_outputs(t, x, self.r0 if r is None else r, self.p0 if p is None else p)
+
+    def conditioning(
+        self,
+        t: float = 0.0,
+        x: npt.ArrayLike | None = None,
+        r: npt.ArrayLike | None = None,
+        p: npt.ArrayLike | None = None,
+    ) -> Conditioning:
+        """How many digits of x' are right at a point (none given: the start); printed, it says what cancels."""
+        from mb2fmu.analysis import conditioning
+
+        given = ((x, self.x0), (r, self.r0), (p, self.p0))
+        point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
+        return conditioning(self.program, t, *point)
+
+    def compile(self, *, compiler: Compiler = "zig") -> RightHandSide:
+        """The same as machine code for this computer, for parameter studies: many instances at once.
+
+        Rows of a batch that have no solution (a singular matrix, a loop that does not close) are NaN, and so is
+        a single one.
+
+        Args:
+            compiler: ``zig`` (a package), or ``cc``, the system's.
+
+        Raises:
+            ToolError: If there is no compiler, or it fails.
+        """
+        return replace(
+            self,
+            evaluate=self.program.compile("rhs", compiler=compiler),
+            evaluate_outputs=self.program.compile("outputs", compiler=compiler),
+        )
