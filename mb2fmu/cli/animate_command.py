@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.options import at_option, debug_option, model_at, options, say, set_option
+from mb2fmu.cli.command_options import at_option, debug_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
 
 PICTURE_WIDTH = 1280

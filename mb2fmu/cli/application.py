@@ -21,9 +21,9 @@ import click
 from mb2fmu import __version__
 from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
+from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.linearize_command import linearize
-from mb2fmu.cli.options import at_option, debug_option, json_file_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.start_commands import list_models, new
 from mb2fmu.cli.validate_command import validate

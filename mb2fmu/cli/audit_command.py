@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.options import debug_option, is_quiet, json_file_option
+from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option
 
 PIPED_WIDTH = 120
 

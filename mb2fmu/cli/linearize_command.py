@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.options import at_option, debug_option, is_quiet, json_file_option, options, set_option
+from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from mb2fmu.cli.options import is_quiet
+from mb2fmu.cli.command_options import is_quiet
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

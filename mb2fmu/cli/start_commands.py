@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.options import debug_option, say
+from mb2fmu.cli.command_options import debug_option, say
 
 
 @click.command(short_help="Write a commented, working model to start from.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.options import debug_option, options, set_option
+from mb2fmu.cli.command_options import debug_option, options, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.verdict import json_option, show_tables, show_verdict
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.options import is_quiet, json_file_option
+from mb2fmu.cli.command_options import is_quiet, json_file_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
