@@ -32,10 +32,12 @@ if TYPE_CHECKING:
         simulate,
         validate,
     )
+    from mb2fmu.systems import CoupledSystem
 
 __version__ = "0.1.0"
 __all__ = [
     "Box",
+    "CoupledSystem",
     "Cylinder",
     "Ellipsoid",
     "Mb2FmuError",
@@ -61,6 +63,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
 } | dict.fromkeys(("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model")
 

@@ -30,6 +30,9 @@ WORLDLY = (
     "pipeline/stopwatch.py",
     "model/loading.py",
     "model/template.py",
+    "systems/component.py",
+    "systems/system_simulation.py",
+    "systems/master/master_process.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("emit/python/runtime",)

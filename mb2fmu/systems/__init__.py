@@ -1,0 +1,53 @@
+"""Systems: several units coupled, run by a master of our own, written for other masters.
+
+Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``Joined`` (checked
+connections), ``SystemMotion`` (what the system did), files for other masters.
+
+Promises: units of measure are checked and converted; every fault of a system is told at once, with its remedy; units
+run in a process of their own; results up to a failure are kept.
+
+This stage must not derive equations or make units; the pipeline hands them in. The numerics of the master (``master``)
+know nothing of files and models, and their process imports nothing else: names below are imported when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mb2fmu.systems.component import Component, read_component
+    from mb2fmu.systems.coupled_system import CoupledSystem
+    from mb2fmu.systems.coupling import Stepping
+    from mb2fmu.systems.joining import CouplingError, Joined, join
+    from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+
+__all__ = [
+    "Component",
+    "CoupledSystem",
+    "CouplingError",
+    "Joined",
+    "Stepping",
+    "SystemMotion",
+    "SystemRunError",
+    "join",
+    "read_component",
+    "simulate_system",
+]
+
+_HOMES = {
+    "Component": "component",
+    "read_component": "component",
+    "CoupledSystem": "coupled_system",
+    "Stepping": "coupling",
+    "SystemMotion": "system_simulation",
+    "SystemRunError": "system_simulation",
+    "simulate_system": "system_simulation",
+} | dict.fromkeys(("CouplingError", "Joined", "join"), "joining")
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name from its home, once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"mb2fmu.systems.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

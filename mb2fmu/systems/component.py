@@ -1,0 +1,186 @@
+"""What a system must know of one unit: variables, units, feedthrough, terminals, abilities; read from any FMU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from lxml import etree
+
+from mb2fmu.audit.description.described_model import Description, Variable, number
+from mb2fmu.audit.description.parse_description import read_description as read_fully
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.filetree import FileTree
+from mb2fmu.package import unpack
+from mb2fmu.systems.master.slaves import Abilities
+from mb2fmu.units import BASE_UNITS
+from mb2fmu.validation.unit_description import TROUBLES
+from mb2fmu.validation.unit_description import read_description as read_for_driving
+
+TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOfMeasure:
+    """A unit as an FMU declares it: a value v is ``factor * v + offset`` in base units.
+
+    Attributes:
+        name: As written.
+        exponents: Of FMI's base units, in their order; None: only the name is declared.
+        factor: Base units per unit.
+        offset: In base units.
+    """
+
+    name: str
+    exponents: tuple[int, ...] | None
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""
+
+    name: str
+    variable: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Component:
+    """One unit of a system.
+
+    Attributes:
+        name: In the system.
+        path: Of its archive.
+        tree: Its content.
+        description: All of ``modelDescription.xml``.
+        variables: By name; scalars of doubles only.
+        units: By name.
+        terminals: Name → members.
+        abilities: What the master may ask of it.
+        identifier: Of its Co-Simulation library.
+        troubles: Log categories of failed calls.
+    """
+
+    name: str
+    path: Path
+    tree: FileTree
+    description: Description
+    variables: Mapping[str, Variable]
+    units: Mapping[str, UnitOfMeasure]
+    terminals: Mapping[str, tuple[Member, ...]]
+    abilities: Abilities
+    identifier: str
+    troubles: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of scalar inputs."""
+        return tuple(name for name, each in self.variables.items() if each.causality == "input")
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of scalar outputs."""
+        return tuple(name for name, each in self.variables.items() if each.causality == "output")
+
+    def unit(self, variable: str) -> UnitOfMeasure | None:
+        """The unit of a variable; None if it has none."""
+        name = self.variables[variable].get("unit")
+        return None if name is None else self.units.get(name, UnitOfMeasure(name, None))
+
+    def feedthrough(self, output: str) -> frozenset[str]:
+        """Inputs on which an output depends at the same moment: as declared, or all if nothing is."""
+        for unknown in self.description.listed("Outputs"):
+            if unknown.variable is not None and unknown.variable.name == output:
+                if unknown.dependencies is None:
+                    return frozenset(self.inputs)
+                return frozenset(
+                    each.name for each in unknown.targets if each is not None and each.causality == "input"
+                )
+        return frozenset(self.inputs)
+
+
+def read_component(name: str, path: Path) -> Component:
+    """Reads a unit that is to be a component.
+
+    Args:
+        name: In the system.
+        path: Of the archive.
+
+    Raises:
+        PackageError: If it is no sound archive.
+        ValidationError: If it is no Co-Simulation unit of FMI 2 or 3 that runs on this machine.
+    """
+    tree = unpack(path)
+    try:
+        driven = read_for_driving(tree)
+        description = read_fully(tree["modelDescription.xml"])
+    except ValidationError as error:
+        faults = [Fault(each.what, f"{name} ({path.name})", each.remedy) for each in error.faults]
+        raise ValidationError(f"{name} cannot be a component:", faults) from error
+    if "CoSimulation" not in driven.identifiers:
+        fault = Fault("offers Model Exchange only", f"{name} ({path.name})", "export it for Co-Simulation")
+        raise ValidationError(f"{name} cannot be a component:", [fault])
+    variables = {each.name: each for each in description.variables if each.type in {"Real", "Float64"}}
+    scalars = {key: each for key, each in variables.items() if not each.dimensions and each.reference is not None}
+    return Component(
+        name,
+        path,
+        tree,
+        description,
+        MappingProxyType(scalars),
+        MappingProxyType({each.name: _unit(each.name, each.base) for each in description.units}),
+        _terminals(tree),
+        _abilities(description),
+        driven.identifiers["CoSimulation"],
+        tuple(each for each in TROUBLES if each in description.categories),
+    )
+
+
+def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
+    if base is None:
+        return UnitOfMeasure(name, None)
+    exponents = tuple(int(number(base.get(each)) or 0) for each in BASE_UNITS)
+    factor, offset = number(base.get("factor")), number(base.get("offset"))
+    return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
+
+
+def _abilities(description: Description) -> Abilities:
+    def flag(name: str) -> bool:
+        return description.flag("CoSimulation", name)
+
+    if description.version == 2:
+        return Abilities(
+            lines=flag("canInterpolateInputs"),
+            back=flag("canGetAndSetFMUstate"),
+            any_step=flag("canHandleVariableCommunicationStepSize"),
+            directional=flag("providesDirectionalDerivative"),
+        )
+    return Abilities(
+        updates=flag("providesIntermediateUpdate"),
+        back=flag("canGetAndSetFMUState"),
+        any_step=flag("canHandleVariableCommunicationStepSize"),
+        directional=flag("providesDirectionalDerivatives"),
+        events=flag("hasEventMode"),
+        early=flag("hasEventMode") or flag("mightReturnEarlyFromDoStep"),
+    )
+
+
+def _terminals(tree: FileTree) -> Mapping[str, tuple[Member, ...]]:
+    if TERMINALS not in tree:
+        return MappingProxyType({})
+    try:
+        root = etree.fromstring(tree[TERMINALS], etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return MappingProxyType({})
+    found = {}
+    for terminal in root.iterfind("Terminals/Terminal"):
+        found[str(terminal.get("name"))] = tuple(
+            Member(str(each.get("memberName", each.get("variableName"))), str(each.get("variableName")),
+                   str(each.get("variableKind", "signal")))
+            for each in terminal.iterfind("TerminalMemberVariable")
+        )  # fmt: skip
+    return MappingProxyType(found)

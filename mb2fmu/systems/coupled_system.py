@@ -1,0 +1,218 @@
+"""``CoupledSystem``: what the user says of several units that are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+from mb2fmu.model.places import caller
+from mb2fmu.systems.coupling import Method, Stepping
+
+Value = float | tuple[float, str]
+"""A number in the variable's own unit, or a number and its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredComponent:
+    """A component as the user wrote it; see :meth:`CoupledSystem.component`."""
+
+    name: str
+    source: Any
+    arguments: Mapping[str, Any]
+    values: Mapping[str, Value]
+    fmi: Literal["2", "3"]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredConnection:
+    """A connection as the user wrote it; see :meth:`CoupledSystem.connect`."""
+
+    source: str
+    target: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBond:
+    """A bond as the user wrote it; see :meth:`CoupledSystem.bond`."""
+
+    name: str
+    sides: tuple[str, ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMonolith:
+    """The whole as one model; see :meth:`CoupledSystem.monolith`."""
+
+    source: Any
+    same: Mapping[str, str]
+    arguments: Mapping[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemExperiment:
+    """When a system is run and how exactly its components integrate.
+
+    Attributes:
+        stop: In s; the start time is 0.
+        tolerance: Relative, of the components' own solvers.
+        stepping: Of the master.
+        bound: Largest error against the monolith that is accepted, of each variable's own size; None: none is stated.
+    """
+
+    stop: float = 10.0
+    tolerance: float = 1e-9
+    stepping: Stepping = field(default_factory=lambda: Stepping(step=0.01))
+    bound: float | None = None
+
+
+class SteppingOptions(TypedDict, total=False):
+    """What :meth:`CoupledSystem.experiment` hands on to :class:`~mb2fmu.systems.coupling.Stepping`."""
+
+    method: Method
+    order: int
+    passes: int
+    converged: float
+    jacobian: bool
+    accuracy: float | None
+    longest: float | None
+    substeps: int
+    loops: Literal["refuse", "solve"]
+    unstable: Literal["refuse", "run"]
+    sequence: tuple[str, ...]
+
+
+class CoupledSystem:
+    """Several units that are connected, and how they are run together; docs/systems.md shows how.
+
+    Declarations are collected, each with the line it stands in, and judged together when the system is joined.
+
+    Args:
+        name: Of the system, an identifier.
+        description: One line.
+
+    Example:
+        >>> system = CoupledSystem("TwoMasses")                              # doctest: +SKIP
+        >>> system.component("left", "left.py")                              # doctest: +SKIP
+        >>> system.component("right", "right.fmu", values={"m": 2.0})        # doctest: +SKIP
+        >>> system.connect("left.x", "right.s")                              # doctest: +SKIP
+        >>> system.connect("right.force", "left.F")                          # doctest: +SKIP
+        >>> system.experiment(stop=1.0, step=0.001, order=2)                 # doctest: +SKIP
+    """
+
+    def __init__(self, name: str, *, description: str = "") -> None:
+        self.name, self.description = name, description
+        self.components: list[DeclaredComponent] = []
+        self.connections: list[DeclaredConnection] = []
+        self.bonds: list[DeclaredBond] = []
+        self.whole: DeclaredMonolith | None = None
+        self.run = SystemExperiment()
+        self.source: Path | None = None
+        self.where = caller()
+
+    def component(
+        self,
+        name: str,
+        source: Any,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        values: Mapping[str, Value] | None = None,
+        fmi: Literal["2", "3"] = "2",
+    ) -> None:
+        """Adds a unit.
+
+        Args:
+            name: In the system, an identifier.
+            source: A ``Model``, the file that has its function (``.py``), or any unit (``.fmu``); paths count from the
+                folder of the system's file.
+            arguments: Of the model file's function.
+            values: Variable → parameter or start value in the variable's unit, or ``(value, unit)``.
+            fmi: Version that a unit of a model gets. FMI 2 is what SSP tools and libcosim read.
+        """
+        self.components.append(
+            DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, caller())
+        )
+
+    def connect(self, source: str, target: str) -> None:
+        """Connects two variables, or two terminals.
+
+        Args:
+            source: ``component.output``, or ``component.terminal``.
+            target: ``component.input``, or ``component.terminal``. Of two terminals each member is connected with that
+                of its name: flows sum to zero, the others are equal; on each pair one side is an output.
+        """
+        self.connections.append(DeclaredConnection(source, target, caller()))
+
+    def bond(self, name: str, *sides: str) -> None:
+        """Names a connection over which power flows, so that the energy it makes or loses is reported.
+
+        Connected terminals are bonds by themselves; this is for variables that are connected one by one.
+
+        Args:
+            name: For the report.
+            sides: Power into each component, effort times flow: ``"left.F * left.v"``,
+                ``"-right.force * der(right.s)"``.
+        """
+        self.bonds.append(DeclaredBond(name, sides, caller()))
+
+    def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
+        """Gives the whole as one model, the truth that the system is held against.
+
+        Args:
+            source: A ``Model`` or the file that has its function.
+            same: ``component.variable`` → the variable of the whole that is the same.
+            arguments: Of the model file's function.
+        """
+        self.whole = DeclaredMonolith(source, dict(same), dict(arguments or {}), caller())
+
+    def experiment(
+        self,
+        *,
+        stop: float = 10.0,
+        step: float = 0.01,
+        tolerance: float = 1e-9,
+        bound: float | None = None,
+        **stepping: Unpack[SteppingOptions],
+    ) -> None:
+        """Sets how long and how the system is run.
+
+        Args:
+            stop: In s.
+            step: Communication step in s.
+            tolerance: Relative, of the components' own solvers.
+            bound: Largest error against the monolith that is accepted, of each variable's own size.
+            stepping: As the attributes of :class:`~mb2fmu.systems.coupling.Stepping`.
+        """
+        self.run = SystemExperiment(
+            stop=float(stop), tolerance=float(tolerance), bound=bound, stepping=Stepping(step=float(step), **stepping)
+        )
+
+    def restepped(self, **changes: Any) -> CoupledSystem:
+        """The same system with other stepping, for studies of step sizes and methods."""
+        made = CoupledSystem(self.name, description=self.description)
+        made.__dict__.update(self.__dict__)
+        made.run = replace(self.run, stepping=replace(self.run.stepping, **changes))
+        return made
+
+    def source_of(self, name: str) -> Any:
+        """A component's source, with its path from the folder of the system's file."""
+        declared = next(each for each in self.components if each.name == name)
+        return resolved_path(declared.source, self.source)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the components."""
+        return tuple(each.name for each in self.components)
+
+
+def resolved_path(source: Any, file: Path | None) -> Any:
+    """A path counted from the folder of the system's file; models as they are."""
+    if not isinstance(source, str | Path):
+        return source
+    path = Path(source)
+    return path if path.is_absolute() or file is None else file.parent / path

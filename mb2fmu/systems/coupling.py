@@ -1,0 +1,160 @@
+"""What a coupled system is once it is resolved: components, their connected variables, links, bonds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Method = Literal["jacobi", "gauss-seidel"]
+ORDERS = (0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One connected or recorded variable of a component.
+
+    Attributes:
+        component: Index into the components.
+        name: Of the variable in its unit.
+        reference: Its value reference.
+        unit: As the unit says; empty if it says none.
+    """
+
+    component: int
+    name: str
+    reference: int
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """inputs[target] = factor * outputs[source] + offset; indices into the coupling's ports."""
+
+    source: int
+    target: int
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A variable of a bond: an input's course or an output, in SI units after ``factor``.
+
+    Attributes:
+        kind: ``input`` or ``output``.
+        index: Into the coupling's inputs or outputs.
+        factor: SI units per unit of the variable.
+        rate: True: its derivative by time is meant (a position stands for its velocity).
+    """
+
+    kind: Literal["input", "output"]
+    index: int
+    factor: float = 1.0
+    rate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BondSide:
+    """Power into one component = sign * effort * flow, in W."""
+
+    component: int
+    effort: Signal
+    flow: Signal
+    sign: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """A connection over which power flows: what all sides take up together is zero if the coupling is exact."""
+
+    name: str
+    sides: tuple[BondSide, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Ports, links and feedthrough of a system: all that its numerics need to know.
+
+    Attributes:
+        components: Names.
+        inputs: Connected inputs.
+        outputs: Connected and recorded outputs.
+        links: One per connected input that a component feeds.
+        feedthrough: (input, output) of one component: the output depends on the input at the same moment.
+        bonds: Power connections.
+
+    Raises:
+        ValueError: If an input has two sources, or a pair of ``feedthrough`` belongs to two components.
+    """
+
+    components: tuple[str, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    links: tuple[Link, ...]
+    feedthrough: frozenset[tuple[int, int]] = frozenset()
+    bonds: tuple[Bond, ...] = ()
+
+    def __post_init__(self) -> None:
+        targets = [link.target for link in self.links]
+        if len(set(targets)) != len(targets):
+            raise ValueError("an input has two sources")
+        if any(self.inputs[i].component != self.outputs[j].component for i, j in self.feedthrough):
+            raise ValueError("feedthrough is within one component")
+
+    def input_name(self, index: int) -> str:
+        """``component.variable`` of an input."""
+        port = self.inputs[index]
+        return f"{self.components[port.component]}.{port.name}"
+
+    def output_name(self, index: int) -> str:
+        """``component.variable`` of an output."""
+        port = self.outputs[index]
+        return f"{self.components[port.component]}.{port.name}"
+
+    def inputs_of(self, component: int) -> tuple[int, ...]:
+        """Indices of a component's inputs."""
+        return tuple(k for k, port in enumerate(self.inputs) if port.component == component)
+
+    def outputs_of(self, component: int) -> tuple[int, ...]:
+        """Indices of a component's outputs."""
+        return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """How a system is stepped.
+
+    Attributes:
+        step: Communication step in s; the first one if ``accuracy`` is given.
+        method: ``jacobi``: all components with inputs from the past; ``gauss-seidel``: one after another, later ones
+            with what earlier ones have just given.
+        order: Of the polynomials that inputs follow over a step: 0 held, 1 lines, 2 parabolas.
+        passes: Most passes over one step; more than one needs components that can go back.
+        converged: Passes end where inputs at the step's end change by less than this, of their own size.
+        jacobian: Passes are Newton steps with the interface Jacobian, not repeated substitution.
+        accuracy: None: steps of one size. Else steps are chosen so that the inputs' error over one step stays below
+            this, of their own size; needs components that can go back and step by any size.
+        longest: Longest communication step in s with ``accuracy``; None: a hundred times ``step``.
+        substeps: Steps of a component over one communication step, if it cannot follow polynomials by itself.
+        loops: ``refuse`` algebraic loops, or ``solve`` them by Newton's method at each communication point.
+        unstable: ``refuse`` couplings that are predicted to explode, or ``run`` them.
+        sequence: Names of components in the order of ``gauss-seidel``; (): by their dependencies.
+    """
+
+    step: float
+    method: Method = "gauss-seidel"
+    order: int = 1
+    passes: int = 1
+    converged: float = 1e-9
+    jacobian: bool = False
+    accuracy: float | None = None
+    longest: float | None = None
+    substeps: int = 1
+    loops: Literal["refuse", "solve"] = "refuse"
+    unstable: Literal["refuse", "run"] = "refuse"
+    sequence: tuple[str, ...] = ()
+
+    @property
+    def goes_back(self) -> bool:
+        """Components must be able to go back to an earlier state."""
+        return self.passes > 1 or self.accuracy is not None

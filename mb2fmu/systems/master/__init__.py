@@ -1,0 +1,1 @@
+"""The master: components stepped together, energy accounted for, order measured."""

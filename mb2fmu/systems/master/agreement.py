@@ -1,0 +1,148 @@
+"""Closing: all inputs at one moment as the outputs give them, algebraic loops by Newton's method.
+
+At one moment inputs are u = L y(u) + e: an output may depend on inputs of its own unit (feedthrough). Where that makes
+no loop, values are passed on level by level. A loop is solved by Newton's method with a Jacobian of differences, which
+is kept as long as it serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.systems.coupling import Wiring
+from mb2fmu.systems.master.dependency_order import levels, loop_text
+from mb2fmu.systems.master.slaves import Slave, SlaveError
+
+Floats = npt.NDArray[np.float64]
+
+MOST = 30
+"""Newton steps over one loop."""
+EXACT = 1e-12
+"""Of a loop's inputs, relative to their size: where round-off begins."""
+_SHIFT = 1e-6
+_SLOW = 0.2
+
+
+class Closing:
+    """Passes values over the links of a system at one moment.
+
+    Args:
+        wiring: The system.
+        slaves: Its components.
+
+    Attributes:
+        u: Inputs, shape (n_inputs,).
+        y: Outputs, shape (n_outputs,).
+    """
+
+    def __init__(self, wiring: Wiring, slaves: Sequence[Slave]) -> None:
+        self._wiring, self._slaves = wiring, slaves
+        self._levels = levels(wiring)
+        self._ins = [np.array(wiring.inputs_of(k), dtype=int) for k in range(len(slaves))]
+        self._outs = [np.array(wiring.outputs_of(k), dtype=int) for k in range(len(slaves))]
+        self._source = np.full(len(wiring.inputs), -1)
+        self._factor, self._offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
+        for link in wiring.links:
+            self._source[link.target] = link.source
+            self._factor[link.target], self._offset[link.target] = link.factor, link.offset
+        self._jacobians: dict[tuple[int, ...], Floats] = {}
+        self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
+
+    def ins(self, component: int) -> npt.NDArray[np.int64]:
+        """Indices of a component's inputs."""
+        return self._ins[component]
+
+    def outs(self, component: int) -> npt.NDArray[np.int64]:
+        """Indices of a component's outputs."""
+        return self._outs[component]
+
+    def linked(self, inputs: npt.NDArray[np.int64]) -> Floats:
+        """What the links give for some inputs with the present outputs."""
+        source = self._source[inputs]
+        given = self._factor[inputs] * self.y[source] + self._offset[inputs]
+        return np.where(source >= 0, given, self.u[inputs])
+
+    def fed_by(self, component: int) -> npt.NDArray[np.int64]:
+        """Inputs that a component feeds."""
+        outs = set(self._outs[component].tolist())
+        return np.array([k for k, source in enumerate(self._source) if source in outs], dtype=int)
+
+    def read(self, component: int) -> None:
+        """Takes a component's outputs."""
+        self.y[self._outs[component]] = self._slaves[component].read()
+
+    def _give(self, inputs: npt.NDArray[np.int64], values: Floats) -> None:
+        """Sets some inputs, and reads their components again."""
+        self.u[inputs] = values
+        for k in sorted({self._wiring.inputs[i].component for i in inputs.tolist()}):
+            self._slaves[k].write(self.u[self._ins[k]])
+            self.read(k)
+
+    def close(self) -> None:
+        """Makes all inputs and outputs agree at this moment.
+
+        Raises:
+            SlaveError: If a loop has no solution near the present values.
+        """
+        for k in range(len(self._slaves)):
+            self._slaves[k].write(self.u[self._ins[k]])
+            self.read(k)
+        for group, loop in zip(self._levels.groups, self._levels.loops, strict=True):
+            inputs = np.array(group, dtype=int)
+            if loop:
+                self._solve(inputs)
+            else:
+                self._give(inputs, self.linked(inputs))
+
+    def close_wholly(self) -> None:
+        """As :meth:`close`, then checks: what still differs (units whose start depends on inputs) is solved as one.
+
+        Raises:
+            SlaveError: If there is no consistent start near the present values.
+        """
+        self.close()
+        everything = np.flatnonzero(self._source >= 0)
+        defect = self.linked(everything) - self.u[everything]
+        if everything.size and np.any(np.abs(defect) > 1e-9 * (1.0 + np.abs(self.u[everything]))):
+            self._solve(everything)
+
+    def _solve(self, inputs: npt.NDArray[np.int64]) -> None:
+        key = tuple(inputs.tolist())
+        before = np.inf
+        defect = np.zeros(len(inputs))
+        for _ in range(MOST):
+            defect = self.linked(inputs) - self.u[inputs]
+            size = float(np.max(np.abs(defect) / (np.abs(self.u[inputs]) + np.max(np.abs(self.u[inputs])) + 1e-30)))
+            if not np.all(np.isfinite(defect)):
+                break
+            if size <= EXACT or (size >= 0.5 * before and size <= 1e-9):
+                self._jacobians.setdefault(key, np.eye(len(inputs)))
+                return
+            if key not in self._jacobians or size > _SLOW * before:
+                self._jacobians[key] = self._jacobian(inputs, defect)
+            before = size
+            try:
+                change = np.linalg.solve(self._jacobians[key], -defect)
+            except np.linalg.LinAlgError:
+                break
+            self._give(inputs, self.u[inputs] + change)
+        names = loop_text(self._wiring, key)
+        raise SlaveError(
+            f"the algebraic loop {names} has no solution near the present values (defects {np.abs(defect).max():.3g})"
+        )
+
+    def _jacobian(self, inputs: npt.NDArray[np.int64], defect: Floats) -> Floats:
+        """Derivatives of the defects by the inputs, by differences."""
+        present = self.u[inputs].copy()
+        columns = []
+        for k in range(len(inputs)):
+            shift = _SHIFT * max(1.0, abs(present[k]))
+            moved = present.copy()
+            moved[k] += shift
+            self._give(inputs, moved)
+            columns.append((self.linked(inputs) - self.u[inputs] - defect) / shift)
+        self._give(inputs, present)
+        return np.stack(columns, axis=1)

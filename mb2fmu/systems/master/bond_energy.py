@@ -1,0 +1,89 @@
+"""Energy over bonds: what the sides of a connection take up together, which an exact coupling makes zero.
+
+Over a step each signal is a polynomial: an input its course, an output that through its values at the step's ends and,
+where inputs are not held, at the communication point before. The integral of effort times flow, of degree four at most,
+is exact by Gauss's rule of three points. At the end of a step an input jumps from its course to what the outputs give.
+A position that jumps does work: the mean effort before and after, times the jump.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.systems.coupling import BondSide, Signal, Wiring
+from mb2fmu.systems.master import courses
+from mb2fmu.systems.master.marching import Stepped
+
+Floats = npt.NDArray[np.float64]
+
+_POINTS = np.array([-np.sqrt(0.6), 0.0, np.sqrt(0.6)]) / 2.0 + 0.5
+_WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+
+
+class BondAccount:
+    """Energies of all bonds of a system along its way.
+
+    Args:
+        wiring: The system.
+        order: Of the inputs' courses.
+        time: Of the first communication point, in s.
+        outputs: There, shape (n_outputs,).
+
+    Attributes:
+        energy: Taken up by each side of each bond since the beginning, in J: one array of shape (n_sides,) per bond.
+    """
+
+    def __init__(self, wiring: Wiring, order: int, time: float, outputs: Floats) -> None:
+        self._bonds = wiring.bonds
+        self._known = 1 if order == 0 else 2
+        self._past = [(time, outputs.copy())]
+        self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
+
+    def add(self, done: Stepped, inputs: Floats, outputs: Floats) -> None:
+        """Adds an accepted step.
+
+        Args:
+            done: The step.
+            inputs: As the outputs give them at its end, shape (n_inputs,).
+            outputs: There, shape (n_outputs,).
+        """
+        end = done.begin + done.size
+        if self._bonds:
+            known = [*self._past, (end, done.ends)]
+            fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
+            for energy, bond in zip(self.energy, self._bonds, strict=True):
+                for k, side in enumerate(bond.sides):
+                    energy[k] += side.sign * (_work(side, done, fitted) + _jump(side, done, inputs, outputs))
+        past = [*self._past, (end, outputs.copy())]
+        self._past = past[-1:] if done.event else past[-self._known :]
+
+    def defects(self) -> Floats:
+        """Energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
+        return -np.array([energy.sum() for energy in self.energy])
+
+    def exchanged(self) -> Floats:
+        """Energy that the first side of each bond has taken up in J, shape (n_bonds,)."""
+        return np.array([energy[0] for energy in self.energy])
+
+
+def _work(side: BondSide, done: Stepped, fitted: Floats) -> float:
+    points = _POINTS * done.size
+    effort, flow = (_values(each, done.courses, fitted, points) for each in (side.effort, side.flow))
+    return done.size * float(_WEIGHTS @ (effort * flow))
+
+
+def _jump(side: BondSide, done: Stepped, inputs: Floats, outputs: Floats) -> float:
+    flow, effort = side.flow, side.effort
+    if flow.kind != "input" or not flow.rate:
+        return 0.0
+    reached = courses.at(done.courses, done.size)
+    before, after = (reached, inputs) if effort.kind == "input" else (done.ends, outputs)
+    mean = effort.factor * (before[effort.index] + after[effort.index]) / 2.0
+    return float(mean * flow.factor * (inputs[flow.index] - reached[flow.index]))
+
+
+def _values(signal: Signal, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
+    course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
+    take = courses.rate if signal.rate else courses.at
+    return np.array([signal.factor * take(course, float(s))[0] for s in points])

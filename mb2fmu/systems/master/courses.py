@@ -1,0 +1,63 @@
+"""Courses: the polynomials that inputs follow over one communication step.
+
+A course is (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
+
+A component that takes a value and a slope cannot follow a parabola. The line with the same first two moments over the
+step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is then given instead:
+what is left out is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
+which is less than what an extrapolation of order 2 itself errs by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def fitted(times: Sequence[float], values: Floats) -> Floats:
+    """The polynomials through given points.
+
+    Args:
+        times: Distinct, at most three, relative to the beginning of the step, in s.
+        values: Shape (len(times), n).
+
+    Returns:
+        Courses, shape (n, 3).
+    """
+    # Scaled, so that the matrix is as good for small steps as for large ones.
+    scale = max(map(abs, times)) or 1.0
+    powers = np.vander(np.asarray(times) / scale, len(times), increasing=True)
+    coefficients = np.linalg.solve(powers, values)
+    found = np.zeros((values.shape[1], 3))
+    found[:, : len(times)] = (coefficients / scale ** np.arange(len(times))[:, None]).T
+    return found
+
+
+def at(course: Floats, s: float) -> Floats:
+    """Values at s, shape (n,)."""
+    return np.asarray(course[:, 0] + s * (course[:, 1] + s * course[:, 2]))
+
+
+def rate(course: Floats, s: float) -> Floats:
+    """Derivatives by time at s, shape (n,)."""
+    return np.asarray(course[:, 1] + 2.0 * s * course[:, 2])
+
+
+def moved(course: Floats, s: float) -> Floats:
+    """The same polynomials, counted from s."""
+    return np.stack([at(course, s), rate(course, s), course[:, 2]], axis=1)
+
+
+def line(course: Floats, size: float) -> Floats:
+    """The lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
+    bend = course[:, 2]
+    return np.stack([course[:, 0] - bend * size**2 / 6.0, course[:, 1] + bend * size, np.zeros_like(bend)], axis=1)
+
+
+def mean(course: Floats, size: float) -> Floats:
+    """Means over [0, size], shape (n,)."""
+    return np.asarray(course[:, 0] + size * (course[:, 1] / 2.0 + size * course[:, 2] / 3.0))

@@ -1,0 +1,146 @@
+"""In which order values go around: levels of inputs at one moment, algebraic loops by name, the order of components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mb2fmu.systems.coupling import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Inputs in the order in which they become known at one moment.
+
+    Attributes:
+        groups: Of inputs; those of one group need only what groups before it have set. A group that is a loop needs
+            itself.
+        loops: Which groups are algebraic loops.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    loops: tuple[bool, ...]
+
+
+def levels(wiring: Wiring) -> Levels:
+    """The order in which inputs become known."""
+    needs = needed_inputs(wiring)
+    parts = components_of(range(len(wiring.inputs)), needs)
+    groups: list[tuple[int, ...]] = []
+    loops: list[bool] = []
+    depth: dict[int, int] = {}
+    flat: dict[int, list[int]] = {}
+    rings: list[tuple[int, tuple[int, ...]]] = []
+    for part in parts:
+        ring = len(part) > 1 or part[0] in needs[part[0]]
+        level = 1 + max((depth[k] for each in part for k in needs[each] if k not in part), default=-1)
+        depth.update(dict.fromkeys(part, level))
+        if ring:
+            rings.append((level, part))
+        else:
+            flat.setdefault(level, []).append(part[0])
+    for level in sorted({*flat, *(level for level, _ in rings)}):
+        for group, ring in [(tuple(flat.get(level, ())), False), *((p, True) for at, p in rings if at == level)]:
+            if group:
+                groups.append(group)
+                loops.append(ring)
+    return Levels(tuple(groups), tuple(loops))
+
+
+def needed_inputs(wiring: Wiring) -> Mapping[int, frozenset[int]]:
+    """Input → inputs (of the component that feeds it) on which it depends at the same moment."""
+    source = {link.target: link.source for link in wiring.links}
+    return {
+        k: frozenset(i for i, j in wiring.feedthrough if k in source and j == source[k])
+        for k in range(len(wiring.inputs))
+    }
+
+
+def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
+    """Strongly connected components, what is needed before what needs it (Tarjan 1972, SIAM J. Comput. 1, 146-160)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    found: list[tuple[int, ...]] = []
+
+    for root in nodes:
+        if root in index:
+            continue
+        work = [(root, iter(sorted(needs[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(sorted(needs[other]))))
+                    break
+                if other in stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = stack[stack.index(node) :]
+                    del stack[stack.index(node) :]
+                    found.append(tuple(sorted(part)))
+    return found
+
+
+def loop_text(wiring: Wiring, group: Sequence[int]) -> str:
+    """An algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
+    needs = needed_inputs(wiring)
+    source = {link.target: link.source for link in wiring.links}
+    # One way round: from an input back to itself by inputs of the group.
+    way = _way_round(needs, group)
+    names = [wiring.input_name(way[0])]
+    for k in way[1:]:
+        names += [wiring.output_name(source[k]), wiring.input_name(k)]
+    return " → ".join(names)
+
+
+def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> list[int]:
+    """A shortest cycle through the first input of a loop, in the direction in which values go."""
+    start, inside = group[0], set(group)
+    ways: list[list[int]] = [[start]]
+    seen: set[int] = set()
+    while ways:
+        way = ways.pop(0)
+        for other in sorted(needs[way[0]] & inside):
+            if other == start:
+                return [start, *way]
+            if other not in seen:
+                seen.add(other)
+                ways.append([other, *way])
+    return [start]
+
+
+def sequence(wiring: Wiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
+    """The order of components for Gauss–Seidel passes.
+
+    Args:
+        wiring: The system.
+        wanted: Names in the user's order; (): by dependencies. Components come after those that feed them; in a ring
+            of components those come last whose outputs depend on inputs at the same moment, since they can use what is
+            new at once, then in the order of declaration.
+
+    Raises:
+        ValueError: If ``wanted`` does not name every component once.
+    """
+    if wanted:
+        if sorted(wanted) != sorted(wiring.components):
+            raise ValueError(f"the sequence must name each of {', '.join(wiring.components)} once")
+        return tuple(wiring.components.index(name) for name in wanted)
+    count = range(len(wiring.components))
+    feeds: dict[int, set[int]] = {k: set() for k in count}
+    for link in wiring.links:
+        feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
+    linked = {link.source for link in wiring.links}
+    through = [sum(j in linked and wiring.outputs[j].component == k for _, j in wiring.feedthrough) for k in count]
+    order: list[int] = []
+    for part in components_of(count, feeds):
+        order += sorted(part, key=lambda k: (through[k] > 0, k))
+    return tuple(order)

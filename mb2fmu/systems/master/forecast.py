@@ -1,0 +1,149 @@
+"""Forecast: how errors grow under a coupling, before a step is made.
+
+The components are linearized where they are (directional derivatives), and the master's own passes are applied to these
+linear components and to the past of their inputs, one unit vector after another. That gives the matrix by which a
+communication step multiplies errors; its spectral radius is compared with that of the exactly coupled system.
+
+A pass that grows without bound as steps get smaller (feedthrough around a ring with a gain above one: the mass ratio)
+shows here as well as one that grows because the step is too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.systems.coupling import Stepping, Wiring
+from mb2fmu.systems.master.linear_slave import LinearSlave
+from mb2fmu.systems.master.marching import March, MarchError
+
+Floats = npt.NDArray[np.float64]
+
+EXPLODES = 1e3
+"""Growth over the experiment, relative to the exact one's, above which a coupling is called unstable."""
+_LONGEST = 700.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearSlave`."""
+
+    A: Floats
+    B: Floats
+    C: Floats
+    D: Floats
+
+    def slave(self) -> LinearSlave:
+        """To be stepped, at rest."""
+        return LinearSlave(self.A, self.B, self.C, self.D)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is foretold of a coupling.
+
+    Attributes:
+        size: Communication step in s.
+        radius: Largest factor by which one step multiplies errors.
+        exact: The same of the exactly coupled system.
+        growth: Logarithm of the factor over the experiment, beyond the exact one's.
+        stable_step: With these settings the longest of the halved steps that is stable, in s; None if the present one
+            is, nan if none is.
+    """
+
+    size: float
+    radius: float
+    exact: float
+    growth: float
+    stable_step: float | None = None
+
+    @property
+    def unstable(self) -> bool:
+        """Errors explode within the experiment."""
+        return bool(self.growth > np.log(EXPLODES))
+
+
+def forecast(
+    wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, stop: float, *, deeper: int = 12
+) -> Forecast:
+    """Foretells how errors grow.
+
+    Args:
+        wiring: The system.
+        models: Its components, linearized.
+        stepping: How it is stepped.
+        stop: Length of the experiment in s.
+        deeper: How often the step is halved in the search of a stable one.
+    """
+    own = replace(stepping, accuracy=None)
+    size = stepping.step
+    radius, exact = _radius(wiring, models, own, size), _exact(wiring, models, size)
+    found = Forecast(size, radius, exact, _growth(radius, exact, stop / size))
+    if not found.unstable:
+        return found
+    for halved in range(1, deeper + 1):
+        small = size / 2.0**halved
+        grown = _growth(_radius(wiring, models, own, small), _exact(wiring, models, small), stop / small)
+        if grown <= np.log(EXPLODES):
+            return replace(found, stable_step=small)
+    return replace(found, stable_step=np.nan)
+
+
+def _growth(radius: float, exact: float, steps: float) -> float:
+    if not np.isfinite(radius):
+        return float("inf")
+    return float(steps * (np.log(max(radius, 1e-300)) - np.log(max(exact, 1.0))))
+
+
+def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, size: float) -> float:
+    """Spectral radius of one step as the master makes it, over states and the past of inputs."""
+    counts = [len(model.A) for model in models]
+    inputs, order = len(wiring.inputs), stepping.order
+    plain = replace(wiring, links=tuple(replace(link, offset=0.0) for link in wiring.links), bonds=())
+    slaves = [model.slave() for model in models]
+    total = sum(counts) + (order + 1) * inputs
+    columns = []
+    for k in range(total):
+        start = np.zeros(total)
+        start[k] = 1.0
+        states, past = start[: sum(counts)], start[sum(counts) :].reshape(order + 1, inputs)
+        for slave, x in zip(slaves, np.split(states, np.cumsum(counts)[:-1]), strict=True):
+            slave.restore(x)
+        march = March(plain, slaves, replace(stepping, step=size))
+        march.place(list(past), size)
+        march.closing.u = past[-1].copy()
+        try:
+            march.step(size)
+        except (MarchError, np.linalg.LinAlgError):
+            return float("inf")
+        kept = [*past[1:], march.newest[-1]]
+        columns.append(np.concatenate([*(slave.x for slave in slaves), *kept]))
+    matrix = np.array(columns).T
+    if not np.all(np.isfinite(matrix)):
+        return float("inf")
+    return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
+
+
+def _exact(wiring: Wiring, models: Sequence[LinearModel], size: float) -> float:
+    """Spectral radius of the exactly coupled system over the same time."""
+    A, B, C, D = (_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
+    L = np.zeros((len(wiring.inputs), len(wiring.outputs)))
+    place_in = [k for c in range(len(models)) for k in wiring.inputs_of(c)]
+    place_out = [k for c in range(len(models)) for k in wiring.outputs_of(c)]
+    for link in wiring.links:
+        L[place_in.index(link.target), place_out.index(link.source)] = link.factor
+    try:
+        closed = A + B @ np.linalg.solve(np.eye(len(L)) - L @ D, L @ C)
+    except np.linalg.LinAlgError:
+        return 1.0
+    slopes = np.linalg.eigvals(closed).real if len(closed) else np.zeros(1)
+    return float(np.exp(min(max(slopes) * size, _LONGEST)))
+
+
+def _diagonal(blocks: Sequence[Floats]) -> Floats:
+    from scipy.linalg import block_diag
+
+    return np.asarray(block_diag(*blocks))

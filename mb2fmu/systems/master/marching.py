@@ -1,0 +1,281 @@
+"""Marching: communication steps of a whole system, Jacobi or Gauss–Seidel, once or repeated until inputs agree.
+
+One step from t_n to t_n + H:
+
+1. Inputs get courses: polynomials of order k through the last k + 1 communication points, extrapolated; where the value
+   at the end is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before)
+   the newest k of these points and the end.
+2. Every component steps along its inputs' courses.
+3. Inputs and outputs are made to agree at the end (``agreement``), so that no output is read of an input that is old.
+4. If inputs at the end are others than those of the courses, and passes are left: back to t_n, and again.
+
+Source: M. Busch, Continuous approximation techniques for co-simulation methods, ZAMM 96 (2016), 1061-1081; Newton
+passes after S. Sicklinger et al., Interface Jacobian-based co-simulation algorithm, Int. J. Numer. Meth. Engng 98
+(2014), 418-444.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.systems.coupling import Stepping, Wiring
+from mb2fmu.systems.master import courses
+from mb2fmu.systems.master.agreement import Closing
+from mb2fmu.systems.master.dependency_order import sequence
+from mb2fmu.systems.master.slaves import Advance, Slave, SlaveError
+
+Floats = npt.NDArray[np.float64]
+
+_SHIFT = 1e-6
+_SLACK = 1e-9
+"""Times are compared with this, relative to the step."""
+
+
+class MarchError(Exception):
+    """A system could not be stepped on.
+
+    Args:
+        component: Name of the component that failed; empty if it is the coupling itself.
+        time: The last communication point that was reached, in s.
+        what: Happened.
+    """
+
+    def __init__(self, component: str, time: float, what: str) -> None:
+        self.component, self.time, self.what = component, time, what
+        super().__init__(f"{component or 'the coupling'} at t = {time:.9g} s: {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """One accepted communication step.
+
+    Attributes:
+        begin: In s.
+        size: In s.
+        courses: Of the inputs, from ``begin``; shape (n_inputs, 3).
+        passes: How many there were.
+        change: Of the inputs at the end in the last pass, relative to their size.
+        error: Of the extrapolated inputs at the end, relative to their size.
+        event: At the end.
+        ends: Outputs at the end while the inputs are still those of the courses, shape (n_outputs,).
+    """
+
+    begin: float
+    size: float
+    courses: Floats
+    passes: int
+    change: float
+    error: float
+    event: bool
+    ends: Floats
+
+
+class March:
+    """A system on its way.
+
+    Args:
+        wiring: The system.
+        slaves: Its components, in order, ready to step.
+        stepping: How.
+
+    Attributes:
+        time: The last communication point, s.
+        closing: Inputs and outputs there.
+    """
+
+    def __init__(self, wiring: Wiring, slaves: Sequence[Slave], stepping: Stepping, time: float = 0.0) -> None:
+        self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
+        self.closing = Closing(wiring, slaves)
+        self._sequence = sequence(wiring, stepping.sequence)
+        self._fed = [self.closing.fed_by(k) for k in range(len(slaves))]
+        self._past: list[tuple[float, Floats]] = []
+        self._scale = np.zeros(len(wiring.inputs))
+        self._jacobian: tuple[tuple[float, int], Floats] | None = None
+        self._next: float = np.inf
+        self._busy = 0
+        self.time = time
+
+    def begin(self) -> None:
+        """Inputs and outputs agree at the first communication point."""
+        self._guarded(self.closing.close_wholly)
+        self._remember(anew=True)
+
+    def place(self, past: Sequence[Floats], size: float) -> None:
+        """Sets what is known of the inputs' past: one row per communication point, the newest last."""
+        self._past = [(self.time - size * (len(past) - 1 - k), np.array(u)) for k, u in enumerate(past)]
+        self._scale = np.maximum(self._scale, np.max(np.abs(np.array(past)), axis=0))
+
+    @property
+    def newest(self) -> tuple[Floats, ...]:
+        """Inputs at the communication points that courses are made of, the newest last."""
+        return tuple(u for _, u in self._past[-(self._stepping.order + 1) :])
+
+    def step(self, size: float) -> Stepped:
+        """One communication step; a shorter one if a component returned early.
+
+        Raises:
+            MarchError: If a component fails; time and past are still those of the last communication point.
+        """
+        size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
+        states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
+        try:
+            done = self._passes(size, states)
+            if done.size < size * (1.0 - _SLACK):
+                self._back(states)
+                done = self._passes(done.size, states)
+        finally:
+            self.forget(states)
+        self.time = done.begin + done.size
+        if done.event or self.time >= self._next - _SLACK * size:
+            self._events()
+        self._remember(anew=done.event)
+        return done
+
+    def undo(self, states: list[Any], time: float, past: list[tuple[float, Floats]]) -> None:
+        """Back to an earlier communication point."""
+        self._back(states)
+        self.time, self._past = time, past
+
+    def kept(self) -> tuple[list[Any], float, list[tuple[float, Floats]]]:
+        """What :meth:`undo` takes."""
+        return self._saved(), self.time, list(self._past)
+
+    # --- one step
+
+    def _passes(self, size: float, states: list[Any] | None) -> Stepped:
+        predicted = courses.at(self._courses(size, None, None), size)
+        end: Floats | None = None
+        change, made, ends = np.inf, 0, self.closing.y
+        newton = self._stepping.jacobian and states is not None
+        for made in range(1, self._stepping.passes + 1):
+            if made > 1:
+                self._back(states)
+            used, shortest, event = self._pass(size, end)
+            if shortest < size * (1.0 - _SLACK):
+                return Stepped(self.time, shortest, used, made, 0.0, 0.0, event, self.closing.y.copy())
+            found = self.closing.linked(np.arange(len(self._scale))) if newton else None
+            ends = self.closing.y.copy()
+            self._guarded(self.closing.close)
+            self._scale = np.maximum(self._scale, np.abs(self.closing.u))
+            given = courses.at(used, size)
+            change = self._relative(self.closing.u - given)
+            if change <= self._stepping.converged or made == self._stepping.passes:
+                break
+            end = self.closing.u.copy()
+            if found is not None:
+                end = given + self._newton(size, given, found, states)
+        error = self._relative(self.closing.u - predicted)
+        return Stepped(self.time, size, used, made, change, error, event, ends)
+
+    def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
+        """All components once; the courses they had, the shortest way that one of them went, any event."""
+        known = np.full(len(self._scale), end is not None)
+        target = np.zeros(len(self._scale)) if end is None else end.copy()
+        used = self._courses(size, target, known)
+        shortest, event = size, False
+        for k in self._sequence:
+            ins = self.closing.ins(k)
+            if self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
+                used[ins] = self._courses(size, target, known)[ins]
+            done: Advance = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
+            shortest = min(shortest, done.reached - self.time)
+            event = event or done.event
+            if shortest < size * (1.0 - _SLACK):
+                return used, shortest, True
+            self.closing.u[ins] = courses.at(used[ins], size)
+            self._guarded(self.closing.read, k, component=k)
+            if self._stepping.method == "gauss-seidel":
+                fed = self._fed[k]
+                target[fed], known[fed] = self.closing.linked(fed), True
+        return used, shortest, event
+
+    def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
+        """The inputs' courses: through the past, or the newest past and the end where it is known."""
+        order = self._stepping.order
+        past = self._past[-(order + 1) :]
+        times = [time - self.time for time, _ in past]
+        found = courses.fitted(times, np.array([u for _, u in past]))
+        if end is None or known is None or not known.any():
+            return found
+        past = past[len(past) - order :] if order else []
+        times = [*(time - self.time for time, _ in past), size]
+        ended = courses.fitted(times, np.array([*(u for _, u in past), end]))
+        return np.where(known[:, None], ended, found)
+
+    def _newton(self, size: float, given: Floats, found: Floats, states: list[Any] | None) -> Floats:
+        """The change of the inputs at the end that makes u = L y(u), by the interface Jacobian of differences."""
+        kind = (size, min(len(self._past), self._stepping.order))
+        if self._jacobian is None or self._jacobian[0] != kind:
+            self._jacobian = kind, self._differences(size, given, states)
+        return np.asarray(np.linalg.solve(np.eye(len(given)) - self._jacobian[1], found - given))
+
+    def _differences(self, size: float, given: Floats, states: list[Any] | None) -> Floats:
+        """d(L y at the end)/d(u at the end), each component stepped from t_n once per input and once more."""
+        count = len(given)
+        jacobian = np.zeros((count, count))
+        assert states is not None
+        for k, slave in enumerate(self._slaves):
+            ins = self.closing.ins(k)
+            rows = []
+            for moved in [None, *ins.tolist()]:
+                end = given.copy()
+                if moved is not None:
+                    end[moved] += _SHIFT * max(1.0, self._scale[moved])
+                course = self._courses(size, end, np.ones(count, dtype=bool))[ins]
+                self._guarded(slave.restore, states[k], component=k)
+                self._guarded(slave.advance, self.time, size, course, component=k)
+                self._guarded(self.closing.read, k, component=k)
+                rows.append(self.closing.linked(self._fed[k]))
+            for moved, row in zip(ins.tolist(), rows[1:], strict=True):
+                jacobian[self._fed[k], moved] = (row - rows[0]) / (_SHIFT * max(1.0, self._scale[moved]))
+        return jacobian
+
+    def _relative(self, difference: Floats) -> float:
+        scale = np.where(self._scale > 0.0, self._scale, 1.0)
+        return float(np.max(np.abs(difference) / scale, initial=0.0))
+
+    # --- states, events
+
+    def _may_return_early(self) -> bool:
+        return any(slave.abilities.early or slave.abilities.events for slave in self._slaves) and all(
+            slave.abilities.back for slave in self._slaves
+        )
+
+    def _saved(self) -> list[Any]:
+        return [self._guarded(slave.save, component=k) for k, slave in enumerate(self._slaves)]
+
+    def _back(self, states: list[Any] | None) -> None:
+        if states is None:
+            raise MarchError("", self.time, "a component returned early, and others cannot go back to meet it there")
+        for k, slave in enumerate(self._slaves):
+            self._guarded(slave.restore, states[k], component=k)
+
+    def forget(self, states: list[Any] | None) -> None:
+        """Frees kept states."""
+        for slave, state in zip(self._slaves, states or (), strict=False):
+            slave.forget(state)
+
+    def _events(self) -> None:
+        """Event Mode of all components that have it, until none has another one at once."""
+        times = [self._guarded(slave.settle, component=k) for k, slave in enumerate(self._slaves)]
+        self._next = min((time for time in times if time is not None), default=np.inf)
+        self._guarded(self.closing.close)
+
+    def _remember(self, *, anew: bool) -> None:
+        if anew:
+            self._past.clear()
+        self._past.append((self.time, self.closing.u.copy()))
+        del self._past[:-3]
+        self._scale = np.maximum(self._scale, np.abs(self.closing.u))
+
+    def _guarded(self, function: Any, *arguments: Any, component: int | None = None) -> Any:
+        try:
+            return function(*arguments)
+        except SlaveError as error:
+            name = "" if component is None else self._wiring.components[component]
+            raise MarchError(name, self.time, str(error)) from error

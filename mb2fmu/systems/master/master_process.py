@@ -1,0 +1,169 @@
+"""Runs a system of units in a process of its own (``python -m … request.pickle``): a crash kills only itself.
+
+Written into the request's folder as they come: ``rows.f64`` (time, outputs, defects and energies of bonds),
+``log.jsonl`` ([status, category, message, component]), ``at.i64`` (which component is called now); at the end
+``outcome.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.driving.instances import Log, Unit2
+from mb2fmu.systems.coupling import Stepping, Wiring
+from mb2fmu.systems.master.forecast import LinearModel
+from mb2fmu.systems.master.slaves import Abilities, Advance, Slave2, Slave3, SlaveError
+from mb2fmu.systems.master.slaves import Intermediate as Unit3
+from mb2fmu.systems.master.whole_run import run
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UnitRequest:
+    """One component for the process.
+
+    Attributes:
+        version: 2 or 3.
+        request: What ``driving.instances`` reads.
+        abilities: What may be asked of it.
+        values: Start values: value references and values.
+        states: Value references of continuous states, and of their derivatives; () if they are not known.
+    """
+
+    version: int
+    request: Mapping[str, Any]
+    abilities: Abilities
+    values: tuple[tuple[int, ...], tuple[float, ...]]
+    states: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class SystemRequest:
+    """A system for the process."""
+
+    folder: str
+    wiring: Wiring
+    stepping: Stepping
+    stop: float
+    tolerance: float
+    units: tuple[UnitRequest, ...]
+
+
+class _Named(Log):
+    """A log that says whose messages they are."""
+
+    def __init__(self, stream: IO[str], component: str) -> None:
+        super().__init__(stream)
+        self._component = component
+
+    def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
+        """One message."""
+        texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
+        self._stream.write(json.dumps([status, *texts, self._component]) + "\n")
+        self._stream.flush()
+
+
+class _Watched:
+    """A slave that notes when it is called, so that a crash can be told of."""
+
+    def __init__(self, slave: Slave2 | Slave3, number: int, at: npt.NDArray[np.int64]) -> None:
+        self._slave, self._number, self._at = slave, number, at
+        self.abilities = slave.abilities
+        self.read, self.write = slave.read, slave.write
+        self.save, self.restore, self.forget, self.settle = slave.save, slave.restore, slave.forget, slave.settle
+
+    def advance(self, time: float, size: float, course: Floats) -> Advance:
+        """One communication step, noted."""
+        self._at[0] = self._number + 1
+        done = self._slave.advance(time, size, course)
+        self._at[0] = 0
+        return done
+
+
+def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
+    """All components, in Initialization Mode with their start values."""
+    slaves: list[Slave2 | Slave3] = []
+    wiring = request.wiring
+    for k, unit in enumerate(request.units):
+        said = _Named(log, wiring.components[k])
+        inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
+        outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
+        slave: Slave2 | Slave3
+        if unit.version == 2:
+            slave = Slave2(Unit2(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps)
+        else:
+            instance = Unit3(dict(unit.request), said, unit.abilities, inputs)
+            slave = Slave3(instance, inputs, outputs, unit.abilities, request.stepping.substeps)
+        slave.start(*unit.values)
+        slave.begin(0.0, request.stop, request.tolerance)
+        slaves.append(slave)
+    return slaves
+
+
+def linearized(request: SystemRequest, slaves: Sequence[Slave2 | Slave3]) -> list[LinearModel] | None:
+    """The components where they are; None if one cannot be linearized."""
+    found = []
+    wiring = request.wiring
+    for k, (unit, slave) in enumerate(zip(request.units, slaves, strict=True)):
+        states, rates = unit.states
+        inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
+        outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
+        if not unit.abilities.directional:
+            return None
+        unknowns, knowns = [*rates, *outputs], [*states, *inputs]
+        try:
+            columns = [slave.directional(unknowns, [each], [1.0]) for each in knowns]
+        except SlaveError:
+            return None
+        n, m = len(states), len(inputs)
+        whole = np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
+        found.append(LinearModel(whole[:n, :n], whole[:n, n : n + m], whole[n:, :n], whole[n:, n : n + m]))
+    return found
+
+
+def main() -> None:
+    """Reads the request, runs the system, writes the outcome."""
+    request: SystemRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
+    folder = Path(request.folder)
+    at = np.memmap(folder / "at.i64", dtype=np.int64, mode="w+", shape=(1,))
+    with (
+        (folder / "log.jsonl").open("w", encoding="utf-8") as log,
+        (folder / "rows.f64").open("wb", buffering=0) as rows,
+    ):
+        try:
+            slaves = made(request, log)
+        except (SlaveError, Exception) as error:  # noqa: BLE001  a unit that cannot be made: fmpy raises bare exceptions
+            failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
+            (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
+            return
+        watched = [_Watched(slave, k, at) for k, slave in enumerate(slaves)]
+
+        def record(time: float, outputs: Floats, defects: Floats, energies: Floats) -> None:
+            rows.write(np.concatenate([[time], outputs, defects, energies]).tobytes())
+
+        def ready() -> None:
+            for slave in slaves:
+                slave.ready()
+
+        tally = run(
+            request.wiring, watched, request.stepping, request.stop, record,
+            lambda: linearized(request, slaves), ready,
+        )  # fmt: skip
+        (folder / "outcome.json").write_text(json.dumps(asdict(tally)), encoding="utf-8")
+        if tally.failure is None:
+            for slave in slaves:
+                slave.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""Slaves: components as the master steps them, FMI 2.0 and 3.0, by fmpy's classes.
+
+A slave has its connected inputs and its recorded outputs in a fixed order. ``advance`` lets its inputs follow courses:
+
+- FMI 2 with ``canInterpolateInputs``: value and first derivative (``fmi2SetRealInputDerivatives``), so lines; parabolas
+  become the lines of the same moments (``courses``), one per substep.
+- FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). A unit that makes lines
+  of them needs two values for a line: the first substep is ``RUN_IN`` of the step.
+- others: held means over substeps.
+
+After ``advance`` the inputs have the values at the end of their courses, so that outputs are read of these.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi3 import FMU3Slave
+
+from mb2fmu.driving.instances import STATUS, Log, Unit3
+from mb2fmu.systems.master import courses
+
+Floats = npt.NDArray[np.float64]
+
+RUN_IN = 1e-4
+"""Part of a communication step in which an FMI 3 unit finds the slopes of its inputs; it errs by half its square."""
+MOST_UPDATES = 100
+"""Iterations over discrete states at one event."""
+
+
+class SlaveError(Exception):
+    """A component could not go on.
+
+    Args:
+        what: Function and status, or the reason.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far a step went.
+
+    Attributes:
+        reached: Time in s.
+        event: It needs Event Mode there (FMI 3).
+    """
+
+    reached: float
+    event: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the master may ask of a slave.
+
+    Attributes:
+        lines: Inputs can follow lines by derivatives (FMI 2).
+        updates: Intermediate updates take inputs (FMI 3).
+        back: It can be set back to an earlier state.
+        any_step: Steps of any size.
+        directional: Directional derivatives.
+        events: Event Mode (FMI 3).
+        early: It may return early (FMI 3).
+    """
+
+    lines: bool = False
+    updates: bool = False
+    back: bool = False
+    any_step: bool = True
+    directional: bool = False
+    events: bool = False
+    early: bool = False
+
+
+class Slave(Protocol):
+    """What the master steps."""
+
+    abilities: Abilities
+
+    def write(self, values: Floats) -> None:
+        """Sets its inputs, shape (n_inputs,)."""
+
+    def read(self) -> Floats:
+        """Its outputs, shape (n_outputs,)."""
+
+    def advance(self, time: float, size: float, course: Floats) -> Advance:
+        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+
+    def save(self) -> Any:
+        """Its whole state."""
+
+    def restore(self, state: Any) -> None:
+        """Back to a state."""
+
+    def forget(self, state: Any) -> None:
+        """Frees a state."""
+
+    def settle(self) -> float | None:
+        """Handles an event; the time of its next one in s, if it knows."""
+
+
+class _Unit:
+    """What slaves of both versions have in common; ``unit`` is an instance of ``driving``."""
+
+    def __init__(
+        self, unit: Any, inputs: Sequence[int], outputs: Sequence[int], abilities: Abilities, substeps: int
+    ) -> None:
+        self.unit, self.abilities = unit, abilities
+        self._inputs, self._outputs = list(inputs), list(outputs)
+        self._substeps = substeps
+        self._stepping = False
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except FMICallException as error:
+            raise SlaveError(f"{error.function} returned {STATUS[error.status]}") from error
+
+    def write(self, values: Floats) -> None:
+        """Sets its inputs, shape (n_inputs,)."""
+        if self._inputs:
+            self._call(self.unit.set, self._inputs, values.tolist())
+
+    def read(self) -> Floats:
+        """Its outputs, shape (n_outputs,)."""
+        if not self._outputs:
+            return np.zeros(0)
+        return np.array(self._call(self.unit.get, self._outputs))
+
+    def start(self, references: Sequence[int], values: Sequence[float]) -> None:
+        """Sets start values and parameters before initialization."""
+        if references:
+            self._call(self.unit.set, list(references), list(values))
+
+    def save(self) -> Any:
+        """Its whole state."""
+        return self._call(self.unit.save)
+
+    def restore(self, state: Any) -> None:
+        """Back to a state."""
+        self._call(self.unit.restore, state, 0.0)
+
+    def forget(self, state: Any) -> None:
+        """Frees a state."""
+        self._call(self.unit.forget, state)
+
+    def directional(self, unknowns: Sequence[int], knowns: Sequence[int], seed: Sequence[float]) -> list[float]:
+        """Changes of unknowns per change ``seed`` of knowns, by value references."""
+        found: list[float] = self._call(self.unit.directional, list(unknowns), list(knowns), list(seed))
+        return found
+
+    def close(self) -> None:
+        """Ends and frees it."""
+        self._call(self.unit.close)
+
+
+class Slave2(_Unit):
+    """An FMI 2.0 unit."""
+
+    def begin(self, start: float, stop: float, tolerance: float | None) -> None:
+        """To Initialization Mode."""
+        fmu = self.unit._fmu  # noqa: SLF001
+        self._call(lambda: fmu.setupExperiment(tolerance=tolerance, startTime=start, stopTime=stop))
+        self._call(fmu.enterInitializationMode)
+
+    def ready(self) -> None:
+        """To Step Mode."""
+        self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
+
+    def advance(self, time: float, size: float, course: Floats) -> Advance:
+        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+        part = size / self._substeps
+        for k in range(self._substeps):
+            ahead = courses.moved(course, k * part)
+            if self._inputs and self.abilities.lines:
+                followed = courses.line(ahead, part)
+                self.write(followed[:, 0])
+                slopes = followed[:, 1].tolist()
+                fmu = self.unit._fmu  # noqa: SLF001
+                self._call(fmu.setRealInputDerivatives, self._inputs, [1] * len(slopes), slopes)
+            elif self._inputs:
+                self.write(courses.mean(ahead, part))
+            self._call(self.unit.step, time + k * part, part)
+        self.write(courses.at(course, size))
+        return Advance(time + size)
+
+    def settle(self) -> float | None:
+        """FMI 2 has no events in Co-Simulation."""
+        return None
+
+
+class Slave3(_Unit):
+    """An FMI 3.0 unit."""
+
+    def __init__(
+        self, unit: Intermediate, inputs: Sequence[int], outputs: Sequence[int], abilities: Abilities, substeps: int
+    ) -> None:
+        super().__init__(unit, inputs, outputs, abilities, substeps)
+        unit.provide = self._provided
+        self._begin, self._course = 0.0, np.zeros((len(inputs), 3))
+
+    def begin(self, start: float, stop: float, tolerance: float | None) -> None:
+        """To Initialization Mode."""
+        fmu = self.unit._fmu  # noqa: SLF001
+        self._call(lambda: fmu.enterInitializationMode(tolerance=tolerance, startTime=start, stopTime=stop))
+
+    def ready(self) -> None:
+        """To Step Mode, by way of Event Mode if it has one."""
+        self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
+        if self.abilities.events:
+            self._discrete()
+
+    def _provided(self, time: float) -> tuple[list[int], list[float]]:
+        """Inputs at an intermediate update."""
+        return self._inputs, courses.at(self._course, time - self._begin).tolist()
+
+    def advance(self, time: float, size: float, course: Floats) -> Advance:
+        """One communication step with inputs along ``course``, shape (n_inputs, 3)."""
+        if not self.abilities.updates or not self._inputs or not course[:, 1:].any():
+            return self._held(time, size, course)
+        part = size / self._substeps
+        for k in range(self._substeps):
+            self._begin = time + k * part
+            self._course = courses.line(courses.moved(course, k * part), part)
+            for begin, end in ((0.0, RUN_IN * part), (RUN_IN * part, part)):
+                self.write(courses.at(self._course, begin))
+                done = self._step(self._begin + begin, end - begin)
+                if done.event or done.reached < self._begin + end:
+                    return done
+        self.write(courses.at(course, size))
+        return Advance(time + size)
+
+    def _held(self, time: float, size: float, course: Floats) -> Advance:
+        part = size / self._substeps
+        for k in range(self._substeps):
+            held = courses.mean(courses.moved(course, k * part), part)
+            self._begin, self._course = time, np.stack([held, 0.0 * held, 0.0 * held], axis=1)
+            self.write(held)
+            done = self._step(time + k * part, part)
+            if done.event or done.reached < time + (k + 1) * part:
+                return done
+        self.write(courses.at(course, size))
+        return Advance(time + size)
+
+    def _step(self, time: float, size: float) -> Advance:
+        events, terminate, early, last = self._call(self.unit._fmu.doStep, time, size)  # noqa: SLF001
+        if terminate:
+            raise SlaveError(f"it asked to end the simulation at t = {last:.9g} s")
+        if early and not self.abilities.early:
+            raise SlaveError(f"it returned early at t = {last:.9g} s without being allowed to")
+        return Advance(last if early else time + size, bool(events))
+
+    def settle(self) -> float | None:
+        """Handles an event; the time of its next one in s, if it knows."""
+        if not self.abilities.events:
+            return None
+        self._call(self.unit._fmu.enterEventMode)  # noqa: SLF001
+        return self._discrete()
+
+    def _discrete(self) -> float | None:
+        fmu = self.unit._fmu  # noqa: SLF001
+        for _ in range(MOST_UPDATES):
+            needed, terminate, _, _, defined, time = self._call(fmu.updateDiscreteStates)
+            if terminate:
+                raise SlaveError("it asked to end the simulation at an event")
+            if not needed:
+                self._call(fmu.enterStepMode)
+                return float(time) if defined else None
+        raise SlaveError(f"its discrete states do not settle in {MOST_UPDATES} iterations")
+
+
+class Intermediate(Unit3):
+    """An FMI 3.0 Co-Simulation instance whose inputs can be given at internal steps.
+
+    Args:
+        request: As :class:`mb2fmu.driving.instances.Unit3` reads it.
+        log: Of the unit's messages.
+        abilities: Whether updates, events and early return are used.
+    """
+
+    provide: Callable[[float], tuple[list[int], list[float]]]
+
+    def __init__(self, request: dict[str, Any], log: Log, abilities: Abilities, required: Sequence[int]) -> None:
+        self._request = request
+        self._fmu = FMU3Slave(
+            guid=request["token"],
+            modelIdentifier=request["identifier"],
+            unzipDirectory=request["unzipped"],
+            instanceName=request["name"],
+        )
+        self._fmu.instantiate(
+            loggingOn=False,
+            eventModeUsed=abilities.events,
+            earlyReturnAllowed=abilities.early,
+            logMessage=lambda _environment, status, category, text: log.write(status, category, text),
+            intermediateUpdate=self._update if abilities.updates else None,
+            requiredIntermediateVariables=list(required) if abilities.updates else None,
+        )
+        if request["troubles"]:
+            self._fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
+
+    def _update(
+        self, _environment: Any, time: float, may_set: bool, _may_get: bool, _finished: bool, _may_return: bool,
+        early_return: Any, _early_time: Any,
+    ) -> None:  # fmt: skip
+        if early_return:
+            ctypes.cast(early_return, ctypes.POINTER(ctypes.c_bool))[0] = False
+        if may_set:
+            self.set(*self.provide(time))

@@ -1,0 +1,201 @@
+"""Laws of the master: orders, known numbers, going back, energy. The components are linear and stepped exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from coupled_masses import WIRING, exact, slaves
+
+from mb2fmu.systems.coupling import Stepping
+from mb2fmu.systems.master.marching import March, MarchError
+from mb2fmu.systems.master.slaves import Advance, SlaveError
+from mb2fmu.systems.master.whole_run import run
+
+HOLD = {"method": "jacobi", "order": 0}
+LINES = {"method": "jacobi", "order": 1}
+PARABOLAS = {"method": "jacobi", "order": 2}
+ITERATED = {"method": "gauss-seidel", "order": 2, "passes": 30, "converged": 1e-12}
+
+
+def marched(step: float, **options: object) -> tuple[float, float, float]:
+    """Largest error of x1 over 1 s, x1(1), largest energy defect."""
+    rows = []
+    run(WIRING, slaves(), Stepping(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0])))
+    table = np.array(rows)
+    return float(np.max(np.abs(table[:, 1] - exact(table[:, 0])))), table[-1, 1], float(np.max(np.abs(table[:, 2])))
+
+
+@pytest.mark.parametrize(
+    ("options", "coarse", "fine", "order"),
+    [
+        (HOLD, 0.347, 0.0349, 1),
+        (LINES, 3.94e-2, 6.12e-4, 2),
+        (PARABOLAS, 7.03e-3, 1.47e-5, 3),
+        (ITERATED, 8.27e-4, 1.64e-6, 3),
+    ],
+    ids=["hold", "lines", "parabolas", "iterated"],
+)
+def test_errors_are_those_of_the_literature_and_fall_with_the_order(
+    options: dict[str, object], coarse: float, fine: float, order: int
+) -> None:
+    """Outputs are read once their inputs are new; the past begins at the start (lower order in the first steps)."""
+    errors = [marched(step, **options)[0] for step in (0.01, 0.0025, 0.00125)]
+    assert errors[0] == pytest.approx(coarse, rel=5e-3)
+    assert errors[2] == pytest.approx(fine, rel=5e-3)
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(order, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "end"), [("gauss-seidel", 1.01993416), ("jacobi", 1.02072823)], ids=["gauss-seidel", "jacobi"]
+)
+def test_held_inputs_end_at_the_known_numbers(method: str, end: float) -> None:
+    """1.02072823 is what OMSimulator gives; it refreshes outputs too."""
+    assert marched(0.001, method=method, order=0)[1] == pytest.approx(end, abs=5e-9)
+
+
+def test_an_output_of_an_old_input_gives_the_three_times_larger_error() -> None:
+    """Without closing, feedthrough outputs are one step old: the number of libcosim, planted here."""
+    march = March(WIRING, slaves(), Stepping(step=0.001, method="jacobi", order=0))
+    march.begin()
+    closing = march.closing
+
+    def stale() -> None:
+        closing.u[:] = closing.linked(np.arange(2))
+        for k, slave in enumerate(march._slaves):
+            slave.write(closing.u[closing.ins(k)])
+
+    closing.close = stale  # type: ignore[method-assign]
+    for _ in range(1000):
+        march.step(0.001)
+    assert closing.y[0] == pytest.approx(1.06181193, abs=5e-9)
+
+
+def test_newton_passes_need_fewer_and_end_at_the_same() -> None:
+    one = marched(0.01, **ITERATED)
+    two = marched(0.01, **ITERATED, jacobian=True)
+    assert two[1] == pytest.approx(one[1], abs=1e-9)
+    counts = []
+    for jacobian in (False, True):
+        march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=jacobian))
+        march.begin()
+        counts.append(sum(march.step(0.01).passes for _ in range(20)))
+    assert counts[1] < counts[0]
+
+
+def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
+    """The extrapolation's error is of order 3: a tenth of it needs 10^(1/3) as many steps."""
+    counts = []
+    for accuracy in (1e-2, 1e-3):
+        errors: list[float] = []
+        stepping = Stepping(step=0.002, **ITERATED, accuracy=accuracy)
+        tally = run(WIRING, slaves(), stepping, 0.4, lambda t, y, *_, seen=errors: seen.append(abs(y[0] - exact(t))))
+        assert max(errors) < accuracy
+        counts.append(tally.steps)
+    assert counts[1] / counts[0] == pytest.approx(10 ** (1 / 3), rel=0.3)
+    assert counts[0] < 0.4 / 0.002
+
+
+def test_back_and_again_gives_the_same_bits() -> None:
+    """One step of 2 H, back, two steps of H: as if the long one had never been made."""
+    march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED))
+    march.begin()
+    march.step(0.01)
+    kept = march.kept()
+    march.step(0.02)
+    march.undo(*kept)
+    found = [march.step(0.01).courses, march.step(0.01).courses, march.closing.y.copy()]
+    plain = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED))
+    plain.begin()
+    plain.step(0.01)
+    wanted = [plain.step(0.01).courses, plain.step(0.01).courses, plain.closing.y.copy()]
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize(("options", "order"), [(HOLD, 1), (LINES, 2), (PARABOLAS, 3), (ITERATED, 3)])
+def test_energy_over_the_bond_errs_with_the_order_of_the_method(options: dict[str, object], order: int) -> None:
+    coarse, fine = (marched(step, **options)[2] for step in (0.0025, 0.00125))
+    assert np.log2(coarse / fine) > order - 0.2
+
+
+def test_the_energy_account_is_that_of_the_mass() -> None:
+    """What the left mass has taken up over the bond is what its own energy has grown by."""
+    parts = slaves()
+    rows = []
+    stepping = Stepping(step=0.00125, **ITERATED)
+    run(
+        WIRING,
+        parts,
+        stepping,
+        1.0,
+        lambda _, y, __, e: rows.append((0.5 * y[1] ** 2 + 0.5 * 4 * np.pi**2 * y[0] ** 2, e[0])),
+    )
+    energy, taken = np.array(rows).T
+    assert np.max(np.abs(energy - energy[0] - taken)) < 1e-4 * np.ptp(energy)
+
+
+class Failing:
+    """A slave that fails at a time."""
+
+    def __init__(self, slave: object, time: float) -> None:
+        self._slave, self._time = slave, time
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._slave, name)
+
+    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+        if time >= self._time:
+            raise SlaveError("fmi2DoStep returned discard")
+        return self._slave.advance(time, size, course)  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> None:
+    rows: list[float] = []
+    parts = slaves()
+    tally = run(WIRING, [parts[0], Failing(parts[1], 0.0495)], Stepping(step=0.01), 1.0, lambda t, *_: rows.append(t))
+    assert tally.failure == {"component": "right", "time": pytest.approx(0.05), "what": "fmi2DoStep returned discard"}
+    assert rows == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
+
+
+class Early:
+    """A slave that returns early at a time, with an event, once."""
+
+    def __init__(self, slave: object, time: float) -> None:
+        self._slave, self._time, self.settled = slave, time, 0
+        self.abilities = type(slave.abilities)(back=True, lines=True, events=True, early=True)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._slave, name)
+
+    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+        if time < self._time - 1e-12 and time + size > self._time + 1e-12:
+            self._slave.advance(time, self._time - time, course)  # type: ignore[attr-defined]
+            return Advance(self._time, event=True)
+        done: Advance = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
+        return Advance(done.reached, event=abs(time + size - self._time) < 1e-12)
+
+    def settle(self) -> float | None:
+        self.settled += 1
+        return None
+
+
+def test_all_components_meet_where_one_returns_early() -> None:
+    parts = slaves()
+    early = Early(parts[1], 0.0333)
+    times: list[float] = []
+    errors: list[float] = []
+    tally = run(
+        WIRING, [parts[0], early], Stepping(step=0.01, **ITERATED), 0.1,
+        lambda t, y, *_: (times.append(t), errors.append(abs(y[0] - exact(t)))),
+    )  # fmt: skip
+    assert times[:6] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.0333, 0.04])
+    assert (tally.early, tally.events, early.settled) == (1, 1, 1)
+    assert max(errors) < 5e-3
+
+
+def test_who_cannot_go_back_cannot_meet_one_that_returns_early() -> None:
+    parts = slaves()
+    parts[0].abilities = type(parts[0].abilities)(back=False)
+    march = March(WIRING, [parts[0], Early(parts[1], 0.005)], Stepping(step=0.01))
+    march.begin()
+    with pytest.raises(MarchError, match="cannot go back"):
+        march.step(0.01)

@@ -1,0 +1,116 @@
+"""Real units under the master: the numbers that linear components give, both versions of FMI, the same bits again."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from coupled_masses import exact
+
+from mb2fmu.driving.instances import Log, Unit2
+from mb2fmu.systems import CoupledSystem, CouplingError, Joined, Stepping, SystemMotion, join, read_component
+from mb2fmu.systems import simulate_system as simulate
+from mb2fmu.systems.master.marching import March
+from mb2fmu.systems.master.slaves import Slave2
+from mb2fmu.systems.system_simulation import _request
+
+Units = dict[str, dict[str, Path]]
+
+
+def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
+    system = CoupledSystem("TwoMasses")
+    for name in ("left", "right"):
+        system.component(name, units[name])
+    system.connect("left.x", "right.s")
+    system.connect("right.force", "left.F")
+    system.bond("spring", "left.F * left.v", "-right.force * der(right.s)")
+    system.experiment(**{"stop": 1.0, "tolerance": 1e-11, **options})  # type: ignore[arg-type]
+    return system
+
+
+def joined(system: CoupledSystem) -> Joined:
+    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+
+
+def error(motion: SystemMotion) -> float:
+    return float(np.max(np.abs(motion["left.x"] - exact(motion.time))))
+
+
+@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"method": "jacobi", "order": 0}, 0.347),
+        ({"method": "jacobi", "order": 1}, 3.94e-2),
+        ({"method": "jacobi", "order": 2}, 7.03e-3),
+        ({"order": 2, "passes": 30, "converged": 1e-11}, 8.27e-4),
+    ],
+    ids=["hold", "lines", "parabolas", "iterated"],
+)
+def test_units_err_as_exactly_stepped_components_do(
+    mass_units: Units, fmi: str, options: dict[str, object], wanted: float
+) -> None:
+    """Slopes (FMI 2) or intermediate updates (FMI 3) carry the courses into the units."""
+    motion = simulate(joined(two_masses(mass_units[fmi], step=0.01, **options)))
+    assert error(motion) == pytest.approx(wanted, rel=5e-3)
+    assert motion.tally["forecast"]["exact"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_small_step_of_real_units_reaches_the_known_number(mass_units: Units) -> None:
+    options = {"order": 2, "passes": 30, "converged": 1e-11, "jacobian": True}
+    assert error(simulate(joined(two_masses(mass_units["2"], step=0.00125, **options)))) == pytest.approx(
+        1.64e-6, rel=0.02
+    )
+
+
+def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path: Path) -> None:
+    """One step of 2 H, back, two of H: the bits of a sequence without the long step."""
+    found = []
+    for detour in (False, True):
+        system = joined(two_masses(mass_units["2"], step=0.01, order=2, passes=5))
+        folder = tmp_path / str(detour)
+        request = _request(system, folder)
+        log = Log(io.StringIO())
+        slaves = []
+        for k, unit in enumerate(request.units):
+            wiring = request.wiring
+            instance = Unit2(dict(unit.request), log)
+            inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
+            outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
+            slave = Slave2(instance, inputs, outputs, unit.abilities, 1)
+            slave.begin(0.0, 1.0, 1e-11)
+            slaves.append(slave)
+        march = March(request.wiring, slaves, Stepping(step=0.01, order=2, passes=5))
+        march.begin()
+        for slave in slaves:
+            slave.ready()
+        march.begin()
+        march.step(0.01)
+        if detour:
+            kept = march.kept()
+            march.step(0.02)
+            march.undo(*kept)
+        march.step(0.01)
+        march.step(0.01)
+        found.append(march.closing.y.tobytes())
+        for slave in slaves:
+            slave.close()
+    assert found[0] == found[1]
+
+
+def test_a_coupling_that_would_explode_is_refused_beforehand(mass_units: Units) -> None:
+    """Extrapolated parabolas over a third of the fast oscillation's period do not carry the spring."""
+    system = two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2)
+    with pytest.raises(CouplingError, match=r"would explode") as told:
+        simulate(joined(system))
+    assert "per step of 0.1 s" in str(told.value)
+    assert "gauss-seidel" in str(told.value)
+
+
+def test_the_request_is_plain_data(mass_units: Units, tmp_path: Path) -> None:
+    system = joined(two_masses(mass_units["2"], step=0.01))
+    request = _request(system, tmp_path)
+    assert json.dumps([dict(unit.request) for unit in request.units])
