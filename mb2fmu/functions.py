@@ -12,6 +12,8 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 import sympy as sm
 
+from mb2fmu.operations import OPERATIONS
+
 TableKind = Literal["linear", "cubic", "pchip"]
 Extrapolation = Literal["linear", "constant"]
 
@@ -22,13 +24,10 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
     "log log2 log10": "natural logarithm, and those to base 2 and 10",
     "sin cos tan cot sec csc": "trigonometric functions of radians",
     "asin acos atan acot asec acsc": "their inverses",
-    "atan2": "angle of the point (x, y), arguments (y, x)",
     "sinh cosh tanh coth sech csch": "hyperbolic functions",
     "asinh acosh atanh": "their inverses",
     "sinc": "sin(x)/x, 1 at 0",
     "erf erfc": "error function, and 1 − erf",
-    "Abs": "absolute value",
-    "sign": "−1, 0 or 1",
     "floor ceiling frac Mod": "largest integer that is not greater, its like, and remainders",
     "Min": "smallest of any number of arguments",
     "Max": "largest of any number of arguments",
@@ -40,6 +39,7 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
     "re im conjugate": "every symbol is real",
     "LookupTable": "linear, cubic or monotone interpolation of data",
     "musculotendon curves": "the characteristic curves of sympy.physics.biomechanics",
+    **{row.sympy: row.meaning for row in OPERATIONS.values() if row.meaning},
 }
 
 

@@ -87,7 +87,13 @@ def compile_library(compiler: str, folder: Path, text: str, flags: list[str], *m
     (folder / "harness.c").write_text(text)
     library = folder / f"{compiler}.so"
     command = [*COMPILERS[compiler], *WARNINGS, *ARITHMETIC, *flags, "-shared", "-fPIC"]
-    command += [f"-I{folder}", f"-I{RUNTIME}", str(folder / "harness.c"), *(str(folder / name) for name in more)]
+    command += [
+        f"-I{folder}",
+        f"-I{RUNTIME}",
+        f"-I{RUNTIME.parent / 'operations'}",
+        str(folder / "harness.c"),
+        *(str(folder / name) for name in more),
+    ]
     done = subprocess.run(
         [*command, "-o", str(library), "-lm"], capture_output=True, text=True, timeout=600, check=False
     )

@@ -18,17 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from mb2fmu.derivatives.partials import FLAT
+from mb2fmu.operations import having
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import LEAF_GROUP, ProgramCopy
 from mb2fmu.program.dependencies import Group
 from mb2fmu.program.program import Op, Program
 
-_EDGES = frozenset(map(int, (Op.POW, Op.SQRT, Op.ASIN, Op.ACOS, Op.ATAN2, Op.ACOSH)))
+_EDGES = frozenset(map(int, having(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""
-_POLES = _EDGES | {int(Op.DIV), int(Op.LOG), int(Op.ATANH)}
+_POLES = _EDGES | frozenset(map(int, having(lambda row: row.hazard == "pole")))
 """Operations that may give infinity, or have an infinite slope, where all operands are finite."""
-_LARGE = frozenset(map(int, (Op.EXP, Op.SINH, Op.COSH)))  # the value may be larger than any number
-_SQUARES = frozenset(map(int, (Op.ABS, Op.SQRT, Op.EXP, Op.COSH)))
+_LARGE = frozenset(map(int, having(lambda row: row.hazard == "large")))  # the value may be larger than any number
+_SYMMETRIC = frozenset(map(int, having(lambda row: row.symmetric)))
+_NEVER_NEGATIVE = frozenset(map(int, having(lambda row: row.never_negative)))
 CHOICES = frozenset(map(int, (Op.SELECT, Op.MIN, Op.MAX)))
 """Operations that give one of their operands."""
 _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTANT = map(
@@ -77,8 +80,9 @@ class Hazards:
                 number = all(ops[operand] == _CONSTANT for operand in (read if op != _DIV else (at,)))
                 if not (safe or number):
                     self.wild[node] = True
-                    self.pole[node] = moving[at]
-                    self.edge[node] = moving[at] and op in _EDGES
+                    moves = moving[at] or (op in _SYMMETRIC and moving[read[1]])
+                    self.pole[node] = moves
+                    self.edge[node] = moves and op in _EDGES
             self.pole[node] = self.pole[node] or any(self.pole[operand] for operand in read)
             self.wild[node] = self.wild[node] or op in _LARGE or any(self.wild[operand] for operand in read)
 
@@ -96,7 +100,7 @@ def _positive(
             at_least_zero[node], positive[node] = value >= 0.0, value > 0.0
         elif checked.get(node) in {"pivots", "domains"}:
             at_least_zero[node] = positive[node] = True
-        elif op in _SQUARES:
+        elif op in _NEVER_NEGATIVE:
             at_least_zero[node] = True
             positive[node] = op in {_EXP, _COSH} or (op == _SQRT and positive[read[0]])
         elif op in {_ADD, _MUL, _DIV, _MIN, _MAX}:
@@ -268,7 +272,6 @@ class Sources:
         ways = [0] * len(program)
         of_block: dict[int, int] = {}
         leaves = {int(op): group for op, group in LEAF_GROUP.items()}
-        flat = {int(op) for op in (Op.SIGN, Op.FLOOR, Op.CEIL, Op.LT, Op.LE, Op.EQ, Op.NOT, Op.AND, Op.OR, Op.FROZEN)}
         for node, op in enumerate(self._ops):
             operands = self._operands[node]
             if op in leaves:
@@ -281,7 +284,7 @@ class Sources:
                 if block not in of_block:
                     of_block[block] = _union(ways[operand] for operand in operands)
                 ways[node] = of_block[block]
-            elif op not in flat:
+            elif op not in FLAT:
                 ways[node] = _union(ways[operand] for operand in operands)
         return ways
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.operations import OPERATIONS
 from mb2fmu.program.needed import needed
-from mb2fmu.program.operations import OPERATOR, RUNTIME_NAME
 from mb2fmu.program.program import LEAVES, Op, Program
 
 CHUNK = 5_000
@@ -180,15 +180,15 @@ class _Printer:
     def _expression(self, node: int, op: Op) -> str:
         program = self._program
         a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
-        operator = OPERATOR.get(op)
-        if operator:
-            return f"{self._operand(a)} {operator} {self._operand(b)}"
         if op in {Op.NEG, Op.FROZEN}:
             return f"{'-' if op is Op.NEG else ''}{self._operand(a)}"
         if op is Op.TABLE:
             name = self._tables.setdefault((a, b), f"{self._name}_table_{a}_{b}")
             return f"table({name}, {self._operand(c)})"
-        return f"{RUNTIME_NAME[op]}({', '.join(self._operand(x) for x in self._operands[node])})"
+        row = OPERATIONS[op]
+        if row.infix:
+            return f"{self._operand(a)} {row.infix} {self._operand(b)}"
+        return f"{row.python}({', '.join(self._operand(x) for x in self._operands[node])})"
 
     def _leaf(self, node: int) -> str:
         op = Op(int(self._program.op[node]))

@@ -6,7 +6,7 @@ method refined there from those that doubles find.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -14,40 +14,11 @@ import numpy as np
 
 from mb2fmu.arithmetic.python_newton import newton
 from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.operations import OPERATIONS
 from mb2fmu.program.program import Block, Op, Program
 
 _FADING = 1e-14  # of the largest eigenvalue, as in python_least_norm
 _REFINEMENTS = 40
-
-_FUNCTIONS: dict[Op, Callable[..., Any]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a / b,
-    Op.NEG: lambda a: -a,
-    Op.FROZEN: lambda a: a,
-    Op.POW: mpmath.power,
-    Op.ABS: abs,
-    Op.SIGN: mpmath.sign,
-    Op.FLOOR: mpmath.floor,
-    Op.CEIL: mpmath.ceil,
-    Op.MIN: min,
-    Op.MAX: max,
-    Op.LT: lambda a, b: mpmath.mpf(a < b),
-    Op.LE: lambda a, b: mpmath.mpf(a <= b),
-    Op.EQ: lambda a, b: mpmath.mpf(a == b),
-    Op.NOT: lambda a: 1 - a,
-    Op.AND: lambda a, b: a * b,
-    Op.OR: max,
-    Op.SELECT: lambda condition, a, b: a if condition != 0 else b,
-    **{
-        op: getattr(mpmath, op.name.lower())
-        for op in (
-            *(Op.SQRT, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH),
-            *(Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF),
-        )
-    },
-}
 
 
 def precise(program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60) -> list[Any]:
@@ -94,7 +65,7 @@ class _Precise:
         try:
             if op is Op.TABLE:
                 return self._of_table(index, int(program.b[node]), self._found[operands[0]])
-            value = _FUNCTIONS[op](*self.of(operands))
+            value = OPERATIONS[op].digits(*self.of(operands))
         except (ZeroDivisionError, ValueError):
             return mpmath.nan
         return mpmath.nan if isinstance(value, mpmath.mpc) else value

@@ -10,6 +10,7 @@ from sympy.codegen import cfunctions
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
 from mb2fmu.functions import TableValue
+from mb2fmu.operations import OPERATIONS, Operation
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Op, Table
 
@@ -38,8 +39,17 @@ def _rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> Rule:
     return Rule(_arguments, combine)
 
 
-def _function(op: Op) -> Rule:
-    return _rule(lambda b, _, n: b.unary(op, n[0]))
+def _function(row: Operation) -> Rule:
+    """The rule of a class of SymPy that is an operation."""
+    if row.arity == 1:
+        return _rule(lambda b, _, n: b.unary(row.op, n[0]))
+    return _rule(lambda b, _, n: b.binary(row.op, n[0], n[1]))
+
+
+def _sympy_class(name: str) -> type:
+    """A class of SymPy, or of its functions of C."""
+    found: type = getattr(sm, name, None) or getattr(cfunctions, name)
+    return found
 
 
 def _reciprocal(op: Op) -> Rule:
@@ -160,30 +170,12 @@ def _number(b: ProgramBuilder, expression: sm.Basic, _n: Nodes) -> int:
 
 
 RULES: dict[type, Rule] = {
+    **{_sympy_class(row.sympy): _function(row) for row in OPERATIONS.values() if row.sympy},
     sm.Number: Rule(lambda _: (), _number),
     sm.NumberSymbol: Rule(lambda _: (), _number),
     sm.Add: _rule(_sum),
     sm.Mul: Rule(_product_children, _product),
     sm.Pow: _rule(_power),
-    sm.exp: _function(Op.EXP),
-    sm.log: _function(Op.LOG),
-    sm.sin: _function(Op.SIN),
-    sm.cos: _function(Op.COS),
-    sm.tan: _function(Op.TAN),
-    sm.asin: _function(Op.ASIN),
-    sm.acos: _function(Op.ACOS),
-    sm.atan: _function(Op.ATAN),
-    sm.sinh: _function(Op.SINH),
-    sm.cosh: _function(Op.COSH),
-    sm.tanh: _function(Op.TANH),
-    sm.asinh: _function(Op.ASINH),
-    sm.acosh: _function(Op.ACOSH),
-    sm.atanh: _function(Op.ATANH),
-    sm.Abs: _function(Op.ABS),
-    sm.sign: _function(Op.SIGN),
-    sm.floor: _function(Op.FLOOR),
-    sm.ceiling: _function(Op.CEIL),
-    sm.erf: _function(Op.ERF),
     sm.erfc: _rule(lambda b, _, n: b.sub(b.constant(1.0), b.unary(Op.ERF, n[0]))),
     sm.cot: _reciprocal(Op.TAN),
     sm.sec: _reciprocal(Op.COS),
@@ -194,7 +186,6 @@ RULES: dict[type, Rule] = {
     sm.acot: _of_reciprocal(Op.ATAN),
     sm.asec: _of_reciprocal(Op.ACOS),
     sm.acsc: _of_reciprocal(Op.ASIN),
-    sm.atan2: _rule(lambda b, _, n: b.binary(Op.ATAN2, n[0], n[1])),
     sm.sinc: _rule(_sinc),
     sm.Mod: _rule(_modulo),
     sm.frac: _rule(lambda b, _, n: b.sub(n[0], b.unary(Op.FLOOR, n[0]))),
@@ -211,7 +202,6 @@ RULES: dict[type, Rule] = {
     sm.Unequality: _compare(Op.EQ, negated=True),
     sm.And: _nested(Op.AND),
     sm.Or: _nested(Op.OR),
-    sm.Not: _function(Op.NOT),
     type(sm.true): _truth(1.0),
     type(sm.false): _truth(0.0),
     # every symbol is real
@@ -222,7 +212,6 @@ RULES: dict[type, Rule] = {
     cfunctions.log2: _rule(lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(2).evalf(25))))),
     cfunctions.log10: _rule(lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(10).evalf(25))))),
     cfunctions.exp2: _rule(lambda b, _, n: b.power(b.constant(2.0), n[0])),
-    cfunctions.Sqrt: _function(Op.SQRT),
     CharacteristicCurveFunction: Rule(_expanded, _same),
     TableValue: Rule(lambda e: (e.args[0],), _table),
 }

@@ -22,14 +22,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mb2fmu.operations import having
 from mb2fmu.program.factoring import factored_sum
 from mb2fmu.program.folding import evaluate
 from mb2fmu.program.nodes import Nodes
 from mb2fmu.program.program import Block, Entry, Layout, Op, Program, System, Table
 
-_ODD = frozenset({Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN})
-_EVEN = frozenset({Op.COS, Op.COSH, Op.ABS})
-_COMMUTATIVE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.AND, Op.OR})
+_ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
+_COMMUTATIVE = having(lambda row: row.symmetric)
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end

@@ -7,23 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.operations import OPERATIONS
 from mb2fmu.program.dependencies import block_operations
 from mb2fmu.program.needed import needed
 from mb2fmu.program.program import LEAVES, Op, Program
 
-WEIGHTS = {
-    Op.DIV: 2.0,
-    **dict.fromkeys((Op.SQRT, Op.SIGN), 4.0),
-    **dict.fromkeys((Op.SIN, Op.COS), 10.0),
-    **dict.fromkeys((Op.TABLE, Op.ERF), 25.0),
-    **dict.fromkeys((Op.ASIN, Op.ACOS), 30.0),
-    **dict.fromkeys((Op.ATAN, Op.EXP), 55.0),
-    Op.TAN: 70.0,
-    Op.ATAN2: 100.0,
-    **dict.fromkeys((Op.LOG, Op.SINH, Op.COSH, Op.TANH), 130.0),
-    **dict.fromkeys((Op.ASINH, Op.ATANH), 180.0),
-    **dict.fromkeys((Op.ACOSH, Op.POW), 280.0),
-}
+WEIGHTS = {**{op: row.cost for op, row in OPERATIONS.items()}, Op.TABLE: 25.0}
 """In operations of a chain's x', of which nearly all are products, sums and differences: what an operation adds to it,
 among others, as ``scripts/bench_cost`` measured it on x86-64 with AVX2. Others weigh 1. Divisions, roots, sines and
 cosines are computed several at once; the other functions, which have the same bits everywhere, alone."""

@@ -9,87 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum, auto
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.operations import LEAVES, OPERATIONS, Op, having
 
-class Op(IntEnum):
-    """What a node computes from its operands a, b, c."""
-
-    CONSTANT = 0  # constants[a]
-    TIME = auto()
-    STATE = auto()  # x[a]
-    INPUT = auto()  # r[a]
-    PARAMETER = auto()  # p[a]
-    MEMORY = auto()  # m[a], discrete
-    SEED = auto()  # s[a], direction of a derivative, or generalized forces asked for
-    ADD = auto()
-    SUB = auto()
-    MUL = auto()
-    DIV = auto()
-    NEG = auto()
-    POW = auto()  # general a ** b; small integer powers are products
-    SQRT = auto()
-    EXP = auto()
-    LOG = auto()
-    SIN = auto()
-    COS = auto()
-    TAN = auto()
-    ASIN = auto()
-    ACOS = auto()
-    ATAN = auto()
-    ATAN2 = auto()
-    SINH = auto()
-    COSH = auto()
-    TANH = auto()
-    ASINH = auto()
-    ACOSH = auto()
-    ATANH = auto()
-    ABS = auto()
-    SIGN = auto()
-    FLOOR = auto()
-    CEIL = auto()
-    MIN = auto()
-    MAX = auto()
-    ERF = auto()
-    FROZEN = auto()  # a, but a number to whoever differentiates (see smoothing)
-    LT = auto()  # comparisons and logic give 0.0 or 1.0
-    LE = auto()
-    EQ = auto()
-    NOT = auto()
-    AND = auto()
-    OR = auto()
-    SELECT = auto()  # b if a else c
-    TABLE = auto()  # derivative number b of tables[a] at node c; a and b are plain integers
-    BLOCK = auto()  # result b of blocks[a]; a and b are plain integers
+__all__ = [
+    "BINARY", "LEAVES", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",
+    "constants_of", "first_memory",
+]  # fmt: skip
 
 
-LEAVES = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
-"""Read something; operand ``a`` is the index of what they read."""
-
-TERNARY = frozenset({Op.SELECT})
-BINARY = frozenset(
-    {Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.POW, Op.ATAN2, Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ, Op.AND, Op.OR}
-)
-UNARY = frozenset(Op) - LEAVES - TERNARY - BINARY - {Op.TABLE, Op.BLOCK}
+UNARY = having(lambda row: row.arity == 1)
+BINARY = having(lambda row: row.arity == 2)
+TERNARY = having(lambda row: row.arity == 3)
 
 _ARITY_TABLE, _ARITY_BLOCK = 4, 5
 _ARITY = np.array(
     [
-        0
-        if op in LEAVES
-        else 1
-        if op in UNARY
-        else 2
-        if op in BINARY
-        else 3
-        if op in TERNARY
-        else _ARITY_TABLE
-        if op is Op.TABLE
-        else _ARITY_BLOCK
+        OPERATIONS[op].arity if op in OPERATIONS else {Op.TABLE: _ARITY_TABLE, Op.BLOCK: _ARITY_BLOCK}.get(op, 0)
         for op in Op
     ]
 )

@@ -17,6 +17,8 @@ from markupsafe import escape
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
+from mb2fmu.operations import OPERATIONS
+
 _NAMES = (
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
     "omicron", "pi", "rho", "", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
@@ -27,16 +29,7 @@ _PART = re.compile(r"([A-Za-z]+|\d+|[^A-Za-z\d]+)")
 _SPACE = '<mspace width="0.16em"/>'
 _APPLY = "<mo>&#x2061;</mo>"
 _RELATIONS = {"==": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥"}
-_FUNCTIONS = {
-    "Max": "max",
-    "Min": "min",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "atan2",
-    "log": "ln",
-    "sign": "sgn",
-}
+_FUNCTIONS = {row.sympy: row.notation for row in OPERATIONS.values() if row.sympy and row.notation}
 
 # Binding strengths: what binds weaker than its place asks for is put into parentheses.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)

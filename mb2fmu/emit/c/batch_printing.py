@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.model import hoisted_places, print_bodies, printed_tables, required_nodes
+from mb2fmu.emit.c.operation_code import lane_functions, operation_files
 from mb2fmu.emit.c.schedule import Graph
 from mb2fmu.emit.c.signatures import Names, Signature
-from mb2fmu.emit.c.sources import packaged, render
+from mb2fmu.emit.c.sources import packaged, packaged_operations, render
 from mb2fmu.filetree import FileTree
 from mb2fmu.program.program import Op, Program
 
@@ -78,9 +79,11 @@ def emit_batch(program: Program, entry: str) -> FileTree:
     text = render(
         "batch.c.jinja",
         functions=(*bodies, *functions),
+        files=operation_files(program),
+        lanes=lane_functions(program),
         tables=printed_tables(program, names, inner),
         vectors=1 + sum(sizes.values()) + max(function.work for function in functions),
         **sizes,
     )
     runtime = {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in _RUNTIME}
-    return FileTree({**runtime, "unit.c": text}).under("sources")
+    return FileTree({**runtime, **packaged_operations(program), "unit.c": text}).under("sources")

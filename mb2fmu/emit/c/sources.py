@@ -15,6 +15,7 @@ import jinja2
 from mb2fmu.derivatives.unit_entries import RESULTS, NativeProgram
 from mb2fmu.emit.c.literals import comment, listed, number, remark, string
 from mb2fmu.emit.c.model import PrintedEquations, PrintedUnit, print_derivatives, print_motion
+from mb2fmu.emit.c.operation_code import operation_files
 from mb2fmu.emit.c.split_functions import PART
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
@@ -156,9 +157,10 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
         "model_config.h": render("model_config.h.jinja", **facts),
         "model.c": render("model.c.jinja", **facts),
         "unit.c": render("unit.c.jinja", **facts),
-        **_equations(printed),
+        **_equations(printed, program),
     }
-    return Motion(FileTree({**files, **_runtime(fmi), **_headers(fmi)}).under("sources"), printed)
+    runtime = _runtime(fmi) | packaged_operations(program)
+    return Motion(FileTree({**files, **runtime, **_headers(fmi)}).under("sources"), printed)
 
 
 def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Motion, *, part: int = PART) -> FileTree:
@@ -175,13 +177,15 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
     """
     adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
     _refuse(native.program, interface, ("tangent", *adjoint, "jacobian", "jacobian_time"))
-    files = _equations(print_derivatives(native, motion.printed, part))
+    files = _equations(print_derivatives(native, motion.printed, part), native.program)
     named = translation_units(motion.sources.joined(FileTree(files).under("sources")))[1:]
     listed = {
         "equations": [name for name in named if not is_compiled_once(name)],
         "once": [name for name in named if is_compiled_once(name)],
     }
     files["CMakeLists.txt"] = render("CMakeLists.txt.jinja", interface=interface, **listed)
+    more = packaged_operations(native.program)  # those of the derivatives alone
+    files |= {name: more[name] for name in more if f"sources/{name}" not in motion.sources.files}
     return FileTree(files).under("sources")
 
 
@@ -215,18 +219,22 @@ def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) ->
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
 
 
-def _equations(printed: PrintedEquations) -> dict[str, bytes]:
+def _equations(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
     """The translation units of one table, by their names."""
     several = [unit for unit in printed.units if not unit.once]
     once = [unit for unit in printed.units if unit.once]
     names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(once)))
-    return {name: _equations_file(name, unit, printed) for name, unit in zip(names, (*several, *once), strict=True)}
+    files = operation_files(program)
+    return {
+        name: _equations_file(name, unit, printed, files) for name, unit in zip(names, (*several, *once), strict=True)
+    }
 
 
-def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations) -> bytes:
+def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, files: Sequence[str]) -> bytes:
     return render(
         "equations.c.jinja",
         name=name,
+        files=files,
         tables=unit.tables,
         prototypes=unit.prototypes,
         texts=unit.texts,
@@ -324,6 +332,11 @@ def _runtime(version: Fmi) -> dict[str, bytes]:
 def _headers(version: Fmi) -> dict[str, bytes]:
     files = {name: packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
     return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
+
+
+def packaged_operations(program: Program) -> dict[str, bytes]:
+    """The files of ``operations/`` that a program's code includes."""
+    return {name: packaged("mb2fmu.emit.c", f"operations/{name}") for name in operation_files(program)}
 
 
 def packaged(package: str, path: str) -> bytes:

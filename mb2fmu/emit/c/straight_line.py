@@ -11,22 +11,8 @@ from collections.abc import Mapping, Sequence
 from mb2fmu.emit.c.literals import comment, number
 from mb2fmu.emit.c.schedule import Angles, Factor, Graph, Iterate, Operation, Solve, Statement
 from mb2fmu.emit.c.signatures import Names, Signature, body_name, factor_size
+from mb2fmu.operations import OPERATIONS
 from mb2fmu.program.program import Op
-
-_INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
-_COMPARISON = {Op.LT: "<", Op.LE: "<=", Op.EQ: "=="}
-_CALL = {
-    Op.SQRT: "sqrt",
-    Op.ABS: "fabs",
-    Op.OR: "mb2fmu_max",
-    **{
-        op: f"mb2fmu_{op.name.lower()}"
-        for op in (
-            *(Op.POW, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH),
-            *(Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.ERF),
-        )
-    },
-}
 
 
 def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:
@@ -176,32 +162,14 @@ class Body:
 
     def _expression(self, node: int, operands: Sequence[str]) -> str:
         op = Op(self._graph.op[node])
-        if op in _INFIX:
-            return f"{operands[0]} {_INFIX[op]} {operands[1]}"
-        if self._signature.batch and op not in {Op.NEG, Op.FROZEN}:
-            return self._lanes(node, op, operands)
-        if op in _CALL:
-            return f"{_CALL[op]}({', '.join(operands)})"
-        if op in _COMPARISON:
-            return f"({operands[0]} {_COMPARISON[op]} {operands[1]}) ? 1.0 : 0.0"
         if op is Op.TABLE:
             stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
-            return f"mb2fmu_lookup(&{stem}, {operands[0]})"
-        special = {
-            Op.NEG: "-{0}",
-            Op.FROZEN: "{0}",
-            Op.NOT: "1.0 - {0}",
-            Op.AND: "{0} * {1}",
-            Op.SELECT: "({0} != 0.0) ? {1} : {2}",
-        }
-        return special[op].format(*operands)
-
-    def _lanes(self, node: int, op: Op, operands: Sequence[str]) -> str:
-        """Lane by lane, by functions of runtime/batch.h."""
-        if op is Op.TABLE:
-            stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
-            return f"mb2fmu_each_lookup(&{stem}, {operands[0]})"
-        return f"mb2fmu_each_{op.name.lower()}({', '.join(operands)})"
+            each = "each_" if self._signature.batch else ""
+            return f"mb2fmu_{each}lookup(&{stem}, {operands[0]})"
+        row = OPERATIONS[op]
+        if self._signature.batch and not (row.infix or op in {Op.NEG, Op.FROZEN}):
+            return f"mb2fmu_each_{op.name.lower()}({', '.join(operands)})"
+        return row.c.format(*operands)
 
     def _add_angles(self, statement: Angles) -> None:
         if statement in self._angle_places:

@@ -7,35 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mb2fmu.operations import OPERATIONS
 from mb2fmu.program.needed import needed
 from mb2fmu.program.program import LEAVES, Op, Program
 
 _LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
-_INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
-_CALL = {
-    Op.NEG: "-",
-    Op.FROZEN: "",
-    Op.CEIL: "ceil",
-    Op.AND: "logical_and",
-    Op.OR: "larger",
-    Op.NOT: "logical_not",
-    Op.MIN: "smaller",
-    Op.MAX: "larger",
-    Op.LT: "less",
-    Op.LE: "less_equal",
-    Op.EQ: "equal",
-    Op.POW: "real_power",
-    Op.SELECT: "select",
-    **{op: f"real_{op.name.lower()}" for op in (Op.SQRT, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)},
-    **{
-        op: op.name.lower()
-        for op in (
-            *(Op.EXP, Op.SIN, Op.COS, Op.TAN, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ABS),
-            *(Op.SIGN, Op.FLOOR, Op.ERF),
-        )
-    },
-}
-"""Built-in functions, and those of ``runtime/arithmetic.m``."""
 
 
 def number(value: float) -> str:
@@ -127,14 +103,12 @@ class FunctionPrinter:
         """What an operation computes."""
         program = self._program
         operands = [self._operand(each) for each in self._operands[node]]
-        if op in _INFIX:
-            return f"{operands[0]} {_INFIX[op]} {operands[1]}"
         if op is Op.TABLE:
             table = program.tables[int(program.a[node])].derivative(int(program.b[node]))
             breaks = ", ".join(map(number, table.breaks))
             rows = "; ".join(", ".join(map(number, row)) for row in table.coefficients)
             return f"table_value([{breaks}], [{rows}], {operands[-1]})"
-        return f"{_CALL[op]}({', '.join(operands)})"
+        return OPERATIONS[op].matlab.format(*operands)
 
     def _operand(self, node: int) -> str:
         """How a node is read."""

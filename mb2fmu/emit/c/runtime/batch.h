@@ -96,32 +96,7 @@ MB2FMU_UNUSED static inline mb2fmu_words mb2fmu_finite(mb2fmu_reals x)
     }
 
 MB2FMU_EACH_1(sqrt, sqrt(x.lane[i]))
-MB2FMU_EACH_1(exp, mb2fmu_exp(x.lane[i]))
-MB2FMU_EACH_1(log, mb2fmu_log(x.lane[i]))
-MB2FMU_EACH_1(tan, mb2fmu_tan(x.lane[i]))
-MB2FMU_EACH_1(asin, mb2fmu_asin(x.lane[i]))
-MB2FMU_EACH_1(acos, mb2fmu_acos(x.lane[i]))
-MB2FMU_EACH_1(atan, mb2fmu_atan(x.lane[i]))
-MB2FMU_EACH_1(sinh, mb2fmu_sinh(x.lane[i]))
-MB2FMU_EACH_1(cosh, mb2fmu_cosh(x.lane[i]))
-MB2FMU_EACH_1(tanh, mb2fmu_tanh(x.lane[i]))
-MB2FMU_EACH_1(asinh, mb2fmu_asinh(x.lane[i]))
-MB2FMU_EACH_1(acosh, mb2fmu_acosh(x.lane[i]))
-MB2FMU_EACH_1(atanh, mb2fmu_atanh(x.lane[i]))
-MB2FMU_EACH_1(erf, mb2fmu_erf(x.lane[i]))
-MB2FMU_EACH_1(sign, mb2fmu_sign(x.lane[i]))
-MB2FMU_EACH_1(floor, mb2fmu_floor(x.lane[i]))
-MB2FMU_EACH_1(ceil, mb2fmu_ceil(x.lane[i]))
-MB2FMU_EACH_1(not, 1.0 - x.lane[i])
-MB2FMU_EACH_2(pow, mb2fmu_pow(x.lane[i], y.lane[i]))
-MB2FMU_EACH_2(atan2, mb2fmu_atan2(x.lane[i], y.lane[i]))
-MB2FMU_EACH_2(min, mb2fmu_min(x.lane[i], y.lane[i]))
-MB2FMU_EACH_2(max, mb2fmu_max(x.lane[i], y.lane[i]))
-MB2FMU_EACH_2(lt, x.lane[i] < y.lane[i] ? 1.0 : 0.0)
-MB2FMU_EACH_2(le, x.lane[i] <= y.lane[i] ? 1.0 : 0.0)
-MB2FMU_EACH_2(eq, x.lane[i] == y.lane[i] ? 1.0 : 0.0)
-MB2FMU_EACH_2(and, x.lane[i] * y.lane[i])
-MB2FMU_EACH_2(or, mb2fmu_max(x.lane[i], y.lane[i]))
+/* All others are defined beside the equations that use them, from the table of operations. */
 
 /* The value itself; marks the lanes in which it may not be divided by: a pivot that is not positive, a divisor that is
  * zero, or either not finite. */

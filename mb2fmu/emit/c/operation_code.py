@@ -1,0 +1,26 @@
+"""The C code that the operations of a program need beside the runtime: files of their own, and functions of lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mb2fmu.operations import OPERATIONS, Op, Operation
+from mb2fmu.program.program import Program
+
+
+def _used(program: Program) -> list[Operation]:
+    """Rows of the operations of a program and of the bodies of its Newton blocks, in the order of their numbers."""
+    numbers = np.unique(np.concatenate([each.op for each in (program, *program.bodies)]))
+    return [OPERATIONS[Op(int(number))] for number in numbers if Op(int(number)) in OPERATIONS]
+
+
+def operation_files(program: Program) -> tuple[str, ...]:
+    """Names of the files of ``operations/`` that the program's code includes."""
+    return tuple(sorted({row.c_file for row in _used(program) if row.c_file}))
+
+
+def lane_functions(program: Program) -> list[str]:
+    """Macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), of what is computed lane by lane."""
+    lanes = [row for row in _used(program) if not (row.of_lanes or row.infix or row.op in {Op.NEG, Op.FROZEN})]
+    values = ("x.lane[i]", "y.lane[i]")
+    return [f"MB2FMU_EACH_{row.arity}({row.op.name.lower()}, {row.c.format(*values)})" for row in lanes]

@@ -1,0 +1,395 @@
+"""``OPERATIONS``: one row per scalar operation, with all that the stages need to know of it.
+
+A new function is a member of :class:`Op` and a row. From the row come: arity and laws of folding (``program``), the
+derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
+one instance and for many, in MATLAB and in Python, its value with any number of digits, its name in reports, its cost,
+and the line that the documentation has for it. ``arithmetic/python_runtime.py`` has the three functions of Python that
+``python`` names; ``c_file`` is a file of ``emit/c/operations`` with the function that ``c`` calls, if it is not one of
+``runtime/elementary.h``. Tests over all rows hold these against each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+import mpmath
+
+
+class Op(IntEnum):
+    """What a node computes from its operands a, b, c."""
+
+    CONSTANT = 0  # constants[a]
+    TIME = auto()
+    STATE = auto()  # x[a]
+    INPUT = auto()  # r[a]
+    PARAMETER = auto()  # p[a]
+    MEMORY = auto()  # m[a], discrete
+    SEED = auto()  # s[a], direction of a derivative, or generalized forces asked for
+    ADD = auto()
+    SUB = auto()
+    MUL = auto()
+    DIV = auto()
+    NEG = auto()
+    POW = auto()  # general a ** b; small integer powers are products
+    SQRT = auto()
+    EXP = auto()
+    LOG = auto()
+    SIN = auto()
+    COS = auto()
+    TAN = auto()
+    ASIN = auto()
+    ACOS = auto()
+    ATAN = auto()
+    ATAN2 = auto()
+    SINH = auto()
+    COSH = auto()
+    TANH = auto()
+    ASINH = auto()
+    ACOSH = auto()
+    ATANH = auto()
+    ABS = auto()
+    SIGN = auto()
+    FLOOR = auto()
+    CEIL = auto()
+    MIN = auto()
+    MAX = auto()
+    ERF = auto()
+    FROZEN = auto()  # a, but a number to whoever differentiates (see smoothing)
+    LT = auto()  # comparisons and logic give 0.0 or 1.0
+    LE = auto()
+    EQ = auto()
+    NOT = auto()
+    AND = auto()
+    OR = auto()
+    SELECT = auto()  # b if a else c
+    TABLE = auto()  # derivative number b of tables[a] at node c; a and b are plain integers
+    BLOCK = auto()  # result b of blocks[a]; a and b are plain integers
+    HYPOT = auto()
+
+
+LEAVES = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
+"""Read something; operand ``a`` is the index of what they read."""
+
+
+class Writer(Protocol):
+    """What a derivative is written with: nodes of a program (``ProgramBuilder``)."""
+
+    def constant(self, value: float) -> int:
+        """A number."""
+        ...
+
+    def add(self, a: int, b: int) -> int:
+        """a + b."""
+        ...
+
+    def sub(self, a: int, b: int) -> int:
+        """a − b."""
+        ...
+
+    def mul(self, a: int, b: int) -> int:
+        """a b."""
+        ...
+
+    def div(self, a: int, b: int) -> int:
+        """a / b."""
+        ...
+
+    def neg(self, a: int) -> int:
+        """−a."""
+        ...
+
+    def power(self, a: int, b: int) -> int:
+        """a ** b."""
+        ...
+
+    def unary(self, op: Op, a: int) -> int:
+        """A function of one argument."""
+        ...
+
+    def binary(self, op: int, a: int, b: int) -> int:
+        """A function of two arguments."""
+        ...
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """a where the condition is not 0, else b."""
+        ...
+
+
+Slope = Callable[[Writer, Sequence[int], int], int]
+"""A partial derivative as a node, from the operands and the value of the operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One scalar operation.
+
+    Attributes:
+        op: Its number.
+        arity: Number of operands.
+        slopes: Partial derivatives by each operand. Empty: it has rules of its own in both modes (sums, quotients,
+            choices), or is ``flat``.
+        flat: Its derivative is 0 wherever it exists.
+        sympy: Name of the class of SymPy (of ``sympy``, else of ``sympy.codegen.cfunctions``) that it is; empty where
+            expressions of several forms become it (``lowering/sympy_rules.py``).
+        meaning: The line of the documentation for this function; empty where it is listed with others of its kind.
+        notation: Its name in mathematical notation, if that is not SymPy's.
+        infix: The sign between its operands, in all languages.
+        python: Name of the function of the Python runtime.
+        c: C expression of its operands ``{0}``, ``{1}``, ``{2}``.
+        c_file: File of ``emit/c/operations`` with the function that ``c`` calls; units that do not use it do not
+            have it. Empty: the runtime has it.
+        of_lanes: ``runtime/batch.h`` has a function ``mb2fmu_each_…`` of its own for all lanes at once.
+        matlab: MATLAB expression of its operands.
+        digits: The function with any number of digits.
+        exact: Doubles give the nearest double already, on every machine.
+        cost: In additions of a compiled unit (``scripts/bench_cost``).
+        parity: Of a function of one argument: f(−x) = −f(x), or f(−x) = f(x).
+        symmetric: f(a, b) = f(b, a).
+        hazard: ``edge``: it may have a finite value without a finite slope at the end of where it is defined;
+            ``pole``: it may give infinity where all operands are finite; ``large``: the value may overflow.
+        never_negative: The value is at least 0.
+    """
+
+    op: Op
+    arity: int
+    slopes: tuple[Slope, ...] = ()
+    flat: bool = False
+    sympy: str = ""
+    meaning: str = ""
+    notation: str = ""
+    infix: str = ""
+    python: str = ""
+    c: str = ""
+    c_file: str = ""
+    of_lanes: bool = False
+    matlab: str = ""
+    digits: Callable[..., Any] = mpmath.mpf
+    exact: bool = False
+    cost: float = 1.0
+    parity: Literal["odd", "even", ""] = ""
+    symmetric: bool = False
+    hazard: Literal["edge", "pole", "large", ""] = ""
+    never_negative: bool = False
+
+    def __post_init__(self) -> None:
+        assert len(self.slopes) in {0, self.arity}, f"{self.op.name}: one slope per operand"
+        assert not (self.flat and self.slopes), f"{self.op.name}: flat, with slopes"
+        assert not self.parity or self.arity == 1, f"{self.op.name}: only functions of one argument are odd or even"
+        assert not self.symmetric or self.arity == 2, f"{self.op.name}: only functions of two arguments are symmetric"
+
+
+def _truth(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison that gives 0 or 1."""
+    return lambda a, b: mpmath.mpf(holds(a, b))
+
+
+def _arithmetic(
+    op: Op, sign: str, digits: Callable[..., Any], slopes: tuple[Slope, ...] = (), cost: float = 1.0
+) -> Operation:
+    """A sum, difference, product or quotient."""
+    text = f"{{0}} {sign} {{1}}"
+    hazard: Literal["pole", ""] = "pole" if op is Op.DIV else ""
+    return Operation(
+        op, 2, slopes, infix=sign, c=text, matlab=text, digits=digits, exact=True, cost=cost, hazard=hazard
+    )
+
+
+def _function(op: Op, cost: float, *slopes: Slope, real: bool = False, **facts: Any) -> Operation:
+    """A function whose name is the same in SymPy, C, Python and mpmath.
+
+    Args:
+        op: Its number.
+        cost: In additions.
+        slopes: One per operand.
+        real: MATLAB's own gives complex numbers outside of its domain; ``real_…`` of the runtime gives NaN.
+        facts: What else is to be said, or to be said otherwise.
+    """
+    name, arity = op.name.lower(), len(slopes)
+    operands = ", ".join(f"{{{i}}}" for i in range(arity))
+    known: dict[str, Any] = {
+        "sympy": name,
+        "python": name,
+        "c": f"mb2fmu_{name}({operands})",
+        "matlab": f"{'real_' if real else ''}{name}({operands})",
+        "digits": facts.get("digits") or getattr(mpmath, name),
+    }
+    return Operation(op, arity, slopes, cost=cost, **(known | facts))
+
+
+def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
+    """What jumps, and has derivative 0 where it has one; exact in doubles."""
+    name = op.name.lower()
+    operands = ", ".join(f"{{{i}}}" for i in range(arity))
+    known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})", "matlab": f"{name}({operands})"}
+    return Operation(op, arity, flat=True, python=python, digits=digits, exact=True, **(known | facts))
+
+
+# --- slopes that are more than a line --------------------------------------------------------------------------------
+
+
+def _one(b: Writer) -> int:
+    return b.constant(1.0)
+
+
+def _power_by_base(b: Writer, x: Sequence[int], _value: int) -> int:
+    return b.mul(x[1], b.power(x[0], b.sub(x[1], _one(b))))
+
+
+def _power_by_exponent(b: Writer, x: Sequence[int], value: int) -> int:
+    """a**b ln a, which goes to 0 with a**b."""
+    slope = b.mul(value, b.unary(Op.LOG, x[0]))
+    zero = b.constant(0.0)
+    return b.select(b.binary(Op.EQ, value, zero), zero, slope)
+
+
+def _squares(b: Writer, x: Sequence[int]) -> int:
+    return b.add(b.mul(x[0], x[0]), b.mul(x[1], x[1]))
+
+
+def _over_root(b: Writer, square: int) -> int:
+    """1 / √…."""
+    return b.div(_one(b), b.unary(Op.SQRT, square))
+
+
+def _bell(b: Writer, x: Sequence[int], _value: int) -> int:
+    """2/√π exp(−x²)."""
+    square = b.mul(x[0], x[0])
+    return b.mul(b.constant(2.0 / math.sqrt(math.pi)), b.unary(Op.EXP, b.neg(square)))
+
+
+def _by_square(then: Callable[[Writer, int], int]) -> Slope:
+    """A slope that depends on the square of the operand."""
+    return lambda b, x, _value: then(b, b.mul(x[0], x[0]))
+
+
+def _by_value_square(then: Callable[[Writer, int], int]) -> Slope:
+    """A slope that depends on the square of the value."""
+    return lambda b, _x, value: then(b, b.mul(value, value))
+
+
+_ROWS = (
+    # --- arithmetic: sums and quotients have rules of differentiation of their own
+    _arithmetic(Op.ADD, "+", lambda a, b: a + b),
+    _arithmetic(Op.SUB, "-", lambda a, b: a - b),
+    _arithmetic(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
+    _arithmetic(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
+    Operation(
+        Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", matlab="-({0})", digits=lambda a: -a, exact=True
+    ),
+    _function(
+        Op.POW, 280.0, _power_by_base, _power_by_exponent,
+        sympy="", python="power", matlab="real_power({0}, {1})", digits=mpmath.power, hazard="edge",
+    ),
+    # --- elementary functions
+    _function(
+        Op.SQRT, 4.0, lambda b, _x, value: b.div(b.constant(0.5), value),
+        sympy="Sqrt", c="sqrt({0})", of_lanes=True, real=True, exact=True, hazard="edge", never_negative=True,
+    ),
+    _function(Op.EXP, 55.0, lambda _b, _x, value: value, hazard="large", never_negative=True),
+    _function(Op.LOG, 130.0, lambda b, x, _value: b.div(_one(b), x[0]), real=True, notation="ln", hazard="pole"),
+    _function(Op.SIN, 10.0, lambda b, x, _value: b.unary(Op.COS, x[0]), parity="odd"),
+    _function(Op.COS, 10.0, lambda b, x, _value: b.neg(b.unary(Op.SIN, x[0])), parity="even"),
+    _function(Op.TAN, 70.0, _by_value_square(lambda b, square: b.add(_one(b), square)), parity="odd"),
+    _function(
+        Op.ASIN, 30.0, _by_square(lambda b, square: _over_root(b, b.sub(_one(b), square))),
+        real=True, notation="arcsin", parity="odd", hazard="edge",
+    ),
+    _function(
+        Op.ACOS, 30.0, _by_square(lambda b, square: b.neg(_over_root(b, b.sub(_one(b), square)))),
+        real=True, notation="arccos", hazard="edge",
+    ),
+    _function(
+        Op.ATAN, 55.0, _by_square(lambda b, square: b.div(_one(b), b.add(_one(b), square))),
+        notation="arctan", parity="odd",
+    ),
+    _function(
+        Op.ATAN2,
+        100.0,
+        lambda b, x, _value: b.div(x[1], _squares(b, x)),
+        lambda b, x, _value: b.neg(b.div(x[0], _squares(b, x))),
+        meaning="angle of the point (x, y), arguments (y, x)",
+        hazard="edge",
+    ),
+    _function(
+        Op.HYPOT,
+        25.0,
+        lambda b, x, value: b.div(x[0], value),
+        lambda b, x, value: b.div(x[1], value),
+        c_file="hypot.h", symmetric=True, never_negative=True, hazard="edge",
+        meaning="√(x² + y²) without overflow (of `sympy.codegen.cfunctions`)",
+    ),
+    _function(Op.SINH, 130.0, lambda b, x, _value: b.unary(Op.COSH, x[0]), parity="odd", hazard="large"),
+    _function(
+        Op.COSH, 130.0, lambda b, x, _value: b.unary(Op.SINH, x[0]),
+        parity="even", hazard="large", never_negative=True,
+    ),
+    _function(Op.TANH, 130.0, _by_value_square(lambda b, square: b.sub(_one(b), square)), parity="odd"),
+    _function(Op.ASINH, 180.0, _by_square(lambda b, square: _over_root(b, b.add(square, _one(b)))), parity="odd"),
+    _function(
+        Op.ACOSH, 280.0, _by_square(lambda b, square: _over_root(b, b.sub(square, _one(b)))),
+        real=True, hazard="edge",
+    ),
+    _function(
+        Op.ATANH, 180.0, _by_square(lambda b, square: b.div(_one(b), b.sub(_one(b), square))),
+        real=True, parity="odd", hazard="pole",
+    ),
+    _function(Op.ERF, 25.0, _bell, parity="odd"),
+    # --- kinks: the derivative is that of the branch taken
+    _function(
+        Op.ABS, 1.0, lambda b, x, _value: b.unary(Op.SIGN, x[0]),
+        sympy="Abs", python="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
+        never_negative=True, meaning="absolute value",
+    ),
+    Operation(
+        Op.MIN, 2, python="minimum", c="mb2fmu_min({0}, {1})", matlab="smaller({0}, {1})", digits=min, exact=True,
+        symmetric=True,
+    ),
+    Operation(
+        Op.MAX, 2, python="maximum", c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", digits=max, exact=True,
+        symmetric=True,
+    ),
+    Operation(
+        Op.SELECT, 3, python="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True, matlab="select({0}, {1}, {2})",
+        digits=lambda condition, a, b: a if condition != 0 else b, exact=True,
+    ),
+    # --- jumps, comparisons, logic
+    _step(
+        Op.SIGN, "sign", mpmath.sign, cost=4.0, sympy="sign", notation="sgn", parity="odd", meaning="−1, 0 or 1",
+    ),
+    _step(Op.FLOOR, "floor", mpmath.floor, sympy="floor"),
+    _step(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling"),
+    _step(Op.LT, "less", _truth(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})"),
+    _step(
+        Op.LE, "less_equal", _truth(lambda a, b: a <= b), arity=2, c="({0} <= {1}) ? 1.0 : 0.0",
+        matlab="less_equal({0}, {1})",
+    ),
+    _step(
+        Op.EQ, "equal", _truth(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0", matlab="equal({0}, {1})",
+        symmetric=True,
+    ),
+    _step(Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}", matlab="logical_not({0})"),
+    _step(
+        Op.AND, "logical_and", lambda a, b: a * b, arity=2, c="{0} * {1}", matlab="logical_and({0}, {1})",
+        symmetric=True,
+    ),
+    _step(
+        Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", symmetric=True,
+    ),
+    Operation(Op.FROZEN, 1, flat=True, c="{0}", matlab="({0})", digits=lambda a: a, exact=True),
+)  # fmt: skip
+
+OPERATIONS = MappingProxyType({row.op: row for row in _ROWS})
+"""All of them but what reads something (:data:`LEAVES`), tables and blocks."""
+
+assert len(OPERATIONS) == len(_ROWS), "one row per operation"
+assert set(Op) == set(OPERATIONS) | LEAVES | {Op.TABLE, Op.BLOCK}, "a row for each operation"
+
+
+def having(wanted: Callable[[Operation], object]) -> frozenset[Op]:
+    """The operations whose row is as wanted."""
+    return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

@@ -1,0 +1,168 @@
+"""Every row of the table of operations: its code in each language, its slopes and its SymPy class mean one function."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+import subprocess
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sm
+from compiled_c import compile_motion, missing
+from markupsafe import escape
+
+from mb2fmu.emit.c.operation_code import operation_files
+from mb2fmu.emit.matlab import functions_file
+from mb2fmu.emit.matlab.printing import FunctionPrinter
+from mb2fmu.evaluation.evaluator import evaluator
+from mb2fmu.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.lowering.sympy_rules import RULES
+from mb2fmu.operations import OPERATIONS, Op
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Program
+from mb2fmu.report.mathml import MathML
+
+ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
+POINTS = [
+    point
+    for number in (1, 2, 3)
+    for point in itertools.product((-1.7, -0.6, 0.0, 0.3, 0.8, 1.0, 2.4), repeat=number)
+    if number < 3 or point[1:] == (0.3, -0.6)
+]
+"""Operands of one, two and three."""
+
+
+def program() -> tuple[Program, list[str]]:
+    """The value of every operation, then its slopes by each operand."""
+    b = ProgramBuilder(Layout(states=("x", "y", "z")))
+    x = [b.state(i) for i in range(3)]
+    values, slopes, labels = [], [], []
+    for row in ROWS:
+        operands = x[: row.arity]
+        one, two = (lambda: b.unary(row.op, x[0])), (lambda: b.binary(row.op, *operands))  # noqa: B023
+        value = b.select(*x) if row.arity == 3 else two() if row.arity == 2 else one()
+        values.append(value)
+        slopes += [slope(b, operands, value) for slope in row.slopes]
+        labels += [f"d {row.op.name} / d{k}" for k in range(len(row.slopes))]
+    b.entry("rhs", [row.op.name for row in ROWS], values)
+    b.entry("slopes", labels, slopes)
+    return b.build(), labels
+
+
+def truth(row, point) -> float:
+    """The value to the last bit; NaN where it is not defined or not real."""
+    operands = [mpmath.mpf(value) for value in point[: row.arity]]
+    with mpmath.workdps(40):
+        try:
+            value = row.digits(*operands)
+        except (ZeroDivisionError, ValueError):
+            return math.nan
+        return math.nan if isinstance(value, mpmath.mpc) else float(value)
+
+
+def defined(point) -> list[bool]:
+    """Of which operations a point is in the domain; logic takes 0 and 1."""
+    logic = {Op.NOT, Op.AND, Op.OR} if set(point) - {0.0, 1.0} else set()
+    return [len(point) >= row.arity and row.op not in logic and math.isfinite(truth(row, point)) for row in ROWS]
+
+
+def padded(point) -> list[float]:
+    return [*point, 0.0, 0.0, 0.0][:3]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+def test_c_is_the_operation(compiler, tmp_path) -> None:
+    if reason := missing(compiler):
+        pytest.skip(reason)
+    unit = compile_motion(program()[0], compiler, tmp_path)
+    for point in POINTS:
+        found, known = unit.call("rhs", 0.0, np.array(padded(point)), np.zeros(0), np.zeros(0)), defined(point)
+        expected = [truth(row, point) if known[i] else found[i] for i, row in enumerate(ROWS)]
+        np.testing.assert_allclose(found, expected, rtol=5e-16, atol=1e-300, err_msg=f"{point}")
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_python_is_the_operation(batch) -> None:
+    f = evaluator(program()[0], "rhs")
+    for point in POINTS:
+        with np.errstate(all="ignore"):
+            found = np.reshape(f(0.0, [padded(point)] if batch else padded(point), (), ()), -1)
+        known = defined(point)
+        expected = [truth(row, point) if known[i] else found[i] for i, row in enumerate(ROWS)]
+        np.testing.assert_allclose(found, expected, rtol=2e-15, atol=1e-300, err_msg=f"{point}")
+
+
+@pytest.mark.skipif(shutil.which("octave-cli") is None, reason="octave-cli is not installed")
+def test_matlab_is_the_operation(tmp_path) -> None:
+    fixed = "\n".join(functions_file._read(f"runtime/{name}") for name in functions_file._FIXED)
+    printed = FunctionPrinter(program()[0], "values").function("rhs")
+    rows = "; ".join(" ".join(map(repr, padded(point))) for point in POINTS)
+    loop = (
+        f"points = [{rows}];\nfor k = 1:{len(POINTS)}\n  printf('%.17g\\n', values(0, points(k, :)', [], [], []));\nend"
+    )
+    (tmp_path / "check.m").write_text(f"1;\n{printed}\n{fixed}\n{loop}\n", encoding="utf-8")
+    command = ["octave-cli", "--no-gui", "--norc", "--quiet", "check.m"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    found = np.array(done.stdout.split(), dtype=float).reshape(len(POINTS), len(ROWS))
+    for point, values in zip(POINTS, found, strict=True):
+        known = defined(point)
+        expected = [truth(row, point) if known[i] else values[i] for i, row in enumerate(ROWS)]
+        np.testing.assert_allclose(values, expected, rtol=2e-15, atol=1e-300, err_msg=f"{point}")
+
+
+def test_slopes_are_those_of_the_operation() -> None:
+    """Held against differences with 40 digits, where the operation is smooth."""
+    built, labels = program()
+    f = evaluator(built, "slopes")
+    for point in itertools.product((-1.7, -0.6, 0.3, 0.8, 2.4), (-0.7, 0.45, 1.9)):
+        with np.errstate(all="ignore"):
+            found = dict(zip(labels, f(0.0, padded(point), (), ()), strict=True))
+        for row in ROWS:
+            if not row.slopes or not math.isfinite(truth(row, point)):
+                continue
+            for k in range(len(row.slopes)):
+                order = tuple(int(i == k) for i in range(row.arity))
+                with mpmath.workdps(40):
+                    expected = float(mpmath.diff(row.digits, tuple(map(mpmath.mpf, point[: row.arity])), order))
+                label = f"d {row.op.name} / d{k}"
+                assert found[label] == pytest.approx(expected, rel=1e-13, abs=1e-15), (label, point)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.parity or row.symmetric], ids=lambda row: row.op.name)
+def test_laws_of_folding_hold(row) -> None:
+    for x, y in itertools.product((-1.7, -0.6, 0.3, 0.8), repeat=2):
+        if row.symmetric:
+            assert truth(row, (x, y)) == truth(row, (y, x))
+        elif math.isfinite(truth(row, (x,))):
+            assert truth(row, (-x,)) == (-1 if row.parity == "odd" else 1) * truth(row, (x,))
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.sympy], ids=lambda row: row.op.name)
+def test_sympys_class_is_the_operation(row) -> None:
+    (kind,) = [
+        kind
+        for kind in RULES
+        if kind.__name__ == row.sympy and kind.__module__.startswith(("sympy.f", "sympy.c", "sympy.l"))
+    ]
+    symbols = sm.symbols("x y", real=True)[: row.arity]
+    if row.op is not Op.NOT:  # which takes truth values
+        for point in itertools.product((-0.6, 0.3, 0.8, 2.4), repeat=row.arity):
+            if math.isfinite(expected := truth(row, point)):
+                value = kind(*symbols).subs(dict(zip(symbols, map(sm.Float, point), strict=True)))
+                assert float(value.expand(func=True).evalf(25)) == pytest.approx(expected, rel=1e-14)
+    if row.notation:
+        assert str(escape(row.notation)) in MathML().expression(kind(*symbols))
+
+
+def test_the_documentation_lists_what_has_a_line() -> None:
+    assert {row.sympy for row in ROWS if row.meaning} <= SUPPORTED_FUNCTIONS.keys()
+
+
+def test_units_carry_the_code_of_what_they_use() -> None:
+    for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
+        b = ProgramBuilder(Layout(states=("x", "y")))
+        b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])
+        assert operation_files(b.build()) == files
