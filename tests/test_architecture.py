@@ -33,6 +33,7 @@ WORLDLY = (
     "systems/component.py",
     "systems/system_simulation.py",
     "systems/master/master_process.py",
+    "robots/robot_loading.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("emit/python/runtime",)

@@ -8,12 +8,13 @@ import click
 
 from mb2fmu.cli.command_options import at_option, debug_option, model_at, options, say, set_option
 from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.robot_options import robot_options
 
 PICTURE_WIDTH = 1280
 
 
 @click.command(short_help="A page, or a picture, of a mechanism in motion.")
-@click.argument("source", type=click.Path(path_type=Path), metavar="UNIT.fmu|MODEL.py")
+@click.argument("source", type=click.Path(path_type=Path), metavar="UNIT.fmu|MODEL.py|ROBOT.urdf")
 @click.option(
     "-o",
     "--output",
@@ -35,7 +36,7 @@ PICTURE_WIDTH = 1280
     help="For a unit that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@options(at_option, set_option, debug_option)
+@options(at_option, set_option, robot_options, debug_option)
 def animate(
     source: Path,
     page: Path | None,

@@ -25,6 +25,7 @@ from mb2fmu.cli.command_options import at_option, debug_option, json_file_option
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.robot_options import robot_options, show_notes
 from mb2fmu.cli.start_commands import list_models, new
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
@@ -99,7 +100,7 @@ def _internal_error(
 
 
 _page_file = click.Path(path_type=Path, dir_okay=False)
-_model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
+_model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 _method = click.option(
     "--method",
     type=click.Choice(["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]),
@@ -197,7 +198,7 @@ def commands() -> None:
       mb2fmu simulate crane.py --plot crane.svg
       mb2fmu COMMAND --help              says all about a command
 
-    A model file is Python with one function that returns a Model.
+    A model file is Python with one function that returns a Model, or a robot description (URDF).
 
     \b
     Completion of commands and options, in bash (zsh, fish likewise):
@@ -216,6 +217,7 @@ def commands() -> None:
     at_option,
     set_option,
     _build_options,
+    robot_options,
     json_option,
     debug_option,
 )
@@ -247,13 +249,14 @@ def run(
         result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     if report is not None:
         pipeline.write(report, result.page.read_bytes())
+    show_notes(result.validated.definition.mechanics)
     files = {"report": report or result.page, "FMU": result.exported.path}
     show_verdict(result.validated.result, json_file, files)
 
 
 @commands.command(short_help="Write an FMU without running it.")
 @options(_model, _folder, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
-@options(json_file_option, debug_option)
+@options(robot_options, json_file_option, debug_option)
 def export(
     model: Path,
     folder: Path,
@@ -278,6 +281,7 @@ def export(
         chosen = model_at(model, arguments, at)
         exported = pipeline.export(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     derivation = exported.build.derivation
+    show_notes(derivation.definition.mechanics)
     facts = {
         "model": derivation.definition.name,
         "fmu": str(exported.path),
@@ -317,7 +321,7 @@ commands.add_command(validate)
 
 
 @commands.command(short_help="Show the equations of motion.")
-@options(_model, _method, at_option, set_option)
+@options(_model, _method, at_option, set_option, robot_options)
 @click.option(
     "--format",
     "form",

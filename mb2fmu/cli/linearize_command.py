@@ -9,10 +9,11 @@ import click
 
 from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.robot_options import robot_options
 
 
 @click.command(short_help="Linear equations about an operating point, and eigenvalues.")
-@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py")
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 @click.option("--method", default="auto", show_default=True, help="Formulation of the equations of motion.")
 @at_option
 @click.option("--trim", multiple=True, metavar="INPUT", help="Input that may change to make it an operating point.")
@@ -23,7 +24,7 @@ from mb2fmu.cli.progress import Progress
     metavar="FILE",
     help="Also draw the eigenvalues, as .svg or .png.",
 )
-@options(json_file_option, set_option, debug_option)
+@options(json_file_option, set_option, robot_options, debug_option)
 def linearize(
     model: Path,
     method: Any,

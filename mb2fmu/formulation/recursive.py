@@ -175,7 +175,9 @@ def _gravity(mechanism: Mechanism) -> tuple[Components | None, set[int]]:
     found: set[Components] = set()
     weights: set[int] = set()
     for body in mechanism.bodies:
-        if body.mass == 0 or body.masscenter not in pulls:
+        if body.mass == 0:  # a rotor: gravity does not pull at it
+            continue
+        if body.masscenter not in pulls:
             return None, set()
         number, force = pulls[body.masscenter]
         if number in weights:  # two bodies share a mass centre

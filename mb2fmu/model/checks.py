@@ -24,6 +24,7 @@ from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.parameters import ordered_parameters
+from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
 from mb2fmu.model.symbol_checks import symbol_faults
 from mb2fmu.model.texts import LONGEST_NAME, text_faults
 from mb2fmu.model.usage import uses
@@ -261,9 +262,12 @@ def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Whether an output in one line asks for what the mechanics can have."""
     call, name = f"output_{request.kind}", request.name
+    recorded = isinstance(model.mechanics, RecordedMechanics)
+    point = (RecordedPoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
+    frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
     wanted: dict[str, tuple[Any, str]] = {
-        **dict.fromkeys(("position", "velocity", "acceleration", "distance"), (Point, "a Point")),
-        **dict.fromkeys(("orientation", "angular_velocity"), (ReferenceFrame, "a ReferenceFrame")),
+        **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
+        **dict.fromkeys(("orientation", "angular_velocity"), frame),
         **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
     }
     if door.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):

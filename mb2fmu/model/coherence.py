@@ -12,6 +12,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
+from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.variables import ConstraintForce, Coordinate, Speed, plain_name
 
 
@@ -72,6 +73,8 @@ def _double_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequenc
 
 def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """One equation for every q' that is not a speed itself, with that q' in it."""
+    if isinstance(model.mechanics, RecordedMechanics):  # its kinematics are those of its joints
+        return
     equations = door.kinematic_equations(model.mechanics)
     moving = set(speeds)
     wanted = [q for q in coordinates if rate_in_time(q) not in moving]
@@ -126,6 +129,8 @@ def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence
 
 def _body_faults(model: Model) -> Iterator[Fault]:
     mechanics = model.mechanics
+    if isinstance(mechanics, RecordedMechanics):  # whoever recorded it has judged them
+        return
     if isinstance(mechanics, LagrangesMethod):
         if door.loads(mechanics) and door.inertial_frame(mechanics) is None:
             what = "the LagrangesMethod has loads, but no inertial frame"

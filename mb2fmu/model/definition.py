@@ -24,6 +24,7 @@ from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
+from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.model.setting import Value, with_values
 from mb2fmu.model.visuals import Look
@@ -56,7 +57,7 @@ __all__ = [
 
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr
-Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts
+Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

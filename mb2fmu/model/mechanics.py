@@ -1,4 +1,4 @@
-"""One way to ask any of the doors (``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``) what it holds.
+"""One way to ask any of the doors what it holds: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
 points and frames they pass, so neither is called; only local relations are looked at. What a door cannot know comes
@@ -19,6 +19,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.definition import Mechanics
 from mb2fmu.model.parts import Parts
+from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
 
 Expressions = tuple[sm.Expr, ...]
 
@@ -45,12 +46,12 @@ class Speeds:
 
 def is_mechanics(candidate: object) -> bool:
     """Whether ``candidate`` is one of the doors."""
-    return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts)
+    return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics)
 
 
 def coordinates(mechanics: Mechanics) -> Expressions:
     """The generalized coordinates q, independent before dependent ones where the door tells them apart."""
-    return tuple(mechanics.q)
+    return mechanics.coordinates if isinstance(mechanics, RecordedMechanics) else tuple(mechanics.q)
 
 
 def dependent_coordinates(mechanics: Mechanics) -> Expressions:
@@ -77,6 +78,8 @@ def speeds(mechanics: Mechanics) -> Speeds:
             return Speeds(independent, dependent, tuple(mechanics._uaux))
         case LagrangesMethod():
             return Speeds(tuple(mechanics._qdots))
+        case RecordedMechanics():
+            return Speeds(mechanics.speeds)
     independent = tuple(u for u in mechanics.u if u not in mechanics.u_dependent)
     return Speeds(independent, tuple(mechanics.u_dependent), tuple(mechanics.u_auxiliary))
 
@@ -95,7 +98,7 @@ def kinematic_equations(mechanics: Mechanics) -> Expressions:
                 return ()
             equations = mechanics._k_kqdot_implicit * mechanics._qdot + mechanics._f_k_implicit
             return _nonzero(equations + mechanics._k_ku_implicit * mechanics.u)
-        case LagrangesMethod():
+        case LagrangesMethod() | RecordedMechanics():
             return ()
     return _nonzero(mechanics.kinematic_equations)
 
@@ -109,6 +112,8 @@ def holonomic_constraints(mechanics: Mechanics) -> Expressions:
             return tuple(mechanics._f_h)
         case LagrangesMethod():
             return tuple(mechanics._hol_coneqs)
+        case RecordedMechanics():
+            return ()
     return tuple(mechanics.holonomic_constraints)
 
 
@@ -124,6 +129,8 @@ def velocity_constraints(mechanics: Mechanics) -> Expressions:
             return tuple(mechanics._k_nh * mechanics.u + mechanics._f_nh) if mechanics._k_nh else ()
         case LagrangesMethod():
             return tuple(mechanics.coneqs)
+        case RecordedMechanics():
+            return ()
     differentiated = tuple(sm.diff(row, dynamicsymbols._t) for row in mechanics.holonomic_constraints)
     return (*differentiated, *mechanics.velocity_constraints)
 
@@ -168,6 +175,8 @@ def loads(mechanics: Mechanics) -> tuple[Any, ...]:
             found = mechanics.forcelist or ()
         case Parts():
             found = mechanics.loads
+        case RecordedMechanics():
+            found = ()
     return tuple(load for load in found if load[0] not in at_rest)
 
 
@@ -181,9 +190,11 @@ def joints(mechanics: Mechanics) -> tuple[Any, ...]:
     return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
 
 
-def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | None:
+def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | None:
     """The inertial frame N; None for a Lagrangian that was given none."""
     match mechanics:
+        case RecordedMechanics():
+            return RecordedFrame(mechanics.ground)
         case KanesMethod():
             return mechanics._inertial
         case LagrangesMethod():
@@ -191,7 +202,7 @@ def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | None:
     return mechanics.frame
 
 
-def origin(mechanics: Mechanics) -> Point | None:
+def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
     """A point fixed in N, from which positions count.
 
     A ``System`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from the first
@@ -203,6 +214,8 @@ def origin(mechanics: Mechanics) -> Point | None:
             return mechanics.fixed_point
         case Parts():
             return mechanics.origin
+        case RecordedMechanics():
+            return RecordedPoint(mechanics.ground)
     frame = inertial_frame(mechanics)
     starts = [body.masscenter for body in bodies(mechanics)]
     starts += [load[0] for load in loads(mechanics) if isinstance(load[0], Point)]
@@ -235,8 +248,10 @@ def _handed_over_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
             return tuple(mechanics.bodylist or ())
         case LagrangesMethod():
             return tuple(mechanics._bodies or ())
+        case RecordedMechanics():
+            return ()
     return tuple(mechanics.bodies)
 
 
-def _is_ground(body: Any, frame: ReferenceFrame | None) -> bool:
+def _is_ground(body: Any, frame: ReferenceFrame | RecordedFrame | None) -> bool:
     return frame is not None and getattr(body, "frame", None) == frame and body.masscenter._vel_dict.get(frame) == 0

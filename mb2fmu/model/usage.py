@@ -21,6 +21,7 @@ from sympy.physics.vector import Dyadic, Vector
 
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import Mechanics, OutputRequest
+from mb2fmu.model.recorded import RecordedMechanics
 
 _NEIGHBOURS = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
 
@@ -44,6 +45,8 @@ class Use:
 
 def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[Use]:
     """Every expression that the motion, or one of the requested outputs, depends on."""
+    if isinstance(mechanics, RecordedMechanics):
+        return [Use(place, "load", expression) for place, expression in mechanics.added()]
     collector = _Collector(mechanics)
     for body in door.bodies(mechanics):
         collector.body(body)

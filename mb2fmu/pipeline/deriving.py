@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import mb2fmu.model
-from mb2fmu import formulation, mechanism
+from mb2fmu import formulation, mechanism, robots
 from mb2fmu.pipeline import choosing
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation, Observer
@@ -18,7 +18,16 @@ AnyModel = mb2fmu.model.Model | Path | str
 
 
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
-    """The model that a model file's function returns; ``arguments`` replace the function's defaults."""
+    """The model that a model file's function returns, or of a robot description.
+
+    Args:
+        path: Python, or URDF.
+        arguments: Replace the function's defaults, or the robot's settings.
+    """
+    if robots.is_robot_file(path):
+        from mb2fmu.pipeline.evaluating import Model
+
+        return robots.load_robot(path, arguments or {}, Model)
     return mb2fmu.model.load(Path(path), arguments or {})
 
 
@@ -63,4 +72,5 @@ def read_model(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stop
     with stage("check"):
         definition = mb2fmu.model.check(loaded)
     with stage("read"):
-        return mechanism.close_loops(mechanism.read(definition))
+        recorded = isinstance(definition.mechanics, robots.RobotMechanics)
+        return mechanism.close_loops(robots.read_robot(definition) if recorded else mechanism.read(definition))

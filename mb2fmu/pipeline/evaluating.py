@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import displays, evaluation
+from mb2fmu import displays, evaluation, robots
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation
@@ -25,6 +26,24 @@ class Model(mb2fmu.model.Model):
     """The model that users write; here because ``rhs`` needs all stages down to the program."""
 
     __doc__ = mb2fmu.model.Model.__doc__
+
+    @classmethod
+    def from_urdf(cls, path: Path | str, **settings: Any) -> Model:
+        """The model of a robot description; outputs, states and efforts can be added to it.
+
+        ``model.mechanics`` has the robot's ``position`` and ``speed`` by the names of joints, ``point`` and ``frame``
+        by those of links, and ``add_effort``.
+
+        Args:
+            path: A URDF file.
+            settings: What the file leaves open: base, gravity, inputs, locked, prescribed, start, speeds, limits,
+                inertia, mimic, packages, outputs, energy, stop, step, excitation (docs/robots.md); they replace those
+                of the side file.
+
+        Raises:
+            ModelError: With every fault of the file.
+        """
+        return robots.load_robot(path, settings, cls)
 
     def _repr_html_(self) -> str:
         """For notebooks."""

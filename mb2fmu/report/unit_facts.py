@@ -10,6 +10,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
@@ -114,6 +115,8 @@ def texts(definition: ModelDefinition, equations: EquationsOfMotion) -> dict[str
 
 
 def _door(definition: ModelDefinition) -> str:
+    if isinstance(definition.mechanics, RecordedMechanics):
+        return definition.mechanics.kind
     doors = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
     return next((text for kind, text in doors.items() if isinstance(definition.mechanics, kind)), "parts")
 

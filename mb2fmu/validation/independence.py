@@ -18,7 +18,9 @@ from typing import Any, Literal
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.package import unpack
+from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.own_motion import OwnMotions, Sample, own_motions
+from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.simulate import TIME_LIMIT, Operations, drive
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
@@ -28,6 +30,7 @@ LEAST = 20
 _TITLES = {
     "equations": "the handed-over object's own equations",
     "kinematics": "the handed-over object's own kinematics and loads",
+    "second reading": "a second reading of the robot's file",
     "reading": "what was read against the handed-over object",
     "outputs": "outputs as the model's own expressions and objects have them",
 }
@@ -35,6 +38,7 @@ _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
     "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
     "by a complex step",
+    "second reading": "the file read again by a minimal reader of its own, Kane's equations of its links in NumPy",
     "outputs": "expressions by lambdify; positions, velocities, angular velocities, distances and kinetic energy from "
     "SymPy's own objects",
     "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
@@ -104,7 +108,7 @@ def prove_independently(
     """
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    made = motions or own_motions(definition, mechanism)
+    made = motions or _motions(definition, mechanism)
     lacking = _lacking(description, made)
     if lacking or not made.samples:
         return _unjudged(made, lacking)
@@ -112,6 +116,13 @@ def prove_independently(
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
     return judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
+
+
+def _motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions:
+    """Samples from the user's own objects; of a robot from a second reading of its file."""
+    if isinstance(definition.mechanics, RobotMechanics):
+        return robot_motions(definition)
+    return own_motions(definition, mechanism)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
@@ -150,7 +161,7 @@ def judged(
     """The rungs from what the unit answered in :func:`sessions`; ``allowed``: times the bounds of what it answered."""
     names = _judged_names(description)
     rungs = []
-    for way in ("equations", "kinematics"):
+    for way in made.ways:
         if way in made.missing:
             rungs.append(_missing(way, made.missing[way]))
             continue
@@ -227,7 +238,7 @@ def _missing(way: str, reason: str) -> Rung:
 def _unjudged(made: OwnMotions, lacking: str) -> Independence:
     """Nothing could be compared; each rung says why."""
     reason = lacking or "no admissible points were found"
-    rungs = [_missing(way, made.missing.get(way, reason)) for way in ("equations", "kinematics")]
+    rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
     return Independence(rungs=tuple(rungs))
 
 

@@ -19,6 +19,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.model.definition import Mechanics
+from mb2fmu.model.parts import Parts
 from mb2fmu.validation.own_kinematics import mixed
 from mb2fmu.validation.own_objects import Handed, tree
 from mb2fmu.validation.own_symbols import Floats, NotFormedError, OwnSymbols, stand_in
@@ -172,7 +173,7 @@ def pathway_work(mechanics: Mechanics) -> float:
     The square of a segment's length has the direction cosines between all frames in which the way between its ends
     is written.
     """
-    actuators = () if isinstance(mechanics, KanesMethod | LagrangesMethod) else mechanics.actuators
+    actuators = mechanics.actuators if isinstance(mechanics, System | Parts) else ()
     if not actuators:
         return 0.0
     parents = tree(mechanics.frame, lambda frame: frame._dcm_dict)

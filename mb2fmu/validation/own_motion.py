@@ -59,12 +59,14 @@ class OwnMotions:
         starts: FMU name → number of the slot, of everything that a unit is set to.
         inputs: The same of the inputs.
         missing: By way: why it was not gone.
+        ways: That there are, the most independent first.
     """
 
     samples: tuple[Sample, ...]
     starts: dict[str, int]
     inputs: dict[str, int]
     missing: dict[str, str]
+    ways: tuple[str, ...] = ("equations", "kinematics")
 
 
 def own_motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions:

@@ -86,6 +86,7 @@ def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
             return Handed(
                 mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
             )
+    assert isinstance(mechanics, Parts)  # of recorded mechanics there are no objects
     return _of_parts(mechanics, actuators=actuators)
 
 
@@ -156,6 +157,7 @@ def _reachable(mechanics: Mechanics) -> list[Any]:
         loads: Iterable[Any] = mechanics.forcelist or ()
         actuators: Iterable[Any] = ()
     else:
+        assert isinstance(mechanics, System | Parts)
         bodies, roots, loads, actuators = mechanics.bodies, [mechanics.frame], mechanics.loads, mechanics.actuators
         roots.append(mechanics.fixed_point if isinstance(mechanics, System) else mechanics.origin)
     for body in bodies or ():

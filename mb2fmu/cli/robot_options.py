@@ -1,0 +1,48 @@
+"""Options of commands that take a robot description: settings by name, merged with those of ``--set``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_limits = click.option(
+    "--limits",
+    type=click.Choice(["stop", "ignore"]),
+    help="Robots: what ranges of joints become. ignore: bounds of variables, no hard stops.",
+)
+_inertia = click.option(
+    "--inertia",
+    type=click.Choice(["refuse", "repair", "keep"]),
+    help="Robots: what becomes of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
+    "they are; each is told.",
+)
+_packages = click.option(
+    "--package",
+    "packages",
+    multiple=True,
+    metavar="NAME=DIR",
+    help="Robots: folder of a package that package:// in names of meshes stands for. May be repeated.",
+)
+
+
+def robot_options(command: Command) -> Command:
+    """Adds them to a command that takes ``arguments``; there they arrive, as settings of the robot."""
+
+    @functools.wraps(command)
+    def merged(*given: Any, limits: str | None, inertia: str | None, packages: tuple[str, ...], **options: Any) -> Any:
+        settings: dict[str, Any] = {"limits": limits, "inertia": inertia, "packages": ",".join(packages)}
+        options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
+        return command(*given, **options)
+
+    return cast("Command", _limits(_inertia(_packages(merged))))
+
+
+def show_notes(mechanics: Any) -> None:
+    """Prints what was left out or assumed when a robot was read, on stderr."""
+    for note in getattr(mechanics, "notes", ()):
+        click.echo(f"note: {note}", err=True)

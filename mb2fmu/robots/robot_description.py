@@ -1,0 +1,199 @@
+"""``RobotDescription``: what a robot file says, as plain numbers; the readers of all formats end here.
+
+SI units throughout. A pose says where a frame B is in a frame A: ``rotation`` is ``A_C_B`` (components in A =
+``rotation`` @ components in B), ``position`` goes from A's origin to B's, in A's components. Every record knows the
+line of the file that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+JointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
+GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"]
+
+_NOISE = 4.5e-16
+"""What products of rotations leave of an entry that is 0 or ±1."""
+
+
+def _identity() -> Array:
+    return np.eye(3)
+
+
+def _zero() -> Array:
+    return np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pose:
+    """Where a frame is in another one."""
+
+    rotation: Array = field(default_factory=_identity)
+    position: Array = field(default_factory=_zero)
+
+    def __matmul__(self, other: Pose) -> Pose:
+        """``A_pose_B @ B_pose_C``: where C is in A."""
+        return Pose(cleaned(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
+
+    def inverse(self) -> Pose:
+        """Where A is in B."""
+        return Pose(self.rotation.T, -self.rotation.T @ self.position)
+
+
+def cleaned(rotation: Array) -> Array:
+    """Direction cosines with entries that round-off alone keeps from 0 and ±1 put there: products stay sparse."""
+    nearest = np.round(rotation)
+    return np.where(np.abs(rotation - nearest) <= _NOISE, nearest + 0.0, rotation)
+
+
+def from_roll_pitch_yaw(angles: Sequence[float]) -> Array:
+    """Rotation about the fixed axes x, y, z in this order: Rz(yaw) Ry(pitch) Rx(roll), as URDF and SDF have it."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(angles), np.cos(angles)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inertial:
+    """Mass and inertia of a link.
+
+    Attributes:
+        mass: kg.
+        center: Mass centre in the link's frame, m, shape (3,).
+        inertia: About the mass centre, along the link's axes, kg·m², shape (3, 3).
+        line: In the file.
+    """
+
+    mass: float
+    center: Array
+    inertia: Array
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    """A shape that is drawn.
+
+    Attributes:
+        kind: Boxes have three edges, cylinders and capsules radius and length about z, spheres a radius, ellipsoids
+            three half axes, meshes a scale along each axis.
+        sizes: m (meshes: m per unit of the file).
+        pose: In the link's frame.
+        color: ``#rrggbb``, or empty.
+        mesh: Of a mesh: as the file names it.
+        collision: True: for contact; drawn only where a link has nothing else.
+        line: In the file.
+    """
+
+    kind: GeometryKind
+    sizes: tuple[float, ...]
+    pose: Pose
+    color: str = ""
+    mesh: str = ""
+    collision: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkRecord:
+    """A rigid part of the robot; ``inertial`` is None where the file gives none."""
+
+    name: str
+    inertial: Inertial | None = None
+    shapes: tuple[Geometry, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """A joint that follows another one: position = ``multiplier`` × the other's position + ``offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of a joint, rad or m, N·m or N, rad/s or m/s; infinite where there is none."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    effort: float = np.inf
+    velocity: float = np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JointRecord:
+    """How a link moves against its parent.
+
+    Attributes:
+        name: Of the joint.
+        kind: ``planar``: in the plane perpendicular to ``axis``.
+        parent: Name of a link.
+        child: Name of a link.
+        origin: Joint frame in the parent link's frame; the child link's frame coincides with it at position 0.
+        axis: Unit vector in the joint frame.
+        limits: Bounds.
+        damping: N·m·s/rad or N·s/m.
+        friction: Coulomb friction, N·m or N.
+        stiffness: Of a spring along the joint, N·m/rad or N/m.
+        spring_reference: Position at which that spring is at rest.
+        armature: Inertia of a rotor as felt at the joint, kg·m² or kg.
+        mimic: The joint it follows; None: it moves by itself.
+        start: Position at which the robot starts.
+        driven: False: nothing drives it (MJCF: no actuator acts on it).
+        line: In the file.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    origin: Pose = field(default_factory=Pose)
+    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    limits: Limits = Limits()
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    spring_reference: float = 0.0
+    armature: float = 0.0
+    mimic: Mimic | None = None
+    start: float = 0.0
+    driven: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RobotDescription:
+    """All that a file says of one robot.
+
+    Attributes:
+        name: As the file has it; may be empty.
+        links: In the order of the file.
+        joints: In the order of the file.
+        gravity: Acceleration in the root's frame, m/s²; None where the file does not say it.
+        root: The link that no joint moves.
+        source: The file.
+        notes: What was left out or assumed, one sentence each.
+    """
+
+    name: str
+    links: tuple[LinkRecord, ...]
+    joints: tuple[JointRecord, ...]
+    root: str
+    gravity: tuple[float, float, float] | None = None
+    source: Path | None = None
+    notes: tuple[str, ...] = ()

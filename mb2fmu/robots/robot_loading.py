@@ -1,0 +1,60 @@
+"""``load_robot``: a robot file and what lies beside it → ``Model``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.definition import Model
+from mb2fmu.robots.robot_model import robot_model
+from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
+from mb2fmu.robots.urdf_reading import read_urdf
+
+SUFFIXES = (".urdf", ".xacro")
+SIDE_FILE = "robot.toml"
+
+ModelKind = TypeVar("ModelKind", bound=Model)
+
+
+def is_robot_file(path: Path | str) -> bool:
+    """Whether a file is a robot description, by its name."""
+    return Path(path).suffix.lower() in SUFFIXES
+
+
+def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelKind]) -> ModelKind:
+    """The model of a robot file.
+
+    Settings come from ``<file's name>.toml`` beside it, else ``robot.toml``, and then from the arguments; the argument
+    ``settings`` names another side file.
+
+    Args:
+        path: URDF, or xacro whose macros are expanded.
+        arguments: Name → value of settings (:class:`RobotSettings`).
+        kind: Class of the model.
+
+    Raises:
+        ModelError: With every fault of the file, or of the settings.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ModelError("no model could be loaded:", [Fault("there is no such file", str(path))])
+    path = path.absolute()
+    arguments = dict(arguments)
+    settings = _side_file(path, arguments.pop("settings", None))
+    settings = settings_of(arguments, "argument", settings)
+    return robot_model(read_urdf(path.read_bytes(), path), settings, kind, "a URDF file")
+
+
+def _side_file(path: Path, named: str | None) -> RobotSettings:
+    if named is not None:
+        beside = path.parent / named
+        if not beside.is_file():
+            raise ModelError("the robot's settings cannot be read:", [Fault("there is no such file", named)])
+        return read_side_file(beside.read_bytes(), beside)
+    for name in (f"{path.stem}.toml", SIDE_FILE):
+        beside = path.parent / name
+        if beside.is_file():
+            return read_side_file(beside.read_bytes(), beside)
+    return RobotSettings()

@@ -1,0 +1,55 @@
+"""``RobotMechanics``: a moving tree with the symbols of its coordinates, speeds, efforts and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.robots.moving_tree import MovingTree
+from mb2fmu.robots.robot_description import RobotDescription
+from mb2fmu.robots.robot_settings import RobotSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointVariables:
+    """The symbols of one joint, functions of time but for parameters.
+
+    Attributes:
+        name: Legal and unique, in front of the names of its variables.
+        q: Coordinates. ``floating``: position (3) in the frame before, quaternion w, x, y, z; ``ball``: quaternion;
+            ``planar``: x, y, angle.
+        u: Speeds. ``floating``: velocity and angular velocity along the moving axes; ``ball``: angular velocity along
+            them; all others: q'.
+        effort: Input along u; None where there is none.
+        damping: Parameter; None where nothing damps.
+        prescribed: Inputs (position, speed, acceleration) in place of q and u; None: it moves by itself.
+    """
+
+    name: str
+    q: tuple[sm.Expr, ...] = ()
+    u: tuple[sm.Expr, ...] = ()
+    effort: sm.Expr | None = None
+    damping: sm.Symbol | None = None
+    prescribed: tuple[sm.Expr, sm.Expr, sm.Expr] | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class RobotMechanics(RecordedMechanics):
+    """The mechanics of one robot.
+
+    Attributes:
+        description: What the file says.
+        settings: What it leaves open.
+        tree: The parts that move.
+        variables: Number of a part → symbols of its joint; followers of other joints have none.
+        gravity: Acceleration, m/s², components in the ground.
+    """
+
+    description: RobotDescription
+    settings: RobotSettings
+    tree: MovingTree
+    variables: Mapping[int, JointVariables]
+    gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -1,0 +1,337 @@
+"""``robot_model``: a robot description and its settings → ``Model``, with everything declared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.definition import Model
+from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
+from mb2fmu.robots.robot_description import JointRecord, RobotDescription
+from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
+from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
+from mb2fmu.robots.tree_inertia import directions, inertia_and_weight, refuse_singular
+from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed
+
+STANDARD_GRAVITY = 9.81
+"""m/s²; what robot simulators take."""
+_RESERVED = {"time", "gravity"}
+_WITHIN = 0.9
+"""Part of an effort's limit that the default experiment uses."""
+
+ModelKind = TypeVar("ModelKind", bound=Model)
+
+
+def robot_model(
+    description: RobotDescription, settings: RobotSettings, kind: type[ModelKind], format_: str
+) -> ModelKind:
+    """A model of a robot: coordinates, speeds, efforts, parameters, outputs and an experiment that moves every joint.
+
+    Args:
+        description: What the file says.
+        settings: What it leaves open.
+        kind: Class of the model.
+        format_: Of the file, in words, such as ``a URDF file``.
+
+    Raises:
+        ModelError: If the two do not fit, or the robot cannot move.
+    """
+    tree = moving_tree(description, settings)
+    refuse_singular(tree, description.source.name if description.source else description.name)
+    return _Modeller(description, settings, tree).model(kind, format_)
+
+
+@dataclass(slots=True)
+class _Modeller:
+    description: RobotDescription
+    settings: RobotSettings
+    tree: MovingTree
+    declared: list[Any] = field(default_factory=list)
+    taken: set[str] = field(default_factory=lambda: set(_RESERVED))
+    notes: list[str] = field(default_factory=list)
+    variables: dict[int, JointVariables] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    signals: dict[int, sm.Expr] = field(default_factory=dict)
+    terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
+
+    def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
+        """The whole model."""
+        self.notes += [*self.description.notes, *self.tree.notes]
+        gravity = self._gravity()
+        for i, part in enumerate(self.tree.parts[1:], 1):
+            if part.coordinate is None or part.coordinate[0] == i:
+                self.variables[i] = self._declare(part)
+        for i, part in enumerate(self.tree.parts[1:], 1):
+            if i not in self.variables:
+                self._declare_follower(part)
+        self._note_what_is_left_out()
+        mechanics = self._mechanics(gravity, format_)
+        name = self.settings.name or self.description.name or self._stem
+        text = f"{self.description.name or name}: {len(self.variables)} joints, from {format_}"
+        model = kind(suggested_name(name, "Robot"), mechanics, description=text)
+        model.source = self.description.source
+        model.where = self._where(0)
+        model.declared += [*self.declared, *self.outputs]
+        for label, members, flow in self.terminals:
+            model.terminal(label, members, inflow=[flow])
+        self._ask_for_outputs(model, mechanics)
+        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(gravity))
+        return model
+
+    @property
+    def _stem(self) -> str:
+        return self.description.source.stem if self.description.source else ""
+
+    def _where(self, line: int) -> str:
+        file = self.description.source.name if self.description.source else self.description.name
+        return f"{file}:{line}" if line else file
+
+    def _legal(self, name: str, what: str) -> str:
+        """A name that FMI allows and that stands once; told where it is another one."""
+        found = suggested_name(name, what)
+        number = 2
+        while found in self.taken:
+            found = f"{suggested_name(name, what)}_{number}"
+            number += 1
+        self.taken.add(found)
+        if found != name:
+            self.notes.append(f"{what} {name!r} is called {found} in the unit")
+        return found
+
+    def _gravity(self) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
+        given = self.settings.gravity or self.description.gravity or (0.0, 0.0, -STANDARD_GRAVITY)
+        size = float(np.linalg.norm(given))
+        if size == 0.0:
+            return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+        symbol = sm.Symbol("gravity")
+        self.declared.append(
+            Parameter(symbol=symbol, name="gravity", value=size, unit="m/s2", description="acceleration of gravity")
+        )
+        x, y, z = (sm.Rational(c / size) * symbol for c in given)
+        return (x, y, z)
+
+    # --- joints ------------------------------------------------------------------------------------------------------
+
+    def _declare(self, part: Part) -> JointVariables:
+        joint = part.moved_by
+        name = self._legal(joint.name, "joint")
+        match joint.kind:
+            case "revolute" | "prismatic":
+                return self._single(joint, name)
+            case "planar":
+                return self._planar(joint, name)
+        return self._free(joint, name)
+
+    def _single(self, joint: JointRecord, name: str) -> JointVariables:
+        turns = joint.kind == "revolute"
+        units = ("rad", "rad/s", "N.m", "N.m.s/rad") if turns else ("m", "m/s", "N", "N.s/m")
+        word, where = ("angle" if turns else "position"), self._where(joint.line)
+        if joint.name in self.settings.prescribed:
+            return self._prescribed(joint, name, word, units)
+        q, u = _function(f"q_{name}"), _function(f"u_{name}")
+        limits = joint.limits
+        start = _between(joint.start, limits.lower, limits.upper)
+        self.declared.append(
+            Coordinate(
+                symbol=q, name=f"{name}.{word}", start=start, unit=units[0], minimum=_finite(limits.lower),
+                maximum=_finite(limits.upper), where=where, description=f"{word} of joint {joint.name}",
+            )
+        )  # fmt: skip
+        speed = float(self.settings.speeds.get(joint.name, 0.0))
+        bound = limits.velocity if limits.velocity > abs(speed) else np.inf
+        self.declared.append(
+            Speed(
+                symbol=u, name=f"{name}.speed", start=speed, unit=units[1], minimum=_finite(-bound),
+                maximum=_finite(bound), where=where, description=f"speed of joint {joint.name}",
+            )
+        )  # fmt: skip
+        effort = None
+        if joint.driven if self.settings.inputs is None else joint.name in self.settings.inputs:
+            effort = _function(f"tau_{name}")
+            self.declared.append(
+                Input(
+                    symbol=effort, name=f"{name}.effort", unit=units[2], minimum=_finite(-limits.effort),
+                    maximum=_finite(limits.effort), where=where,
+                    description=f"{'torque' if turns else 'force'} along joint {joint.name}",
+                )
+            )  # fmt: skip
+            members = {"tau": effort, "phi": q, "w": u} if turns else {"f": effort, "s": q, "v": u}
+            self.terminals.append((name, members, next(iter(members))))
+        return JointVariables(name=name, q=(q,), u=(u,), effort=effort, damping=self._damping(joint, name, units[3]))
+
+    def _damping(self, joint: JointRecord, name: str, unit: str) -> sm.Symbol | None:
+        if not joint.damping:
+            return None
+        symbol = sm.Symbol(f"damping_{name}")
+        self.declared.append(
+            Parameter(
+                symbol=symbol, name=f"{name}.damping", value=joint.damping, unit=unit, minimum=0.0,
+                where=self._where(joint.line), description=f"viscous damping of joint {joint.name}",
+            )
+        )  # fmt: skip
+        return symbol
+
+    def _prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
+        where, q = self._where(joint.line), _function(f"q_{name}")
+        t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        symbols = (q, q.diff(t), q.diff(t, 2))
+        start = _between(joint.start, joint.limits.lower, joint.limits.upper)
+        names = (f"{name}.{word}", f"{name}.speed", f"{name}.acceleration")
+        for symbol, own, value, unit in zip(
+            symbols, names, (start, 0.0, 0.0), (*units[:2], f"{units[0]}/s2"), strict=True
+        ):
+            text = f"{own.rpartition('.')[2]} of joint {joint.name}, prescribed"
+            self.declared.append(Input(symbol=symbol, name=own, start=value, unit=unit, where=where, description=text))
+        return JointVariables(name=name, prescribed=symbols)
+
+    def _planar(self, joint: JointRecord, name: str) -> JointVariables:
+        where = self._where(joint.line)
+        q = tuple(_function(f"{part}_{name}") for part in ("x", "y", "phi"))
+        u = tuple(_function(f"{part}_{name}") for part in ("vx", "vy", "w"))
+        parts = (("position.x", "m"), ("position.y", "m"), ("angle", "rad"))
+        rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
+        for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
+            for symbol, (word, unit) in zip(symbols, named, strict=True):
+                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where))
+        return JointVariables(name=name, q=q, u=u, damping=self._damping(joint, name, "N.s/m"))
+
+    def _free(self, joint: JointRecord, name: str) -> JointVariables:
+        """Floating joints and balls; speeds are along the axes of what moves."""
+        where, floats = self._where(joint.line), joint.kind == "floating"
+        places = "xyz" if floats else ""
+        q = [(_function(f"{axis}_{name}"), f"position.{axis}", "m", 0.0) for axis in places]
+        u = [(_function(f"v{axis}_{name}"), f"velocity.{axis}", "m/s", 0.0) for axis in places]
+        q += [(_function(f"e{axis}_{name}"), f"orientation.{axis}", "1", float(axis == "w")) for axis in "wxyz"]
+        u += [(_function(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
+        for kind, rows in ((Coordinate, q), (Speed, u)):
+            for symbol, word, unit, start in rows:
+                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=start, unit=unit, where=where))
+        damping = self._damping(joint, name, "N.m.s/rad") if not floats else None
+        return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u), damping=damping)
+
+    def _declare_follower(self, part: Part) -> None:
+        """The position of a joint that mimics another one is an output."""
+        joint = part.moved_by
+        assert part.coordinate is not None
+        owner, factor, offset = part.coordinate
+        leader = self.variables[owner]
+        q, u = (leader.q[0], leader.u[0]) if leader.prescribed is None else leader.prescribed[:2]
+        name, turns = self._legal(joint.name, "joint"), joint.kind == "revolute"
+        text = f"joint {joint.name}, which follows {leader.name}"
+        word, units = ("angle", ("rad", "rad/s")) if turns else ("position", ("m", "m/s"))
+        rows = ((word, factor * q + offset, units[0]), ("speed", factor * u, units[1]))
+        for label, expression, unit in rows:
+            self.outputs.append(
+                Output(
+                    expression=sm.sympify(expression), name=f"{name}.{label}", unit=unit, where=self._where(joint.line),
+                    description=f"{label} of {text}",
+                )
+            )  # fmt: skip
+
+    # --- the rest ----------------------------------------------------------------------------------------------------
+
+    def _mechanics(self, gravity: tuple[sm.Expr, sm.Expr, sm.Expr], format_: str) -> RobotMechanics:
+        links = tuple(link.name for link in self.description.links)
+        ground = next(name for name in ("ground", "world", "inertial", "ground_") if name not in links)
+        q = tuple(symbol for each in self.variables.values() for symbol in each.q)
+        u = tuple(symbol for each in self.variables.values() for symbol in each.u)
+        single = {
+            self.tree.parts[i].moved_by.name: each
+            for i, each in self.variables.items()
+            if len(each.q) == len(each.u) == 1
+        }
+        return RobotMechanics(
+            kind=format_,
+            coordinates=q,
+            speeds=u,
+            ground=ground,
+            frames=(ground, *links),
+            notes=tuple(dict.fromkeys(self.notes)),
+            position={name: each.q[0] for name, each in single.items()},
+            speed={name: each.u[0] for name, each in single.items()},
+            description=self.description,
+            settings=self.settings,
+            tree=self.tree,
+            variables=self.variables,
+            gravity=gravity,
+        )
+
+    def _note_what_is_left_out(self) -> None:
+        joints = [part.moved_by for part in self.tree.parts[1:]]
+        rubbing = [joint.name for joint in joints if joint.friction]
+        if rubbing:
+            self.notes.append(f"Coulomb friction is left out: joint{_plural(rubbing)}")
+        bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
+        if bounded and self.settings.limits == "stop":
+            what = "the range of joints is declared as bounds of their variables, without hard stops"
+            self.notes.append(f"{what} (--limits ignore says that this is meant): joint{_plural(bounded)}")
+
+    def _ask_for_outputs(self, model: Model, mechanics: RobotMechanics) -> None:
+        faults = []
+        for item in self.settings.outputs:
+            if item.frame in mechanics.frames:
+                _ask_for(model, mechanics, item)
+            else:
+                near = ", ".join(mechanics.frames)
+                faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
+        if faults:
+            raise ModelError("the robot's settings do not fit it:", faults)
+        if self.settings.energy:
+            model.output_kinetic_energy()
+            model.output_potential_energy()
+            model.output_total_energy()
+
+    def _experiment(self, gravity: Iterable[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
+        """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
+        driven = [i for i, each in self.variables.items() if each.effort is not None]
+        size = next((p.value for p in self.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
+        pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
+        starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
+        positions = {i: starts[each.q[0]] for i, each in self.variables.items() if len(each.q) == 1}
+        M, weight = inertia_and_weight(self.tree, positions, pull)
+        row = {part: j for j, (part, _) in enumerate(directions(self.tree))}
+        if self.settings.base == "floating":
+            weight[:] = 0.0
+        t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
+        for k, i in enumerate(driven):
+            most = _WITHIN * self.tree.parts[i].moved_by.limits.effort
+            hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
+            swing = float(f"{min(self.settings.excitation * M[row[i], row[i]], most - abs(hold)):.6g}")
+            rate = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
+            effort = self.variables[i].effort
+            assert effort is not None
+            signals[effort] = hold + swing * sm.sin(rate * t)
+        return signals
+
+
+def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
+    name = item.name or re.sub(r"\W+", "_", item.frame)
+    point, frame = mechanics.point(item.frame, item.offset), mechanics.frame(item.frame)
+    for word in item.of:
+        label = f"{name}.{word}"
+        subject: Any = frame if word in {"orientation", "angular_velocity"} else point
+        getattr(model, f"output_{word}")(label, subject)
+
+
+def _function(name: str) -> sm.Expr:
+    return dynamicsymbols(name)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _between(value: float, lower: float, upper: float) -> float:
+    return float(min(max(value, lower), upper))
+
+
+def _plural(names: list[str]) -> str:
+    return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"

@@ -1,0 +1,225 @@
+"""``RobotSettings``: what a robot file leaves open, from its side file and from arguments."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from mb2fmu.errors import Fault, ModelError
+
+Base = Literal["fixed", "floating", "planar"]
+OnLimits = Literal["stop", "ignore"]
+OnInertia = Literal["refuse", "repair", "keep"]
+OnMimic = Literal["couple", "free"]
+OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameOutput:
+    """What a unit tells of one frame.
+
+    Attributes:
+        frame: Name of a link.
+        of: What, in the ground's axes.
+        offset: Of the point from the link's origin, m, in the link's axes.
+        name: Of the outputs; that of the link, unless given.
+    """
+
+    frame: str
+    of: tuple[OutputWord, ...] = ("position", "orientation")
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotSettings:
+    """What a robot file leaves open.
+
+    Attributes:
+        name: Of the model; that of the robot, unless given.
+        base: How the root link stands: ``fixed``, ``floating`` (six degrees of freedom, by a quaternion), ``planar``.
+        gravity: Acceleration in the root's frame at rest, m/s²; None: as the file says, or 9.81 against z.
+        inputs: Joints whose effort is an input; None: every joint that something may drive.
+        locked: Joint → position at which it is held, rad or m.
+        prescribed: Joints whose position, speed and acceleration are inputs.
+        start: Joint → position at the start, rad or m.
+        speeds: Joint → speed at the start, rad/s or m/s.
+        limits: ``ignore``: ranges are declared as bounds of the variables; ``stop``: joints have hard stops.
+        inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each told;
+            ``keep``: taken as they are, each told.
+        mimic: ``free``: joints that mimic another one move by themselves.
+        packages: Package → folder, for ``package://`` in names of meshes.
+        outputs: What the unit tells of frames.
+        energy: True: kinetic, potential and total energy are outputs.
+        stop: Of the default experiment, s.
+        step: Communication step of the default experiment, s.
+        excitation: Size of the accelerations that the default experiment's efforts ask for, rad/s² or m/s²; 0: none.
+    """
+
+    name: str = ""
+    base: Base = "fixed"
+    gravity: tuple[float, float, float] | None = None
+    inputs: tuple[str, ...] | None = None
+    locked: Mapping[str, float] = field(default_factory=dict)
+    prescribed: tuple[str, ...] = ()
+    start: Mapping[str, float] = field(default_factory=dict)
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    limits: OnLimits = "stop"
+    inertia: OnInertia = "refuse"
+    mimic: OnMimic = "couple"
+    packages: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[FrameOutput, ...] = ()
+    energy: bool = False
+    stop: float = 2.0
+    step: float = 0.01
+    excitation: float = 1.0
+
+
+def settings_of(table: Mapping[str, Any], where: str, before: RobotSettings | None = None) -> RobotSettings:
+    """Settings with some of them replaced.
+
+    Args:
+        table: Name → value, as TOML has it; texts are converted, so that arguments of a command line do, too.
+        where: For messages: the side file, or ``argument``.
+        before: What is replaced; the defaults if None.
+
+    Raises:
+        ModelError: With every setting that there is not, or that has a wrong value.
+    """
+    known = {each.name for each in fields(RobotSettings)}
+    faults: list[Fault] = []
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+            faults.append(Fault(f"there is no setting {key!r}", where, remedy))
+            continue
+        try:
+            found[key] = _READERS[key](value)
+        except (ValueError, TypeError) as error:
+            faults.append(Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/robots.md"))
+    if faults:
+        raise ModelError("the robot's settings cannot be used:", faults)
+    return replace(before or RobotSettings(), **found)
+
+
+def read_side_file(content: bytes, path: Path) -> RobotSettings:
+    """The settings of a side file.
+
+    Raises:
+        ModelError: If it is no TOML, or has wrong settings.
+    """
+    try:
+        table = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError("the robot's settings cannot be read:", [Fault(str(error), path.name)]) from None
+    return settings_of(table, path.name)
+
+
+def _one_of(kind: Any) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        words = get_args(kind)
+        if value not in words:
+            raise ValueError(f"it is one of {', '.join(words)}")
+        return value
+
+    return read
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("it is a text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError("it is a number")
+    return float(value)
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in {"true", "yes", "1"}:
+        return True
+    if str(value).lower() in {"false", "no", "0"}:
+        return False
+    raise ValueError("it is true or false")
+
+
+def _three(value: Any) -> tuple[float, float, float]:
+    parts = value.replace(",", " ").split() if isinstance(value, str) else list(value)
+    if len(parts) != 3:
+        raise ValueError("it is three numbers")
+    x, y, z = map(_number, parts)
+    return (x, y, z)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
+    return tuple(_text(part) for part in parts if part)
+
+
+def _inputs(value: Any) -> tuple[str, ...] | None:
+    return None if value == "all" else () if value == "none" else _names(value)
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    """A table of numbers; as a text ``name=1.0,other=2``."""
+    return {name: _number(number) for name, number in _pairs(value).items()}
+
+
+def _pairs(value: Any) -> dict[str, Any]:
+    if not isinstance(value, str):
+        return dict(value)
+    parts = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(sign for _, sign, _ in parts):
+        raise ValueError("write name=value, separated by commas")
+    return {name.strip(): text.strip() for name, _, text in parts}
+
+
+def _outputs(value: Any) -> tuple[FrameOutput, ...]:
+    if isinstance(value, str):
+        return tuple(FrameOutput(frame=name) for name in _names(value))
+    found = []
+    for item in value:
+        if isinstance(item, str):
+            found.append(FrameOutput(frame=item))
+            continue
+        strange = set(item) - {each.name for each in fields(FrameOutput)}
+        if strange or "frame" not in item:
+            raise ValueError(
+                f"an output has frame, of, offset, name; not {', '.join(sorted(strange)) or 'without frame'}"
+            )
+        words = item.get("of", FrameOutput(frame="").of)
+        words = tuple(_one_of(OutputWord)(word) for word in ([words] if isinstance(words, str) else words))
+        offset = _three(item.get("offset", (0.0, 0.0, 0.0)))
+        found.append(FrameOutput(frame=_text(item["frame"]), of=words, offset=offset, name=_text(item.get("name", ""))))
+    return tuple(found)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "name": _text,
+    "base": _one_of(Base),
+    "gravity": _three,
+    "inputs": _inputs,
+    "locked": _numbers,
+    "prescribed": _names,
+    "start": _numbers,
+    "speeds": _numbers,
+    "limits": _one_of(OnLimits),
+    "inertia": _one_of(OnInertia),
+    "mimic": _one_of(OnMimic),
+    "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},
+    "outputs": _outputs,
+    "energy": _truth,
+    "stop": _number,
+    "step": _number,
+    "excitation": _number,
+}

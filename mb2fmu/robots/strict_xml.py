@@ -1,0 +1,209 @@
+"""XML of robot files: read strictly, with the line of every fault, and nothing fetched from anywhere.
+
+Document types, entities and XInclude are refused: a robot needs none, and they are how a file reads other files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from mb2fmu.errors import Fault, ModelError
+
+LARGEST = 32 * 2**20
+"""Bytes of a file; the largest public descriptions have less than a tenth of it."""
+_ELEMENT, _ATTRIBUTE = 0.74, 0.8
+"""Likeness from which an unknown word is taken for a misspelled one; extensions of other tools are less alike."""
+_INCLUDE = "http://www.w3.org/2001/XInclude"
+_XACRO = re.compile(r"xacro", re.IGNORECASE)
+
+
+class Faults:
+    """Collects what is wrong with one file, to be told at once.
+
+    Args:
+        file: Its name, for messages.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: list[Fault] = []
+        self.notes: dict[str, None] = {}
+
+    def add(self, line: int, what: str, remedy: str = "") -> None:
+        """Notes a fault at a line."""
+        self.found.append(Fault(what, f"{self.file}:{line}" if line else self.file, remedy))
+
+    def note(self, text: str) -> None:
+        """Notes what is left out or assumed; each sentence once."""
+        self.notes[text] = None
+
+    def complain(self) -> None:
+        """Raises a ``ModelError`` with all faults, if there are any, in the order of the file."""
+        if self.found:
+            order = {
+                where: int(where.rpartition(":")[2] or 0) for where in {f.where for f in self.found if ":" in f.where}
+            }
+            ordered = sorted(dict.fromkeys(self.found), key=lambda fault: order.get(fault.where, 0))
+            raise ModelError(f"the robot cannot be read from {self.file}:", ordered)
+
+
+def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Element:
+    """The root element of a file.
+
+    Args:
+        content: Of the file.
+        path: Of the file, for messages.
+        expected: What the root may be called.
+
+    Raises:
+        ModelError: If it is no XML, too large, or uses what a robot file has no business with.
+    """
+    headline = f"the robot cannot be read from {path.name}:"
+    if len(content) > LARGEST:
+        what = f"it has {len(content) / 2**20:.0f} MB, more than {LARGEST / 2**20:.0f} MB"
+        raise ModelError(headline, [Fault(what, path.name, "a robot's geometry belongs into mesh files")])
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or 0
+        raise ModelError(headline, [Fault(f"it is no XML: {error.msg}", f"{path.name}:{line}")]) from None
+    faults = Faults(path.name)
+    if root.getroottree().docinfo.doctype:
+        faults.add(1, "it has a document type, by which a file can read other files", "remove <!DOCTYPE …>")
+    for element in root.iter():
+        _refuse_foreign(element, faults)
+    faults.complain()
+    if root.tag not in expected:
+        what = f"its root element is <{tag(root)}>"
+        remedy = f"a robot file has <{'> or <'.join(expected)}> there"
+        raise ModelError(headline, [Fault(what, f"{path.name}:{root.sourceline}", remedy)])
+    return root
+
+
+def _refuse_foreign(element: etree._Element, faults: Faults) -> None:
+    name = element.tag if isinstance(element.tag, str) else ""
+    line = element.sourceline or 0
+    if not name:  # an entity
+        faults.add(line, "it uses an entity", "write out what it stands for")
+    elif name.startswith(f"{{{_INCLUDE}}}"):
+        faults.add(line, "it includes another file by XInclude", "put the parts into one file")
+    elif name.startswith("{") and _XACRO.search(name.partition("}")[0]):
+        faults.add(line, f"<xacro:{tag(element)}> is a macro", "expand it first: xacro robot.xacro > robot.urdf")
+    elif "${" in "".join(str(value) for value in element.attrib.values()):
+        faults.add(line, f"an attribute of <{tag(element)}> has ${{…}} in it", "expand the macros first, by xacro")
+
+
+def tag(element: etree._Element) -> str:
+    """An element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def line_of(element: etree._Element) -> int:
+    """The line that an element begins in."""
+    return element.sourceline or 0
+
+
+class Element:
+    """An element whose attributes are asked for by name and kind.
+
+    Args:
+        node: The element.
+        faults: Take what is wrong.
+    """
+
+    def __init__(self, node: etree._Element, faults: Faults) -> None:
+        self.node = node
+        self.faults = faults
+        self.line = line_of(node)
+        self.name = tag(node)
+
+    def attribute(self, name: str, *, required: bool = False) -> str:
+        """An attribute's text; empty where there is none."""
+        value = self.node.get(name)
+        if value is None and required:
+            self.faults.add(self.line, f"<{self.name}> has no {name}", f'add {name}="…"')
+        return "" if value is None else value.strip()
+
+    def number(self, name: str, default: float = 0.0, *, required: bool = False, infinite: bool = False) -> float:
+        """An attribute that is one number."""
+        text = self.attribute(name, required=required)
+        found = self.numbers_of(text, name, 1, infinite=infinite) if text else None
+        return default if found is None else found[0]
+
+    def vector(self, name: str, default: tuple[float, ...], *, required: bool = False) -> tuple[float, ...]:
+        """An attribute that is as many numbers as ``default``."""
+        text = self.attribute(name, required=required)
+        found = self.numbers_of(text, name, len(default)) if text else None
+        return default if found is None else found
+
+    def numbers_of(self, text: str, name: str, count: int, *, infinite: bool = False) -> tuple[float, ...] | None:
+        """So many numbers of a text; None, and a fault, if it is anything else."""
+        try:
+            numbers = tuple(float(part) for part in text.split())
+        except ValueError:
+            numbers = ()
+        wanted = "a number" if count == 1 else f"{count} numbers"
+        if len(numbers) != count:
+            self.faults.add(self.line, f'{name} of <{self.name}> is "{text}"', f"give {wanted}")
+            return None
+        if any(math.isnan(x) or (math.isinf(x) and not infinite) for x in numbers):
+            self.faults.add(self.line, f'{name} of <{self.name}> is "{text}"', f"give {wanted}, finite")
+            return None
+        return numbers
+
+    def children(self, name: str) -> list[Element]:
+        """Elements of a name right below."""
+        return [Element(child, self.faults) for child in self.node if tag(child) == name]
+
+    def child(self, name: str, *, required: bool = False) -> Element | None:
+        """The one element of a name right below; the first, and a fault, where there are several."""
+        found = self.children(name)
+        if len(found) > 1:
+            self.faults.add(found[1].line, f"<{self.name}> has {len(found)} <{name}>", "leave one")
+        if not found and required:
+            self.faults.add(self.line, f"<{self.name}{self._called()}> has no <{name}>", f"add <{name} …/>")
+        return found[0] if found else None
+
+    def _called(self) -> str:
+        own = self.node.get("name")
+        return f' name="{own}"' if own else ""
+
+    def all(self) -> Iterator[Element]:
+        """All elements right below."""
+        for child in self.node:
+            yield Element(child, self.faults)
+
+    def allow(
+        self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
+    ) -> None:
+        """Says what may stand here; what is misspelled is a fault, everything else is left out and noted."""
+        for child in self.node:
+            name = tag(child)
+            if name in left_out:
+                self.faults.note(f"<{name}> in <{self.name}> is left out: it does not move the robot")
+            elif name not in children:
+                near = difflib.get_close_matches(name, children, n=1, cutoff=_ELEMENT)
+                if near:
+                    what = f"<{self.name}{self._called()}> cannot have <{name}>"
+                    self.faults.add(line_of(child), what, f"did you mean <{near[0]}>?")
+                else:
+                    self.faults.note(f"<{name}> in <{self.name}> is not known and left out")
+        if attributes:
+            for key in self.node.attrib:
+                name = str(key).rpartition("}")[2]
+                if name not in attributes and "}" not in str(key):
+                    near = difflib.get_close_matches(name, attributes, n=1, cutoff=_ATTRIBUTE)
+                    if near:
+                        what = f"<{self.name}> cannot have the attribute {name}"
+                        self.faults.add(self.line, what, f"did you mean {near[0]}?")
+                    else:
+                        self.faults.note(f"the attribute {name} of <{self.name}> is not known and left out")

@@ -1,0 +1,107 @@
+"""Whether links and joints make one tree: names, ends, roots, cycles, chains of mimics; all faults at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mb2fmu.robots.robot_description import JointRecord, RobotDescription
+from mb2fmu.robots.strict_xml import Faults
+
+
+def checked_tree(description: RobotDescription, faults: Faults) -> RobotDescription:
+    """The description with its root, joints of parents before those of their children.
+
+    Args:
+        description: As read, without root.
+        faults: Found so far; more are added, and all are raised.
+
+    Raises:
+        ModelError: If there are any.
+    """
+    links = {link.name for link in description.links}
+    if not description.links:
+        faults.add(0, "the robot has no link", 'add <link name="…">')
+    for word, items in (("links", description.links), ("joints", description.joints)):
+        _doubles(word, [(item.name, item.line) for item in items], faults)
+    for joint in description.joints:
+        _check_ends(joint, links, faults)
+    moved: dict[str, JointRecord] = {}
+    for joint in description.joints:
+        if joint.child in moved:
+            what = f"link {joint.child} is the child of {moved[joint.child].name} and of {joint.name}"
+            remedy = "a link has one parent; close the loop in robot.toml: [[loops]]"
+            faults.add(joint.line, what, remedy)
+        moved.setdefault(joint.child, joint)
+    roots = [link for link in description.links if link.name not in moved]
+    ordered, reached = _from_roots([link.name for link in roots], description.joints)
+    if len(roots) > 1:
+        names = ", ".join(link.name for link in roots)
+        faults.add(roots[1].line, f"{len(roots)} links have no parent: {names}", "join them: a robot has one root")
+    for joint in description.joints:
+        if joint.child in links and joint.child not in reached and joint.parent != joint.child:
+            what = f"joint {joint.name} is on a cycle: no way leads from a root to {joint.child}"
+            faults.add(joint.line, what, "close loops in robot.toml: [[loops]]")
+    _check_mimics(description.joints, faults)
+    faults.complain()
+    return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))
+
+
+def _check_ends(joint: JointRecord, links: set[str], faults: Faults) -> None:
+    for end, name in (("parent", joint.parent), ("child", joint.child)):
+        if name and name not in links:
+            faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "mend the name")
+    if joint.parent and joint.parent == joint.child:
+        faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
+
+
+def _doubles(word: str, named: Iterable[tuple[str, int]], faults: Faults) -> None:
+    named = list(named)
+    for name, count in Counter(name for name, _ in named).items():
+        if count > 1 and name:
+            lines = [line for other, line in named if other == name]
+            faults.add(lines[1], f"{count} {word} are called {name}", "rename all but one")
+
+
+def _from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[tuple[JointRecord, ...], set[str]]:
+    """Joints that a root reaches, parents first and in the order of the file among siblings; links reached."""
+    below: dict[str, list[JointRecord]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    ordered, reached = [], set(roots)
+    stack = [joint for root in reversed(roots) for joint in reversed(below.get(root, []))]
+    while stack:
+        joint = stack.pop()
+        if joint.child in reached:
+            continue
+        reached.add(joint.child)
+        ordered.append(joint)
+        stack += reversed(below.get(joint.child, []))
+    return tuple(ordered), reached
+
+
+def _check_mimics(joints: tuple[JointRecord, ...], faults: Faults) -> None:
+    """Whether every mimic leads to a joint that moves by itself, with one coordinate."""
+    known = {joint.name: joint for joint in joints}
+    for joint in joints:
+        if joint.mimic is None:
+            continue
+        seen, current = [joint.name], joint
+        while current.mimic is not None:
+            following = current.mimic.joint
+            if following not in known:
+                if current is joint:
+                    what = f"joint {joint.name} mimics {following}, which is no joint"
+                    faults.add(joint.line, what, "mend the name")
+                break
+            if following in seen:
+                cycle = " → ".join([*seen[seen.index(following) :], following])
+                if joint.name == min(seen[seen.index(following) :]):
+                    faults.add(joint.line, f"joints mimic each other in a circle: {cycle}", "let one move by itself")
+                break
+            seen.append(following)
+            current = known[following]
+            if current.kind not in {"revolute", "prismatic", "fixed"}:
+                what = f"joint {joint.name} mimics {following}, which is {current.kind}"
+                faults.add(joint.line, what, "mimic a joint with one coordinate")

@@ -1,0 +1,121 @@
+"""Inertia and weight of a moving tree at one position, in numbers: what sizes efforts, and names what is singular."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.robots.moving_tree import MovingTree, Part, turned_about
+from mb2fmu.robots.robot_description import Array, Pose
+
+Dof = tuple[int, int]
+"""Number of a part, and which of the directions of its joint."""
+
+_NOTHING = 1e-12
+"""Inertia left along a joint, relative to that before joints behind it gave way, that is round-off."""
+
+
+def directions(tree: MovingTree) -> list[Dof]:
+    """The directions in which the tree can move, parents first; followers of other joints have none."""
+    sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
+    own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
+    return [(i, k) for i, part in own for k in range(sizes[part.moved_by.kind])]
+
+
+def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity: Array) -> tuple[Array, Array]:
+    """Mass matrix along the directions of all joints, and the efforts that hold the robot still.
+
+    Args:
+        tree: The parts.
+        positions: Number of a part → position of its joint, rad or m; 0 where it is not named.
+        gravity: m/s², in the ground.
+
+    Returns:
+        M, shape (n, n), and the efforts against gravity, shape (n,), in the order of :func:`directions`.
+    """
+    order = {dof: j for j, dof in enumerate(directions(tree))}
+    n = len(order)
+    M, weight = np.zeros((n, n)), np.zeros(n)
+    poses: list[Pose] = [Pose()]
+    columns: list[dict[int, Array]] = [{}]  # per part: direction → (angular, linear at the ground's origin)
+    for i, part in enumerate(tree.parts[1:], 1):
+        own = dict(columns[part.parent])
+        at = poses[part.parent] @ part.before
+        if part.coordinate is not None:
+            owner, factor, offset = part.coordinate
+            j = order[owner, 0]
+            axis = part.sign * at.rotation[:, part.axis]
+            column = _turn(at, axis) if part.moved_by.kind == "revolute" else _slide(axis)
+            own[j] = own.get(j, np.zeros(6)) + factor * column
+            at = at @ _moved(part, factor * positions.get(owner, 0.0) + offset)
+            M[j, j] += factor**2 * part.moved_by.armature
+        else:
+            own |= {order[i, k]: column for k, column in enumerate(_several(part, at))}
+        poses.append(at)
+        columns.append(own)
+        if part.inertial is None or not own:
+            continue
+        center = at.position + at.rotation @ part.inertial.center
+        moving = list(own)
+        J = np.array([own[k] for k in moving])
+        w, v = J[:, :3], J[:, 3:] + np.cross(J[:, :3], center)
+        inertia = at.rotation @ part.inertial.inertia @ at.rotation.T
+        M[np.ix_(moving, moving)] += part.inertial.mass * v @ v.T + w @ inertia @ w.T
+        weight[moving] -= part.inertial.mass * v @ gravity
+    return M, weight
+
+
+def refuse_singular(tree: MovingTree, where: str) -> None:
+    """Names joints along which nothing is felt once the joints behind them give way: their acceleration is open.
+
+    Raises:
+        ModelError: With every such joint and link.
+    """
+    dofs = directions(tree)
+    positions = {i: 0.3 + 0.1 * (i % 7) for i in range(len(tree.parts))}
+    M, _ = inertia_and_weight(tree, positions, np.zeros(3))
+    before = np.diag(M).copy()
+    found: dict[int, None] = {}
+    for j in reversed(range(len(dofs))):
+        if M[j, j] <= _NOTHING * max(before[j], 1e-300):
+            found[dofs[j][0]] = None
+            continue
+        M[:j, :j] -= np.outer(M[:j, j], M[:j, j]) / M[j, j]
+    faults = []
+    for i in reversed(found):
+        part = tree.parts[i]
+        what = f"joint {part.moved_by.name} moves link {part.name}, which no inertia resists in some direction"
+        remedy = f"give {part.name} mass and inertia, or make {part.moved_by.name} or the joint behind it fixed"
+        line = part.moved_by.line
+        faults.append(Fault(what, f"{where}:{line}" if line else where, remedy))
+    if faults:
+        raise ModelError("the robot's equations of motion would be singular:", faults)
+
+
+def _several(part: Part, at: Pose) -> list[Array]:
+    """The columns of a joint with several directions, in the order of its speeds."""
+    axes = [at.rotation[:, k] for k in range(3)]
+    match part.moved_by.kind:
+        case "planar":
+            return [_slide(axes[0]), _slide(axes[1]), _turn(at, axes[2])]
+        case "floating":
+            return [*map(_slide, axes), *(_turn(at, axis) for axis in axes)]
+    return [_turn(at, axis) for axis in axes]
+
+
+def _turn(at: Pose, axis: Array) -> Array:
+    return np.concatenate([axis, np.cross(at.position, axis)])
+
+
+def _slide(axis: Array) -> Array:
+    return np.concatenate([np.zeros(3), axis])
+
+
+def _moved(part: Part, position: float) -> Pose:
+    axis = np.zeros(3)
+    axis[part.axis] = part.sign
+    if part.moved_by.kind == "revolute":
+        return Pose(turned_about(axis, position))
+    return Pose(position=position * axis)

@@ -1,0 +1,289 @@
+"""A second, minimal reading of a URDF file, and Kane's equations of it in numbers, without ``mb2fmu.robots``.
+
+Links are followed from the root in the ground's components: positions, velocities, accelerations at u' = 0, and the
+Jacobians of every link. Then, with J_v of a mass centre and J_w of a link,
+
+    M = Σ m J_vᵀ J_v + J_wᵀ I J_w,    f = τ − Σ J_vᵀ m (a_0 − g) + J_wᵀ (I α_0 + ω × I ω)
+
+(Kane and Levinson, Dynamics, 1985, ch. 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+_SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "planar": 3, "floating": 6, "fixed": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where the robot is and what acts.
+
+    Attributes:
+        q: Joint → coordinates; floating: position and quaternion (w, x, y, z); planar: x, y, angle.
+        u: Joint → speeds; floating: velocity and angular velocity along the moving axes.
+        acceleration: Joint → given acceleration, of joints whose motion is prescribed.
+        effort: Joint → along its one speed.
+        damping: Joint → N·m·s/rad or N·s/m.
+        gravity: m/s², in the root's frame.
+    """
+
+    q: Mapping[str, Sequence[float]]
+    u: Mapping[str, Sequence[float]]
+    acceleration: Mapping[str, float]
+    effort: Mapping[str, float]
+    damping: Mapping[str, float]
+    gravity: Array
+
+
+@dataclass(slots=True)
+class _Motion:
+    """Of a link, in the ground's components."""
+
+    R: Array
+    p: Array
+    w: Array
+    v: Array
+    alpha: Array
+    a: Array
+    Jw: Array
+    Jv: Array
+
+
+@dataclass(slots=True, eq=False)
+class _Joint:
+    name: str
+    kind: str
+    parent: str
+    child: str
+    R: Array
+    p: Array
+    axis: Array
+    mimic: tuple[str, float, float] | None = None
+    armature: float = 0.0
+
+
+@dataclass(slots=True)
+class SecondReading:
+    """A URDF file.
+
+    Args:
+        content: Of the file.
+        base: ``fixed``, ``floating`` or ``planar``: how the root link stands; its joint is called ``base``.
+        locked: Joint → position at which it is held.
+        free: True: joints that mimic others move by themselves.
+        prescribed: Joints whose motion is given.
+    """
+
+    content: bytes
+    base: str = "fixed"
+    locked: Mapping[str, float] = field(default_factory=dict)
+    free: bool = False
+    prescribed: Sequence[str] = ()
+    joints: list[_Joint] = field(default_factory=list)
+    column: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+    _bodies: dict[str, tuple[float, Array, Array]] = field(default_factory=dict)
+    _root: str = ""
+
+    def __post_init__(self) -> None:
+        robot = ET.fromstring(self.content)  # noqa: S314 - it was parsed strictly before
+        for link in robot.findall("link"):
+            self._bodies[link.get("name", "")] = _body(link.find("inertial"))
+        joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
+        self._add_rotors(robot, joints)
+        children = {joint.child for joint in joints.values()}
+        self._root = next(name for name in self._bodies if name not in children)
+        if self.base != "fixed":
+            base = _Joint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+            joints = {"base": base, **joints}
+        reached, waiting = {self._root if self.base == "fixed" else ""}, list(joints.values())
+        while following := [joint for joint in waiting if joint.parent in reached]:
+            self.joints += following
+            reached |= {joint.child for joint in following}
+            waiting = [joint for joint in waiting if joint not in following]
+        for joint in self.joints:
+            if self.free:
+                joint.mimic = None
+            owns = joint.mimic is None and joint.name not in self.locked and joint.name not in self.prescribed
+            if owns and _SIZES[joint.kind]:
+                self.column[joint.name] = self.size
+                self.size += _SIZES[joint.kind]
+
+    def equations(self, at: Situation) -> tuple[Array, Array]:
+        """M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
+        n = self.size
+        zero, none = np.zeros(3), np.zeros((3, n))
+        still = _Motion(np.eye(3), zero, zero, zero, zero, zero, none, none)
+        motions = {self._root if self.base == "fixed" else "": still}
+        M, f = np.zeros((n, n)), np.zeros(n)
+        for joint in self.joints:
+            motions[joint.child] = self._moved(joint, motions[joint.parent], at)
+            self._add_efforts(joint, at, M, f)
+        for name, motion in motions.items():
+            mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
+            r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
+            Jv = motion.Jv + np.cross(motion.Jw.T, r).T
+            a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
+            M += mass * Jv.T @ Jv + motion.Jw.T @ I @ motion.Jw
+            f -= Jv.T @ (mass * (a - at.gravity))
+            f -= motion.Jw.T @ (I @ motion.alpha + np.cross(motion.w, I @ motion.w))
+        return M, f
+
+    def _own(self, joint: _Joint, at: Situation) -> tuple[float, float, float, str, float]:
+        """Position, speed and given acceleration of a joint with one coordinate; who moves it, and by which factor."""
+        factor, offset, current = 1.0, 0.0, joint
+        known = {each.name: each for each in self.joints}
+        while current.mimic is not None and current.name not in self.locked:
+            offset += factor * current.mimic[2]
+            factor *= current.mimic[1]
+            current = known[current.mimic[0]]
+        if current.name in self.locked or current.kind == "fixed":
+            return factor * self.locked.get(current.name, 0.0) + offset, 0.0, 0.0, current.name, 0.0
+        q, u = at.q[current.name][0], at.u[current.name][0]
+        given = at.acceleration.get(current.name, 0.0)
+        return factor * q + offset, factor * u, factor * given, current.name, factor
+
+    def _moved(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
+        """The motion of a joint's child."""
+        R, r = m.R @ joint.R, m.R @ joint.p
+        p = m.p + r
+        v = m.v + np.cross(m.w, r)
+        a = m.a + np.cross(m.alpha, r) + np.cross(m.w, np.cross(m.w, r))
+        Jw, Jv = m.Jw.copy(), m.Jv + np.cross(m.Jw.T, r).T
+        w, alpha = m.w, m.alpha
+        if joint.kind == "fixed":
+            return _Motion(R, p, w, v, alpha, a, Jw, Jv)
+        if joint.kind == "floating":
+            return self._floating(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+        if joint.kind == "planar":
+            return self._planar(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+        q, u, given, owner, factor = self._own(joint, at)
+        axis = R @ joint.axis
+        column = self.column.get(owner)
+        if joint.kind == "prismatic":
+            slid = q * axis
+            a = a + np.cross(alpha, slid) + np.cross(w, np.cross(w, slid)) + 2 * np.cross(w, u * axis) + given * axis
+            v, p = v + np.cross(w, slid) + u * axis, p + slid
+            Jv = Jv + np.cross(Jw.T, slid).T
+            if column is not None:
+                Jv[:, column] += factor * axis
+        else:
+            alpha = alpha + np.cross(w, u * axis) + given * axis
+            w = w + u * axis
+            R = R @ _turn(joint.axis, q)
+            if column is not None:
+                Jw[:, column] += factor * axis
+        return _Motion(R, p, w, v, alpha, a, Jw, Jv)
+
+    def _floating(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
+        column, q, u = self.column[joint.name], at.q[joint.name], np.array(at.u[joint.name])
+        e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])
+        cross = _hat(e)
+        C = np.eye(3) + 2 * e0 * cross + 2 * cross @ cross
+        R, slid = m.R @ C, m.R @ np.array(q[:3])
+        rate, turn = R @ u[:3], R @ u[3:]
+        # v is written along the moving axes: its rate in the frame before is turn × rate, seen from there
+        a = m.a + np.cross(m.alpha, slid) + np.cross(m.w, np.cross(m.w, slid)) + 2 * np.cross(m.w, rate)
+        a = a + np.cross(turn, rate)
+        Jv, Jw = m.Jv + np.cross(m.Jw.T, slid).T, m.Jw.copy()
+        Jv[:, column : column + 3] += R
+        Jw[:, column + 3 : column + 6] += R
+        v = m.v + np.cross(m.w, slid) + rate
+        return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+
+    def _planar(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
+        column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
+        first, second, normal = (m.R @ each for each in plane(joint.axis))
+        slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
+        a = m.a + np.cross(m.alpha, slid) + np.cross(m.w, np.cross(m.w, slid)) + 2 * np.cross(m.w, sliding)
+        Jv, Jw = m.Jv + np.cross(m.Jw.T, slid).T, m.Jw.copy()
+        Jv[:, column] += first
+        Jv[:, column + 1] += second
+        Jw[:, column + 2] += normal
+        v, R = m.v + np.cross(m.w, slid) + sliding, m.R @ _turn(joint.axis, angle)
+        return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+
+    def _add_efforts(self, joint: _Joint, at: Situation, M: Array, f: Array) -> None:
+        """Effort, damping and rotor of one joint in the row of the speed that moves it."""
+        if _SIZES[joint.kind] != 1:
+            column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)
+            if column is not None and damping:
+                f[column : column + _SIZES[joint.kind]] -= damping * np.array(at.u[joint.name])
+            return
+        _, u, _, owner, factor = self._own(joint, at)
+        column = self.column.get(owner)
+        if column is not None:
+            f[column] += factor * (at.effort.get(joint.name, 0.0) - at.damping.get(joint.name, 0.0) * u)
+            M[column, column] += factor**2 * joint.armature
+
+    @staticmethod
+    def _add_rotors(robot: ET.Element, joints: Mapping[str, _Joint]) -> None:
+        for transmission in robot.findall("transmission"):
+            ends = [joint.get("name", "") for joint in transmission.findall("joint")]
+            for actuator in transmission.findall("actuator"):
+                words = ("motorInertia", "rotorInertia", "rotor_inertia")
+                inertia = next((float(e.text or 0) for word in words for e in actuator.findall(word)), 0.0)
+                reduction = next((float(e.text or 1) for e in actuator.findall("mechanicalReduction")), 1.0)
+                if len(ends) == 1 and ends[0] in joints:
+                    joints[ends[0]].armature += inertia * reduction**2
+
+
+def plane(axis: Array) -> tuple[Array, Array, Array]:
+    """The two directions of a planar joint, and its normal: the first is what is left of the axis least along it."""
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    first = helper - (helper @ axis) * axis
+    first /= np.linalg.norm(first)
+    return first, np.cross(axis, first), axis
+
+
+def _numbers(element: ET.Element | None, name: str, default: str) -> Array:
+    return np.array([float(x) for x in (default if element is None else element.get(name, default)).split()])
+
+
+def _origin(parent: ET.Element) -> tuple[Array, Array]:
+    origin = parent.find("origin")
+    roll, pitch, yaw = _numbers(origin, "rpy", "0 0 0")
+    x, y, z = np.eye(3)
+    return _turn(z, yaw) @ _turn(y, pitch) @ _turn(x, roll), _numbers(origin, "xyz", "0 0 0")
+
+
+def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
+    """Mass, mass centre and inertia along the link's axes."""
+    if inertial is None:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    R, center = _origin(inertial)
+    inertia = inertial.find("inertia")
+    xx, xy, xz, yy, yz, zz = (float(_numbers(inertia, f"i{ij}", "0")[0]) for ij in ("xx", "xy", "xz", "yy", "yz", "zz"))
+    mass = float(_numbers(inertial.find("mass"), "value", "0")[0])
+    return mass, center, R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+
+
+def _joint(element: ET.Element) -> _Joint:
+    R, p = _origin(element)
+    axis = _numbers(element.find("axis"), "xyz", "1 0 0")
+    length = float(np.linalg.norm(axis))
+    ends = [(element.find(end), end) for end in ("parent", "child")]
+    parent, child = (end.get("link", "") if end is not None else "" for end, _ in ends)
+    joint = _Joint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
+    mimic = element.find("mimic")
+    if mimic is not None and _SIZES[joint.kind] == 1:
+        joint.mimic = (mimic.get("joint", ""), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0")))
+    return joint
+
+
+def _hat(v: Array) -> Array:
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _turn(axis: Array, angle: float) -> Array:
+    cross = _hat(axis)
+    turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return turned

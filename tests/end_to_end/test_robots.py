@@ -1,0 +1,41 @@
+"""The whole way of a robot description, as a user goes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+from unit.robots.robot_texts import ARM
+
+
+def mb2fmu(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mb2fmu", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_a_robot_description_becomes_a_proven_unit(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    done = mb2fmu("run", path, "-o", tmp_path / "out", "--set", "stop=0.5", "--json", tmp_path / "verdict.json")
+    assert "Coulomb friction is left out: joint j1" in done.stderr
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert "second reading" in json.dumps(verdict)
+    with ZipFile(tmp_path / "out" / "test.fmu") as unit:
+        description = unit.read("modelDescription.xml").decode()
+        terminals = unit.read("terminalsAndIcons/terminalsAndIcons.xml").decode()
+    for name in ("j1.angle", "j1.speed", "j1.effort", "j3.position", "jm.angle", "gravity", "j1.damping"):
+        assert f'name="{name}"' in description
+    assert 'name="j3"' in terminals
+
+
+def test_a_wrong_robot_file_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('child link="l2"', 'child link="l9"'))
+    done = mb2fmu("export", path, "-o", tmp_path / "out", code=2)
+    assert "l9, which is no link" in done.stderr
+    assert not (tmp_path / "out").exists()

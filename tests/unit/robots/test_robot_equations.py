@@ -1,0 +1,207 @@
+"""Accelerations of robots: published numbers, Pinocchio, every formulation, and the second reading of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from unit.robots.robot_texts import ARM, joint, link, robot
+
+from mb2fmu import pipeline
+from mb2fmu.errors import ModelError
+from mb2fmu.validation.robot_motion import WAY, robot_motions
+
+ANY_JOINT = robot(
+    link("base", 3.0),
+    link("a"),
+    link("b", 0.5),
+    link("c", 0.8),
+    joint("slide", "planar", "base", "a", axis="1 2 2"),
+    joint("hinge", "revolute", "a", "b", '<dynamics damping="0.2"/>', axis="0 0 -1"),
+    joint("loose", "floating", "b", "c"),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+def worst_against_second_reading(path: Path, **settings: object) -> float:
+    """Largest error of x' over its bound, at the points of the proof."""
+    derivation = pipeline.derive(path, arguments=settings)
+    f, d = pipeline.right_hand_side(derivation), derivation.definition
+    made = robot_motions(d)
+    assert not made.missing
+    names = [item.name for item in (*d.coordinates, *d.speeds)]
+    worst = 0.0
+    for sample in made.samples:
+        values = sample.point.values
+        x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
+        rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
+        own = sample.rates[WAY]
+        worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
+    return worst
+
+
+@pytest.mark.parametrize("method", ["auto", "recursive-composite"])
+def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
+    """CRBA and RNEA, with damping and the mimic, which ``aba`` leaves out."""
+    f = pipeline.rhs(file, method=method)
+    model = pin.buildModelFromUrdf(str(file), mimic=True)
+    data, random = model.createData(), np.random.default_rng(3)
+    damping = np.array([0.3, 0.1, 0.0])
+    for _ in range(20):
+        q, u, tau = random.normal(size=(3, 3))
+        place = np.array([q[0], np.cos(q[1]), np.sin(q[1]), q[2]])
+        M = pin.crba(model, data, place)
+        M = np.triu(M) + np.triu(M, 1).T
+        h = pin.rnea(model, data, place, u, np.zeros(3))
+        expected = np.linalg.solve(M, tau - h - damping * u)
+        assert f(0.0, [*q, *u], tau)[3:] == pytest.approx(expected, rel=1e-11, abs=1e-11 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mimic": "free"},
+        {"locked": {"j2": 0.4}},
+        {"prescribed": ["j1"], "gravity": [1.0, -2.0, 9.0]},
+        {"inputs": "none"},
+    ],
+)
+def test_the_second_reading_agrees(file: Path, settings: dict[str, object]) -> None:
+    assert worst_against_second_reading(file, **settings) < 0.1
+
+
+@pytest.mark.parametrize("base", ["floating", "planar"])
+def test_every_kind_of_joint_on_a_moving_base(tmp_path: Path, base: str) -> None:
+    path = tmp_path / "any.urdf"
+    path.write_text(ANY_JOINT)
+    assert worst_against_second_reading(path, base=base) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ('rpy="0.1 0.2 0.3"', 'rpy="0.1 0.2 0.30001"'),
+        ('axis xyz="0 0 -1"', 'axis xyz="0 0 1"'),
+        ('multiplier="0.5"', 'multiplier="0.50001"'),
+        ('mass value="0.2"', 'mass value="0.20001"'),
+        ('type="continuous"', 'type="prismatic"'),
+    ],
+)
+def test_the_second_reading_notices_a_fault_of_the_first(file: Path, given: str, instead: str) -> None:
+    """The file is changed between the two: as if the first reader had misread it."""
+    derivation = pipeline.derive(file)
+    file.write_text(ARM.replace(given, instead, 1))
+    f, d = pipeline.right_hand_side(derivation), derivation.definition
+    made = robot_motions(d)
+    sample = made.samples[0]
+    values = sample.point.values
+    x = [values[made.starts[item.name]] for item in (*d.coordinates, *d.speeds)]
+    p = [values[made.starts[q.name]] for q in d.parameters]
+    rates = f(0.0, x, [values[k] for k in made.inputs.values()], p)
+    names = [item.name for item in (*d.coordinates, *d.speeds)]
+    own, bounds = sample.rates[WAY], sample.bounds
+    assert max(abs(a - own[n]) / bounds[n] for n, a in zip(names, rates, strict=True)) > 100
+
+
+def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path) -> None:
+    text = '<transmission name="t"><joint name="j"/><actuator name="m"><mechanicalReduction>50</mechanicalReduction>'
+    text += "<motorInertia>0.0002</motorInertia></actuator></transmission>"
+    path = tmp_path / "one.urdf"
+    path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b")))
+    bare = pipeline.rhs(path)
+    path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), text))
+    geared = pipeline.rhs(path)
+    at = [0.0, [0.3, 0.0], [0.0], [0.0]]  # without gravity and at rest u' = tau / inertia
+    inertia = [1.0 / float(f(at[0], at[1], [1.0], at[3])[1]) for f in (bare, geared)]
+    assert inertia[1] - inertia[0] == pytest.approx(0.0002 * 50**2, rel=1e-12)
+    assert worst_against_second_reading(path) < 0.1
+
+
+def test_impossible_inertias_are_refused_repaired_or_kept(tmp_path: Path) -> None:
+    path = tmp_path / "odd.urdf"
+    path.write_text(robot(link("a"), link("b").replace('izz="0.02"', 'izz="0.2"'), joint("j", "revolute", "a", "b")))
+    with pytest.raises(ModelError, match=r"link b cannot be a body.*A \+ B ≥ C is broken"):
+        pipeline.Model.from_urdf(path)
+    model = pipeline.Model.from_urdf(path, inertia="repair")
+    inertial = model.mechanics.tree.parts[1].inertial
+    moments = np.linalg.eigvalsh(inertial.inertia)
+    assert moments[0] + moments[1] == pytest.approx(moments[2])
+    assert any("repaired" in note for note in model.mechanics.notes)
+    kept = pipeline.Model.from_urdf(path, inertia="keep").mechanics.tree.parts[1].inertial
+    assert np.linalg.eigvalsh(kept.inertia)[2] > moments[2]
+
+
+def test_what_makes_the_mass_matrix_singular_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "light.urdf"
+    path.write_text(robot(link("a"), '<link name="b"/>', joint("j", "revolute", "a", "b")))
+    with pytest.raises(ModelError, match="joint j moves link b, which has no mass"):
+        pipeline.Model.from_urdf(path)
+    path.write_text(robot('<link name="a"/>', link("b"), joint("j", "revolute", "a", "b")))
+    with pytest.raises(ModelError, match="joint base moves link a, which no inertia resists"):
+        pipeline.Model.from_urdf(path, base="floating")
+
+
+def test_settings_are_judged_together(file: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        pipeline.Model.from_urdf(file, bsae="floating", limits="soft", gravity="1 2")
+    assert len(caught.value.faults) == 3
+    with pytest.raises(ModelError, match="joint j9, which there is not"):
+        pipeline.Model.from_urdf(file, locked={"j9": 0.0})
+
+
+def test_a_side_file_is_read_and_arguments_come_before_it(file: Path) -> None:
+    file.with_name("robot.toml").write_text('base = "planar"\ninputs = ["j1"]\n[[outputs]]\nframe = "tool"\n')
+    model = pipeline.Model.from_urdf(file)
+    assert model.mechanics.settings.base == "planar"
+    assert [o.name for o in model.declared if type(o).__name__ == "OutputRequest"] == [
+        "tool.position",
+        "tool.orientation",
+    ]
+    assert pipeline.Model.from_urdf(file, base="fixed").mechanics.settings.base == "fixed"
+    file.with_name("robot.toml").write_text("base = [1")
+    with pytest.raises(ModelError, match="settings cannot be read"):
+        pipeline.Model.from_urdf(file)
+
+
+def test_outputs_states_and_efforts_can_be_added(file: Path) -> None:
+    model = pipeline.Model.from_urdf(file, inputs="none")
+    j1 = model.mechanics.position["j1"]
+    model.mechanics.add_effort("j1", -40 * j1)
+    model.output_position("tip", model.mechanics.point("tool", (0, 0, 0.1)))
+    model.output_velocity("tip_velocity", model.mechanics.point("tool", (0, 0, 0.1)))
+    f = model.rhs()
+    x = [0.2, 0.1, 0.3, 0.5, -0.4, 0.7]
+    step, y = 1e-6, f.outputs(0.0, x)
+    ahead = f.outputs(0.0, [*(np.array(x[:3]) + step * np.array(x[3:])), *x[3:]])
+    names = list(f.output_names)
+    tip, rate = names.index("tip.x"), names.index("tip_velocity.x")
+    assert (ahead[tip : tip + 3] - y[tip : tip + 3]) / step == pytest.approx(y[rate : rate + 3], abs=1e-5)
+    bare = pipeline.Model.from_urdf(file, inputs="none").rhs()
+    assert f(0.0, x)[3] < bare(0.0, x)[3] - 1.0
+
+
+def test_names_are_legal_and_unique(tmp_path: Path) -> None:
+    path = tmp_path / "names.urdf"
+    parts = [
+        link("a"),
+        link("b"),
+        link("c"),
+        joint("left hip-1", "revolute", "a", "b"),
+        joint("left.hip.1", "revolute", "b", "c"),
+    ]
+    path.write_text(robot(*parts, name="My Robot!"))
+    model = pipeline.Model.from_urdf(path)
+    assert model.name == "My_Robot"
+    names = [item.name for item in model.declared]
+    assert "left_hip_1.angle" in names
+    assert "left_hip_1_2.angle" in names
+    assert any("'left hip-1' is called left_hip_1" in note for note in model.mechanics.notes)

@@ -1,0 +1,117 @@
+"""What a URDF file says, and every fault of one that is wrong, at once and with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from unit.robots.robot_texts import ARM, joint, link, robot
+
+from mb2fmu.errors import ModelError
+from mb2fmu.robots.urdf_reading import read_urdf
+
+PATH = Path("test.urdf")
+
+
+def read(text: str):
+    return read_urdf(text.encode(), PATH)
+
+
+def faults(text: str) -> dict[str, str]:
+    """What is wrong, by line."""
+    with pytest.raises(ModelError) as caught:
+        read(text)
+    found: dict[str, str] = {}
+    for fault in caught.value.faults:
+        line = fault.where.rpartition(":")[2]
+        found[line] = f"{found.get(line, '')} {fault.what}"
+    return found
+
+
+def test_an_arm_is_read_as_it_is_written() -> None:
+    arm = read(ARM)
+    assert (arm.name, arm.root) == ("test", "base")
+    kinds = {j.name: j.kind for j in arm.joints}
+    assert kinds == {"j1": "revolute", "j2": "revolute", "j3": "prismatic", "jf": "fixed", "jm": "revolute"}
+    by_name = {j.name: j for j in arm.joints}
+    assert by_name["j2"].axis == pytest.approx([1, 0, 0])  # (2, 0, 0) in the file
+    assert (by_name["j1"].damping, by_name["j1"].friction, by_name["j1"].limits.upper) == (0.3, 0.1, 2.0)
+    mimic = by_name["jm"].mimic
+    assert mimic is not None
+    assert (mimic.joint, mimic.multiplier, mimic.offset) == ("j1", 0.5, 0.1)
+
+
+def test_an_inertia_is_turned_from_its_origin_to_the_link() -> None:
+    inertial = next(one.inertial for one in read(ARM).links if one.name == "l1")
+    assert inertial is not None
+    given = np.array([[0.03, 0.001, -0.002], [0.001, 0.04, 0.0015], [-0.002, 0.0015, 0.02]])
+    assert np.linalg.eigvalsh(inertial.inertia) == pytest.approx(np.linalg.eigvalsh(given), rel=1e-14)
+    assert np.max(np.abs(inertial.inertia - given)) > 1e-3
+
+
+def test_all_faults_are_told_at_once_with_their_lines() -> None:
+    text = robot(
+        link("a"),  # line 3
+        link("a"),
+        '<link name="b"><inertial><mass value="nan"/><inertia ixx="1" iyy="x" izz="1"/></inertial></link>\n',
+        joint("j1", "revolute", "a", "nowhere"),
+        joint("j2", "revolvute", "a", "b"),
+        joint("j3", "revolute", "a", "b", axis="0 0 0"),
+        '<joint name="j4" type="prismatic"><parent link="a"/></joint>\n',
+        link("alone"),
+        joint("j5", "revolute", "a", "c", '<mimic joint="j6"/>'),
+        joint("j6", "revolute", "a", "d", '<mimic joint="j5"/>'),
+        link("c"),
+        link("d"),
+        '<lnik name="e"/>\n',
+    )
+    found = faults(text)
+    assert "2 links are called a" in found["4"]
+    assert "5" in found
+    assert "nowhere, which is no link" in found["6"]
+    assert "'revolvute'" in found["7"]
+    assert "axis of joint j3 is zero" in found["8"]
+    assert "has no <child>" in found["9"]
+    assert "have no parent" in found["4"]
+    assert "mimic each other in a circle" in found["11"]
+    assert "cannot have <lnik>" in found["15"]
+
+
+def test_a_cycle_and_two_parents_are_refused() -> None:
+    cycle = robot(link("r"), link("a"), link("b"), joint("j1", "fixed", "a", "b"), joint("j2", "fixed", "b", "a"))
+    assert "on a cycle" in faults(cycle)["6"]
+    twice = robot(link("r"), link("a"), joint("j1", "fixed", "r", "a"), joint("j2", "revolute", "r", "a"))
+    assert "the child of j1 and of j2" in faults(twice)["6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('<!DOCTYPE robot [<!ENTITY e SYSTEM "file:///etc/passwd">]><robot name="r"/>', "document type"),
+        ('<robot xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="other.urdf"/></robot>', "XInclude"),
+        ('<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:macro name="m"/></robot>', "macro"),
+        ('<robot><link name="${name}"/></robot>', "expand the macros"),
+        ("<robot><link></robot>", "no XML"),
+        ("<sdf/>", "<sdf>"),
+        ("<robot/>", "no link"),
+        (f"<robot>{'<a>' * 300}{'</a>' * 300}</robot>", "no XML"),
+    ],
+)
+def test_what_is_no_robot_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ModelError, match="cannot be read") as caught:
+        read(text)
+    assert words in str(caught.value)
+
+
+def test_a_file_of_many_megabytes_is_not_parsed() -> None:
+    with pytest.raises(ModelError, match="more than 32 MB"):
+        read_urdf(b" " * (32 * 2**20 + 1), PATH)
+
+
+def test_extensions_of_other_tools_are_left_out_and_told() -> None:
+    text = robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), "<gazebo/>", "<vendor_thing/>", name="")
+    notes = " ".join(read(text).notes)
+    assert "<gazebo>" in notes
+    assert "<vendor_thing>" in notes
+    assert "has no name" in notes
