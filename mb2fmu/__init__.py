@@ -59,6 +59,7 @@ __all__ = [
     "run",
     "sensitivities",
     "simulate",
+    "sweep",
     "validate",
 ]
 

@@ -1,8 +1,8 @@
 """Analysis: what can be told of a mechanism and its motion without any unit.
 
-Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sensitivities``. Promises: derivatives
-are exact (of the program, not by differences); what is linearized is the motion on the constraints. Must not: know FMI,
-form equations, or print.
+Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sweep``, ``Sensitivities``. Promises:
+derivatives are exact (of the program, not by differences); what is linearized is the motion on the constraints. Must
+not: know FMI, form equations, or print.
 """
 
 from mb2fmu.analysis.conditioning import Conditioning, conditioning
@@ -12,20 +12,24 @@ from mb2fmu.analysis.operating_point import Motion, OperatingPoint
 from mb2fmu.analysis.search_start import Start, start_at
 from mb2fmu.analysis.sensitivities import Sensitivities, sensitivities
 from mb2fmu.analysis.study import Study, signals_of, study_of
+from mb2fmu.analysis.sweep import Critical, Sweep, sweep
 
 __all__ = [
     "Conditioning",
+    "Critical",
     "Linearization",
     "Motion",
     "OperatingPoint",
     "Sensitivities",
     "Start",
     "Study",
+    "Sweep",
     "conditioning",
     "linearize",
     "sensitivities",
     "signals_of",
     "start_at",
     "study_of",
+    "sweep",
     "with_nominals",
 ]

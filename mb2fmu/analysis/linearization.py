@@ -87,19 +87,22 @@ class Linearization:
         return json.dumps(content, indent=2) + "\n"
 
 
-def linearize(equations: EquationsOfMotion, program: Program, start: Start, *, search: bool = True) -> Linearization:
+def linearize(
+    equations: EquationsOfMotion, program: Program, start: Start, *, search: bool = True, slopes: Slopes | None = None
+) -> Linearization:
     """Finds the operating point near ``start`` and linearizes there.
 
     Args:
         equations: Of any formulation.
         program: The same lowered.
         start: Where to begin.
+        slopes: At the start's time and parameters, if they are there already.
         search: False: linearizes at the start values themselves, moved onto the constraints if need be.
 
     Raises:
         AnalysisError: If there is no such point, or it is singular, or constraints depend on inputs.
     """
-    slopes = Slopes(equations, program, start.t, start.p)
+    slopes = slopes or Slopes(equations, program, start.t, start.p)
     zero = np.zeros(slopes.n_x)
     begin = OperatingPoint(start.t, start.x, start.r, start.p, zero, "instant", (), 0.0)
     begin = on_constraints(slopes, begin, start.guesses, start.held, start.names)

@@ -41,6 +41,10 @@ class Slopes:
         self._n_q = K.rows if manifold.entries["directions"].labels else 0
         self._directions: Function = lambda x, r: directions(x, r).reshape(K.shape)
 
+    def move_to(self, t: float, p: Floats) -> None:
+        """Takes another time and other parameters; nothing is derived anew."""
+        self._t, self._p = t, p
+
     def tangent_rows(self, x: Floats, r: Floats) -> Floats:
         """Rows that vanish on every direction in which the state can move, shape (m, n_x)."""
         return np.concatenate([self.residual_slopes(x, r), self.length_rows(x, r)])[:, : self.n_x]

@@ -11,6 +11,42 @@ from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_f
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
+MOST_POINTS = 10_000
+
+
+def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, list[float]] | None:
+    """NAME=FIRST:LAST:STEP as a name and its values."""
+    if text is None:
+        return None
+    name, _, numbers = text.partition("=")
+    try:
+        first, last, step = map(float, numbers.split(":"))
+        count = int((last - first) / step * (1 + 1e-12) + 1e-9)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        count = 0
+    if not name or not 0 < count <= MOST_POINTS:
+        raise click.BadParameter(
+            f"{text}: write NAME=FIRST:LAST:STEP, as in --sweep v=0:10:0.1, with 2 to {MOST_POINTS} values"
+        )
+    return name, [first + k * step for k in range(count + 1)]
+
+
+def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any) -> None:
+    """Prints, draws and writes a root locus."""
+    from mb2fmu import pipeline
+    from mb2fmu.report.root_locus import root_locus, sweep_text
+
+    with Progress() as progress:
+        found = pipeline.sweep(model, *over, observer=progress, **given)
+    if plot is not None:
+        pipeline.write(plot, root_locus(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
+    if json_file is not None and str(json_file) != "-":
+        pipeline.write(json_file, found.to_json().encode())
+    if json_file is not None and str(json_file) == "-":
+        click.echo(found.to_json(), nl=False)
+    elif not is_quiet():
+        click.echo(sweep_text(found), nl=False)
+
 
 @click.command(short_help="Linear equations about an operating point, and eigenvalues.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
@@ -24,6 +60,12 @@ from mb2fmu.cli.robot_options import robot_options
     metavar="FILE",
     help="Also draw the eigenvalues, as .svg or .png.",
 )
+@click.option(
+    "--sweep",
+    metavar="NAME=FIRST:LAST:STEP",
+    callback=_range,
+    help="Eigenvalues over a state, input or parameter, and the values at which stability changes.",
+)
 @options(json_file_option, set_option, robot_options, debug_option)
 def linearize(
     model: Path,
@@ -33,6 +75,7 @@ def linearize(
     trim: tuple[str, ...],
     plot: Path | None,
     json_file: Path | None,
+    sweep: tuple[str, list[float]] | None,
     *,
     instant: bool,
 ) -> None:
@@ -46,7 +89,13 @@ def linearize(
       mb2fmu linearize models/cart_pole.py --at x=1
       mb2fmu linearize models/rolling_disc.py --plot wobble.svg
       mb2fmu linearize models/rolling_disc.py --at u2=12 --json disc.json
+      mb2fmu linearize bicycle --at lean_rate=0 --sweep v=0:10:0.1 --plot bicycle.svg
     """
+    if sweep is not None:
+        if instant:
+            raise click.UsageError("--sweep looks for an operating point at each value: leave --instant out")
+        _sweep(model, sweep, plot, json_file, at=at, trim=trim, arguments=arguments, method=method)
+        return
     from mb2fmu import pipeline
     from mb2fmu.report.spectrum import spectrum, spectrum_text
 

@@ -30,19 +30,20 @@ from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
 from mb2fmu.pipeline.language_targets import source_code
 from mb2fmu.pipeline.options import BuildOptions, FormulationOptions, UnitOptions, build_options, formulation_options
-from mb2fmu.pipeline.outcomes import Build, Derivation, Exported, Finished, Observer, Simulated, Timing, Validated
+from mb2fmu.pipeline.outcomes import Build, Derivation, Exported, Finished, Observer, Timing, Validated
 from mb2fmu.pipeline.pages import report
 from mb2fmu.pipeline.proving import measure, validate
 from mb2fmu.pipeline.right_hand_side import RightHandSide
 from mb2fmu.pipeline.simulating import simulate
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.pipeline.studies import linearize, sensitivities
+from mb2fmu.pipeline.studies import linearize, sensitivities, sweep
+from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 
 __all__ = [
     "Build", "BuildOptions", "Derivation", "Exported", "Finished", "FormulationOptions", "Model", "Observer",
-    "RightHandSide", "Simulated", "Timing", "UnitOptions", "Validated", "animate", "build", "derive", "export",
-    "linearize", "load", "measure", "report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
-    "source_code", "start_values", "validate", "write",
+    "RightHandSide", "Simulated", "SimulatedUnit", "Timing", "UnitOptions", "Validated", "animate", "build", "derive",
+    "export", "linearize", "load", "measure", "report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
+    "source_code", "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 

@@ -21,9 +21,10 @@ from mb2fmu.errors import Fault, ModelError, PackageError
 from mb2fmu.model import Model
 from mb2fmu.package.references import FOLDER, RESULT
 from mb2fmu.pipeline.deriving import AnyModel
-from mb2fmu.pipeline.outcomes import Observer, Simulated
-from mb2fmu.pipeline.simulating import simulate
+from mb2fmu.pipeline.outcomes import Observer
+from mb2fmu.pipeline.simulating import simulate_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.trajectories import Simulated
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
@@ -58,14 +59,14 @@ def animate(
 
     stage = Stopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
-        return model_drawn(simulate(source, arguments=arguments, observer=observer))
+        return model_drawn(simulate_model(source, arguments=arguments, observer=observer))
     path = Path(source)
     with stage("unpack"):
         unit = package.unpack(path)
         if model is None:
             scene, ghost = scene_in(unit, path.name), None
     if model is not None:
-        simulated = simulate(model, arguments=arguments, observer=observer)
+        simulated = simulate_model(model, arguments=arguments, observer=observer)
         scene, ghost = scene_needed(simulated), simulated.motion
     with stage("simulate"):
         return unit_drawn(path, unit, scene, ghost)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from mb2fmu import displays
 from mb2fmu.model import Model
 from mb2fmu.pipeline import pages
-from mb2fmu.pipeline.outcomes import Exported, Finished, Simulated, Validated
+from mb2fmu.pipeline.outcomes import Exported, Finished, Validated
+from mb2fmu.pipeline.trajectories import MotionPage, Simulated, SimulatedUnit, Trajectories
 
 if TYPE_CHECKING:
     from mb2fmu.variables import Quantity
@@ -38,6 +39,23 @@ def _row(item: Quantity) -> str:
 
 
 @displays.html.register
+def _page_html(page: MotionPage) -> str:
+    """A page in motion."""
+    return _framed(page.content, page.name, _TALL)
+
+
+@displays.html.register
+def _unit_html(simulated: SimulatedUnit) -> str:
+    """The motion of a unit; its numbers where it does not say what it looks like."""
+    from mb2fmu.errors import PackageError
+
+    try:
+        return _page_html(simulated.animate())
+    except PackageError:
+        return _table(simulated)
+
+
+@displays.html.register
 def _simulated_html(simulated: Simulated) -> str:
     """The motion and its plot, to be played."""
     from mb2fmu import animation
@@ -48,8 +66,7 @@ def _simulated_html(simulated: Simulated) -> str:
     if scene is None:
         return _table(simulated)
     drawing = animation.draw(scene, simulated.motion)
-    coordinates = tuple(coordinate.name for coordinate in derivation.definition.coordinates)[:3]
-    return _framed(animation.page(drawing, simulated.signals, shown=coordinates), drawing.name, _TALL)
+    return _framed(animation.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
 
 
 @displays.html.register
@@ -74,7 +91,7 @@ def _exported_html(exported: Exported) -> str:
     )
 
 
-def _table(simulated: Simulated) -> str:
+def _table(simulated: Trajectories) -> str:
     """The ends of all signals, where there is nothing to be drawn."""
     signals, time = simulated.signals, simulated.time
     head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"

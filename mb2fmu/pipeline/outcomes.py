@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from mb2fmu import displays
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.program.dependencies import operation_count
 
 if TYPE_CHECKING:
-    from mb2fmu.animation import Motion, Scene, Signals
+    from mb2fmu.animation import Scene
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.fmu_interface import FmuInterface
@@ -113,45 +110,6 @@ class Exported:
     def _repr_html_(self) -> str:
         """For notebooks."""
         return displays.html(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
-    """How a model moves by its own equations, without any unit.
-
-    Attributes:
-        derivation: Model, mechanism, equations, program.
-        motion: States and inputs over time.
-        signals: States and outputs, by their FMU names.
-    """
-
-    derivation: Derivation
-    motion: Motion
-    signals: Signals
-
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        return displays.html(self)
-
-    @property
-    def time(self) -> npt.NDArray[np.float64]:
-        """Times in s, shape (n_t,)."""
-        return self.motion.time
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What can be asked for."""
-        return self.signals.names
-
-    def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
-        """One state or output over time, shape (n_t,).
-
-        Raises:
-            KeyError: Naming what there is.
-        """
-        if name not in self.names:
-            raise KeyError(f"{name} is none of {', '.join(self.names)}")
-        return np.asarray(self.signals.values[:, self.names.index(name)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -11,15 +12,21 @@ import numpy.typing as npt
 
 from mb2fmu import animation
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.model import Model
+from mb2fmu.model.setting import Value
+from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import right_hand_side
-from mb2fmu.pipeline.outcomes import Derivation, Observer, Simulated
+from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.outcomes import Derivation, Observer
+from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.model import ModelDefinition
     from mb2fmu.pipeline.options import FormulationOptions
     from mb2fmu.pipeline.right_hand_side import RightHandSide
+    from mb2fmu.validation.unit_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
 Slope = Callable[[float, Floats], Floats]
@@ -30,19 +37,70 @@ LOOSEST, TIGHTEST = 1e-6, 1e-10
 def simulate(
     model: AnyModel,
     *,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | Path | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    kind: UnitKind | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> Simulated | SimulatedUnit:
+    """How a model moves by its own equations, without any unit; or what a unit does, run by fmpy.
+
+    Args:
+        model: A model, the file that has its function, or a unit (``.fmu``, from any tool).
+        at: FMU name of a parameter, start value or input → value in its unit, or text with one (``"30 deg"``).
+        inputs: FMU name → formula of ``t`` (``"5*sin(t)"``), number, or function of time; or a CSV file with a column
+            ``time`` and columns by FMU name. Inputs that are not named follow the model's experiment.
+        arguments: Of the model file's function.
+        stop: In s, instead of the experiment's.
+        step: Between the times of the result, in s, instead of the experiment's; a unit's communication step.
+        kind: Of a unit: ``CoSimulation`` or ``ModelExchange``; None: as Co-Simulation if it can do that.
+        observer: Is told of each stage.
+        options: See :class:`FormulationOptions`; of a model.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    tables = (Path(inputs),) if isinstance(inputs, str | Path) else ()
+    given = inputs if isinstance(inputs, Mapping) else {}
+    if not isinstance(model, Model) and Path(model).suffix == ".fmu":
+        from mb2fmu.pipeline.unit_simulating import simulate_unit
+
+        with Stopwatch(observer)("simulate"):
+            return simulate_unit(Path(model), at=at, inputs=given, tables=tables, stop=stop, step=step, kind=kind)
+    chosen = (model if isinstance(model, Model) else load(model, arguments)).at(at)
+    return simulate_model(chosen, inputs=given, tables=tables, stop=stop, step=step, observer=observer, **options)
+
+
+def simulate_model(
+    model: AnyModel,
+    *,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
     arguments: Mapping[str, Any] | None = None,
     stop: float | None = None,
     step: float | None = None,
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Simulated:
-    """How a model moves by its own equations, without any unit; ``stop`` and ``step`` instead of its experiment's."""
+    """How a model moves by its own equations; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
-    return integrated(derivation, right_hand_side(derivation), stop=stop, step=step)
+    definition = derivation.definition
+    units = {item.name: item.unit for item in definition.inputs}
+    signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
+    with Stopwatch(observer)("simulate"):
+        return integrated(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
 
 
 def integrated(
-    derivation: Derivation, f: RightHandSide, *, stop: float | None = None, step: float | None = None
+    derivation: Derivation,
+    f: RightHandSide,
+    *,
+    stop: float | None = None,
+    step: float | None = None,
+    signals: tuple[InputSignal, ...] = (),
 ) -> Simulated:
     """Integrates x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
 
@@ -51,6 +109,8 @@ def integrated(
         f: Its equations.
         stop: Instead of the experiment's, s.
         step: Between the times of the result, instead of the experiment's, s.
+        signals: Of inputs that do not follow the experiment: evaluated at every instant, not only at the times of the
+            result. Steps of the integration are no longer than those, so that no pulse is stepped over.
 
     Raises:
         ValidationError: If the integration stops early.
@@ -65,12 +125,17 @@ def integrated(
     given = conditions(replace(definition, experiment=run))
     time = given.time
     inputs = np.concatenate([given.inputs, given.inputs[-1:]])
+    at = {given.input_names.index(signal.name): signal.at for signal in signals}
+    for column, signal in at.items():
+        inputs[:, column] = [signal(t) for t in time.tolist()]
 
     def slope(t: float, x: Floats) -> Floats:
-        return f(t, x, np.array([np.interp(t, time, column) for column in inputs.T]))
+        return f(
+            t, x, np.array([at[k](t) if k in at else np.interp(t, time, inputs[:, k]) for k in range(len(inputs.T))])
+        )
 
     tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
-    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady else slope
+    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady and not at else slope
     implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(moved, t, x)} if run.stiff else {}
     solution = solve_ivp(
         moved,
@@ -80,6 +145,7 @@ def integrated(
         t_eval=time,
         rtol=tolerance,
         atol=tolerance,
+        max_step=float(time[1]) if at else np.inf,
         **implicit,
     )
     if not solution.success:
@@ -88,10 +154,10 @@ def integrated(
     x = np.asarray(solution.y.T)
     known = describe_variables(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    signals = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y], axis=1))
-    return Simulated(
-        derivation=derivation, motion=animation.Motion(time, x, inputs, np.array(given.parameters)), signals=signals
-    )
+    known |= {item.name: item.unit for item in definition.inputs}
+    table = animation.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, inputs], axis=1))
+    motion = animation.Motion(time, x, inputs, np.array(given.parameters))
+    return Simulated(derivation=derivation, motion=motion, signals=table)
 
 
 def _jacobian(f: Slope, t: float, x: Floats) -> Floats:

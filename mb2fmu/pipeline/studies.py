@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Unpack
 
 from mb2fmu import analysis
@@ -40,6 +40,45 @@ def linearize(
     start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
     with Stopwatch(observer)("linearize"):
         return analysis.linearize(derivation.equations, derivation.program, start, search=search)
+
+
+def sweep(
+    model: AnyModel,
+    name: str,
+    values: Sequence[float],
+    *,
+    at: Mapping[str, float | str] | None = None,
+    trim: Collection[str] = (),
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+    **options: Unpack[FormulationOptions],
+) -> analysis.Sweep:
+    """Eigenvalues over one quantity (a root locus), and the values at which stability changes.
+
+    Args:
+        model: A model, or the file that has its function.
+        name: FMU name of a state, which is held, an input or a free parameter.
+        values: Increasing, in its unit.
+        at: FMU name → value in its unit, instead of the model's.
+        trim: Names of inputs that may change in the search of the operating point.
+        arguments: Of the model's function, by name.
+        observer: Is told of each stage.
+        options: See :class:`FormulationOptions`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` naming the value without such a point.
+    """
+    derivation = derive(model, arguments=arguments, observer=observer, **options)
+    definition, equations = derivation.definition, derivation.equations
+    numbers = [float(value) for value in values]
+
+    def start_for(value: float) -> analysis.Start:
+        return analysis.start_at(definition, equations, {**(at or {}), name: value}, trim)
+
+    declared = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    units = {item.name: item.unit for item in (*declared, *definition.inputs, *definition.parameters)}
+    with Stopwatch(observer)("sweep"):
+        return analysis.sweep(equations, derivation.program, start_for, numbers, name, units.get(name, "s"))
 
 
 def sensitivities(

@@ -1,0 +1,48 @@
+"""Which variables of many are worth a first look."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mb2fmu.animation.poses import Signals
+
+_STILL = 1e-9
+_PER_UNIT = 2
+_ENERGIES = ("energy",)
+
+
+def interesting(signals: Signals, most: int = 4) -> tuple[str, ...]:
+    """Variables that move, in their own order, of different units, the liveliest first.
+
+    A variable is lively if it changes in many steps and not only grows: its path, the sum of what it changes, over its
+    range. What only grows (an angle of a wheel) comes last, derivatives and balances of energy after that.
+
+    Args:
+        signals: Over time.
+        most: How many at most.
+    """
+    ranked = []
+    for k, (name, unit) in enumerate(zip(signals.names, signals.units, strict=True)):
+        values = signals.values[:, k]
+        finite = values[np.isfinite(values)]
+        if len(finite) < 2:
+            continue
+        span = float(np.ptp(finite))
+        if span <= _STILL * (1.0 + float(np.max(np.abs(finite)))):
+            continue
+        path = float(np.sum(np.abs(np.diff(finite)))) / span
+        plain = not (name.startswith("der(") or any(word in name for word in _ENERGIES))
+        ranked.append((not plain, path < 1.0 + 1e-6, _order(unit), k, name, unit))
+    chosen: list[tuple[int, str]] = []
+    counts: dict[str, int] = {}
+    for *_, k, name, unit in sorted(ranked):
+        if counts.get(unit, 0) < _PER_UNIT and len(chosen) < most:
+            counts[unit] = counts.get(unit, 0) + 1
+            chosen.append((k, name))
+    return tuple(name for _, name in sorted(chosen))
+
+
+def _order(unit: str) -> int:
+    """Places and angles before speeds before forces before all else."""
+    kinds = (("m", "rad", "deg", "mm"), ("m/s", "rad/s", "rpm"), ("N", "N.m"))
+    return next((rank for rank, units in enumerate(kinds) if unit in units), len(kinds))

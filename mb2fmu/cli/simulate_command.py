@@ -1,0 +1,148 @@
+"""The command ``mb2fmu simulate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import click
+import numpy as np
+
+from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, options, say, set_option
+from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.robot_options import robot_options
+
+if TYPE_CHECKING:
+    from mb2fmu.pipeline.trajectories import Trajectories
+
+KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
+_file = click.Path(path_type=Path, dir_okay=False)
+
+Given = tuple[dict[str, str], tuple[Path, ...]]
+
+
+def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> Given:
+    """NAME=FORMULA, or the name of a table; a file that is there is a table."""
+    formulas: dict[str, str] = {}
+    tables: list[Path] = []
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if Path(text).is_file() or not sign:
+            tables.append(Path(text))
+        elif name.strip() and value.strip():
+            formulas[name.strip()] = value.strip()
+        else:
+            raise click.BadParameter(f"{text}: write NAME=FORMULA, as in --input 'V=5*sin(t)', or FILE.csv")
+    return formulas, tuple(tables)
+
+
+@click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
+@click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|UNIT.fmu")
+@at_option
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FORMULA|FILE.csv",
+    callback=_inputs,
+    help="An input over time: a formula of t (5*sin(2*pi*t), 3*step(t - 1), 1 if t < 2 else 0), or a table with a "
+    "column time and columns by FMU name. May be repeated.",
+)
+@click.option("--stop", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End of the simulation.")
+@click.option(
+    "--step", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Between the times of the result."
+)
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Of a unit: Co-Simulation or Model Exchange.")
+@click.option("--csv", type=_file, metavar="FILE", help="Write all variables as a table, each head with its unit.")
+@click.option("--parquet", type=_file, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
+@click.option("--plot", type=_file, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
+@click.option("--show", metavar="NAME,…", help="Variables to draw and list; what moves most, if none is named.")
+@options(set_option, robot_options, json_file_option, debug_option)
+def simulate(
+    source: Path,
+    at: dict[str, str],
+    inputs: Given,
+    stop: float | None,
+    step: float | None,
+    kind: str | None,
+    csv: Path | None,
+    parquet: Path | None,
+    plot: Path | None,
+    show: str | None,
+    arguments: dict[str, str],
+    json_file: Path | None,
+) -> None:
+    """Simulates a model by its own equations, or any FMU by fmpy, without judging anything.
+
+    Inputs of a model are followed at every instant; a unit gets them at the beginning of each communication step.
+
+    \b
+    Examples:
+      mb2fmu simulate crane.py --at m=2 --stop 5 --csv crane.csv
+      mb2fmu simulate cart_pole --input "force=5*sin(t)" --plot cart.svg --show x,theta
+      mb2fmu simulate theirs.fmu --input measured.csv --parquet theirs.parquet
+    """
+    from mb2fmu import pipeline
+
+    formulas, tables = inputs
+    with Progress() as progress:
+        if source.suffix == ".fmu":
+            from mb2fmu.pipeline.unit_simulating import simulate_unit
+
+            chosen = cast("Literal['CoSimulation', 'ModelExchange'] | None", KINDS.get(kind or ""))
+            result: Trajectories = simulate_unit(
+                source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=chosen
+            )
+        else:
+            if kind is not None:
+                raise click.BadParameter("only a unit is run so; a model is integrated", param_hint="--kind")
+            from mb2fmu.pipeline.simulating import simulate_model
+
+            model = pipeline.load(source, arguments).at(at)
+            result = simulate_model(model, inputs=formulas, tables=tables, stop=stop, step=step, observer=progress)
+    shown = tuple(name.strip() for name in show.split(",")) if show else ()
+    result.check(shown)
+    _write(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
+
+
+def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path | None], json_file: Path | None) -> None:
+    """Files as asked, and a summary on the terminal unless JSON goes there."""
+    from mb2fmu import pipeline
+
+    if files["csv"] is not None:
+        result.to_csv(files["csv"])
+    if files["parquet"] is not None:
+        result.to_parquet(files["parquet"])
+    if files["plot"] is not None:
+        result.plot(*shown, save=files["plot"])
+    if json_file is not None:
+        columns = {name: result[name].tolist() for name in result.names}
+        text = json.dumps(
+            {"model": result.name, "units": result.units, "time": result.time.tolist(), "values": columns}
+        )
+        if str(json_file) == "-":
+            click.echo(text)
+            return
+        pipeline.write(json_file, (text + "\n").encode())
+    for line in _summary(result, shown):
+        say(line)
+    for what, path in files.items():
+        if path is not None:
+            say(f"{what}: {path}")
+
+
+def _summary(result: Trajectories, shown: tuple[str, ...]) -> Iterator[str]:
+    """Start, end and range of each variable."""
+    names = shown or result.names
+    yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"
+    width = max(map(len, names))
+    yield f"{'':{width}}  {'start':>12} {'end':>12} {'smallest':>12} {'largest':>12}"
+    for name in names:
+        values = result[name]
+        numbers = (values[0], values[-1], np.min(values), np.max(values))
+        unit = result.units[name]
+        yield (
+            f"{name:{width}}  " + " ".join(f"{float(v):12.6g}" for v in numbers) + (f"  {unit}" if unit != "1" else "")
+        )

@@ -1,0 +1,174 @@
+"""Inputs of a simulation: numbers, formulas of time, functions, or columns of a table."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.units import display_conversion
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.tables import Column
+
+Floats = npt.NDArray[np.float64]
+InputValue = float | str | Callable[[float], float]
+
+FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh")},
+    **{name: getattr(math, name) for name in ("tanh", "exp", "log", "sqrt", "floor", "ceil", "hypot")},
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "sign": lambda value: float((value > 0) - (value < 0)),
+    "step": lambda value: 1.0 if value >= 0 else 0.0,
+    "ramp": lambda value: max(value, 0.0),
+}
+"""What a formula may call; ``step(t - 1)`` is 0 before and 1 from 1 s on, ``ramp`` its integral."""
+CONSTANTS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
+_PARTS = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Add, ast.Sub, ast.Mult,
+    ast.Div, ast.Pow, ast.Mod, ast.USub, ast.UAdd, ast.IfExp, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp,
+    ast.And, ast.Or,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class InputSignal:
+    """One input over time.
+
+    Attributes:
+        name: FMU name.
+        text: What it is, in words or as a formula.
+        at: Time in s → value in the input's unit.
+    """
+
+    name: str
+    text: str
+    at: Callable[[float], float]
+
+
+def formula(text: str) -> Callable[[float], float]:
+    """A formula of ``t`` as a function: ``5*sin(2*pi*t)``, ``3*step(t - 1)``, ``1 if t < 2 else 0``.
+
+    Raises:
+        ValueError: Says what in it is not understood.
+    """
+    try:
+        tree = ast.parse(text.replace("^", "**").strip(), mode="eval")
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is no formula: {error.msg}") from None
+    known = {"t", "time", *FUNCTIONS, *CONSTANTS}
+    for node in ast.walk(tree):
+        if not isinstance(node, _PARTS) or (isinstance(node, ast.Call) and node.keywords):
+            raise ValueError(f"{ast.unparse(node)!r} cannot stand in a formula")
+        if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+            raise ValueError(f"{node.value!r} is no number")
+        if isinstance(node, ast.Name) and node.id not in known:
+            raise ValueError(f"{node.id} is not known; there are t, {', '.join(sorted(known - {'t', 'time'}))}")
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS):
+            raise ValueError(f"{ast.unparse(node.func)} is no function; there are {', '.join(sorted(FUNCTIONS))}")
+    code = compile(tree, "<formula>", "eval")
+    names: dict[str, Any] = {**FUNCTIONS, **CONSTANTS, "__builtins__": {}}
+
+    def value(t: float) -> float:
+        return float(eval(code, names, {"t": t, "time": t}))  # noqa: S307 - only what is listed above can stand in it
+
+    value(0.0)
+    return value
+
+
+def read_inputs(
+    given: Mapping[str, InputValue], tables: tuple[Path, ...], units: Mapping[str, str], stop: float
+) -> tuple[InputSignal, ...]:
+    """Every input that is given, checked.
+
+    Args:
+        given: FMU name → number, formula of ``t``, or function of time.
+        tables: CSV files with a column ``time`` and columns by FMU name, with a unit if it is another; between two
+            rows a line is drawn, before the first and after the last the value stays.
+        units: FMU name → unit, of all inputs there are.
+        stop: End of the simulation in s; formulas must be finite up to there.
+
+    Raises:
+        ValidationError: With every fault.
+    """
+    signals: list[InputSignal] = []
+    faults: list[Fault] = []
+    for name, value in given.items():
+        if name not in units:
+            faults.append(_unknown(name, units))
+            continue
+        try:
+            signals.append(_signal(name, value, stop))
+        except (ValueError, ArithmeticError, TypeError) as error:
+            faults.append(Fault(str(error), f"input {name}", "write a formula of t: 5*sin(2*pi*t), 3*step(t - 1)"))
+    for path in tables:
+        read, more = _from_table(path, units)
+        signals += read
+        faults += more
+    names = [signal.name for signal in signals]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    faults += [Fault("is given twice", f"input {name}", "leave one out") for name in doubles]
+    if faults:
+        raise ValidationError("the inputs cannot be used:", faults)
+    return tuple(signals)
+
+
+def _unknown(name: str, units: Mapping[str, str]) -> Fault:
+    what = f"there are {', '.join(units)}" if units else "there are none; --at sets parameters and start values"
+    return Fault(f"there is no input {name}", remedy=what)
+
+
+def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
+    """A number, formula or function as a signal that is finite at some times up to the end."""
+    if callable(value):
+        function: Callable[[float], float] = value
+        text = getattr(value, "__name__", "function")
+    elif isinstance(value, str):
+        function, text = formula(value), value
+    else:
+        number = float(value)
+        function, text = (lambda _t: number), f"{number:g}"
+    for t in np.linspace(0.0, stop, 7).tolist():
+        if not math.isfinite(function(t)):
+            raise ValueError(f"{text} is not finite at t = {t:g} s")
+    return InputSignal(name, text, function)
+
+
+def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
+    from mb2fmu.validation.tables import TIME, read_table
+
+    table = read_table(path)
+    time = table.column(TIME)
+    if time is None or not np.all(np.isfinite(time.values)) or bool(np.any(np.diff(time.values) <= 0)):
+        return [], [Fault("has no column time that increases", path.name, "head the first column with time, in s")]
+    signals, faults = [], []
+    for column in table.columns:
+        if column is time:
+            continue
+        if column.name not in units:
+            faults.append(_unknown(column.name, units))
+            continue
+        try:
+            signals.append(_interpolated(path, time.values, column, units[column.name]))
+        except ValueError as error:
+            faults.append(Fault(f"{column.name}: {error}", path.name))
+    return signals, faults
+
+
+def _interpolated(path: Path, time: Floats, column: Column, unit: str) -> InputSignal:
+    values = column.values
+    if not np.all(np.isfinite(values)):
+        raise ValueError("has empty cells")
+    if column.unit:
+        factor, offset = display_conversion(unit, column.unit)
+        values = (values - offset) / factor
+    return InputSignal(column.name, f"column of {path.name}", lambda t: float(np.interp(t, time, values)))

@@ -1,0 +1,259 @@
+"""Variables over time that a simulation gives, and how they are taken away: tables, plots, a page in motion."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import displays
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.package.publishing import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mb2fmu.animation import Drawing, Motion, Signals
+    from mb2fmu.pipeline.outcomes import Derivation
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MotionPage:
+    """A page in which a mechanism moves; ``save`` it, or show it in a notebook."""
+
+    name: str
+    content: bytes
+
+    def save(self, path: Path | str) -> Path:
+        """Writes the page, whole or not at all."""
+        write_whole(Path(path), self.content)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return displays.html(self)
+
+
+class Trajectories:
+    """What simulations of models and of units have in common.
+
+    Attributes:
+        name: Of the model.
+        signals: Variables, by their FMU names, over ``time``.
+        time: In s, shape (n_t,).
+    """
+
+    __slots__ = ()
+    name: str
+    signals: Signals
+    time: Floats
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be asked for."""
+        return self.signals.names
+
+    @property
+    def units(self) -> dict[str, str]:
+        """FMU name → unit."""
+        return dict(zip(self.signals.names, self.signals.units, strict=True))
+
+    @property
+    def _table(self) -> Floats:
+        """Shape (n_t, n)."""
+        return self.signals.values
+
+    def __getitem__(self, name: str) -> Floats:
+        """One variable over time, shape (n_t,).
+
+        Raises:
+            KeyError: Naming what there is.
+        """
+        if name not in self.names:
+            raise KeyError(f"{name} is none of {', '.join(self.names)}")
+        return np.asarray(self._table[:, self.names.index(name)])
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return displays.html(self)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: a column per variable over the index ``time``; units stand in ``attrs["units"]``.
+
+        Raises:
+            ToolError: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise _missing("pandas", "pandas") from error
+        frame = pd.DataFrame(self._table, index=pd.Index(self.time, name="time"), columns=list(self.names))
+        frame.attrs["units"] = self.units
+        return frame
+
+    def to_csv(self, path: Path | str | None = None) -> str:
+        """A table with a head ``time,theta [rad],…``; written to ``path``, if there is one, and returned.
+
+        Numbers read back to the same bits. ``mb2fmu validate --data`` reads it.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        heads = (f"{name} [{unit}]" if unit != "1" else name for name, unit in self.units.items())
+        writer.writerow(["time", *heads])
+        for t, row in zip(self.time.tolist(), self._table.tolist(), strict=True):
+            writer.writerow([repr(t), *map(repr, row)])
+        if path is not None:
+            write_whole(Path(path), text.getvalue().encode())
+        return text.getvalue()
+
+    def to_parquet(self, path: Path | str) -> None:
+        """Writes a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
+
+        Raises:
+            ToolError: If pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise _missing("pyarrow", "parquet") from error
+        fields = [pa.field("time", pa.float64(), metadata={"unit": "s"})]
+        fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in self.units.items()]
+        columns = [self.time, *np.ascontiguousarray(self._table.T)]
+        sink = io.BytesIO()
+        pq.write_table(pa.table(columns, schema=pa.schema(fields)), sink)
+        write_whole(Path(path), sink.getvalue())
+
+    def plot(self, *names: str, save: Path | str | None = None) -> Figure:
+        """Variables over time, one panel per unit.
+
+        Args:
+            names: FMU names; none: those that :meth:`interesting` gives.
+            save: Also write it there, as the suffix says: .svg, .png, .pdf.
+
+        Raises:
+            ValidationError: For every name that is none.
+        """
+        from mb2fmu.report.panels import drawn, panels
+
+        wanted = names or self.interesting()
+        self.check(wanted)
+        chosen = [(name, self.units[name], self[name]) for name in wanted]
+        figure = panels(self.name, self.time, chosen)
+        if save is not None:
+            write_whole(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
+        return figure
+
+    def interesting(self, most: int = 4) -> tuple[str, ...]:
+        """What is worth a first look: variables that move, outputs before states, not more than two of a unit."""
+        from mb2fmu.animation.interest import interesting
+
+        return interesting(self.signals, most)
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuses names that are none.
+
+        Raises:
+            ValidationError: With every fault.
+        """
+        faults = [
+            Fault(f"there is no variable {name}", remedy=f"there are {', '.join(self.names)}")
+            for name in names
+            if name not in self.names
+        ]
+        if faults:
+            raise ValidationError("this cannot be shown:", faults)
+
+    def drawing(self) -> Drawing:
+        """The mechanism in motion, for ``animation``.
+
+        Raises:
+            Mb2FmuError: If nothing says what it looks like.
+        """
+        raise NotImplementedError
+
+    def animate(self, *shown: str) -> MotionPage:
+        """A page in which it moves, with the variables ``shown`` in its plot.
+
+        Raises:
+            Mb2FmuError: If nothing says what it looks like.
+        """
+        from mb2fmu import animation
+
+        self.check(shown)
+        return MotionPage(self.name, animation.page(self.drawing(), self.signals, shown=shown or self.interesting()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated(Trajectories):
+    """How a model moves by its own equations, without any unit.
+
+    Attributes:
+        derivation: Model, mechanism, equations, program.
+        motion: States and inputs over time.
+        signals: States, outputs and inputs, by their FMU names.
+    """
+
+    derivation: Derivation
+    motion: Motion
+    signals: Signals
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the model."""
+        return self.derivation.definition.name
+
+    @property
+    def time(self) -> Floats:  # type: ignore[override]
+        """Times in s, shape (n_t,)."""
+        return self.motion.time
+
+    def drawing(self) -> Drawing:
+        """The mechanism in motion."""
+        from mb2fmu.pipeline import animating
+
+        return animating.model_drawn(self)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedUnit(Trajectories):
+    """What a unit did, run by fmpy.
+
+    Attributes:
+        name: Of its model.
+        path: The archive.
+        kind: ``CoSimulation`` or ``ModelExchange``.
+        time: Communication points in s, shape (n_t,).
+        signals: Its outputs and other variables that change, by name.
+        inputs: What it was given, shape (n_t, n_r); row k holds up to ``time[k + 1]``.
+        input_names: One per column.
+        parameters: FMU name → value that was set.
+    """
+
+    name: str
+    path: Path
+    kind: str
+    time: Floats
+    signals: Signals
+    inputs: Floats
+    input_names: tuple[str, ...]
+    parameters: dict[str, float]
+
+    def drawing(self) -> Drawing:
+        """The mechanism in motion, as the scene that the unit carries shows it."""
+        from mb2fmu.pipeline import unit_simulating
+
+        return unit_simulating.drawn(self)
+
+
+def _missing(package: str, extra: str) -> ToolError:
+    fault = Fault(f"{package} is not installed", remedy=f"pip install 'mb2fmu[{extra}]', or pip install {package}")
+    return ToolError("this table cannot be made:", [fault])

@@ -1,0 +1,172 @@
+"""Any unit, run by fmpy through an experiment of the user's: values, inputs and times as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import animation
+from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.model.setting import Value, number_in
+from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.trajectories import SimulatedUnit
+
+if TYPE_CHECKING:
+    from mb2fmu.animation import Drawing
+    from mb2fmu.audit.description.described_model import Description, Variable
+    from mb2fmu.validation.unit_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+_STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
+"""Of units that say nothing of their experiment: s, communication steps, relative."""
+_REAL = frozenset({"Real", "Float64"})
+_SET_BEFORE = frozenset({"exact", "approx"})
+
+
+def simulate_unit(
+    path: Path,
+    *,
+    at: Mapping[str, Value] | None = None,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
+    kind: UnitKind | None = None,
+) -> SimulatedUnit:
+    """Runs a unit from its own start values; nothing is judged.
+
+    Args:
+        path: The archive, FMI 2 or 3.
+        at: FMU name of a parameter, start value or input → value in its unit, or text with a unit. An input keeps it.
+        inputs: FMU name of an input → formula of ``t``, number, or function of time. The unit gets it at the
+            beginning of each communication step.
+        tables: CSV files with inputs.
+        stop: In s; None: as the unit says.
+        step: Communication step in s; None: as the unit says.
+        kind: How it is run; None: as Co-Simulation if it can do that.
+
+    Raises:
+        ValidationError: For all names and values that do not fit.
+        ToolError: If the unit fails while it runs.
+    """
+    from mb2fmu import package, validation
+    from mb2fmu.audit.description.parse_description import read_description
+    from mb2fmu.validation.simulate import offered_kinds
+
+    used = kind or offered_kinds(path)[0]
+    described = read_description(package.unpack(path)["modelDescription.xml"])
+    reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
+    time = _times(described, stop, step)
+    entrances = {name: _unit(v) for name, v in reals.items() if v.causality == "input"}
+    starts, constants = _set(reals, at or {})
+    signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
+    held = _held(signals, time[:-1])
+    run = validation.Conditions(
+        time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
+        tolerance=_number(described.experiment.get("tolerance"), _TOLERANCE), overridden=starts,
+    )  # fmt: skip
+    shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
+    if not shown:
+        raise ValidationError(
+            f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right unit?")]
+        )
+    found = validation.simulate(path, run, shown, kind=used)
+    if not np.all(np.isfinite(found.values)):
+        row, column = np.argwhere(~np.isfinite(found.values))[0]
+        fault = Fault(f"{shown[column]} is {found.values[row, column]} at t = {time[row]:g} s", path.name)
+        raise ToolError("the unit gives what is no number:", [fault])
+    return SimulatedUnit(
+        name=described.attributes.get("modelName", path.stem), path=path, kind=used, time=time,
+        signals=animation.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
+        inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
+        parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
+                    if v.causality in {"parameter", "input"} or v.start},
+    )  # fmt: skip
+
+
+def drawn(simulated: SimulatedUnit) -> Drawing:
+    """The motion of a unit, as the scene that it carries shows it.
+
+    Raises:
+        PackageError: If the unit does not say what it looks like.
+    """
+    from mb2fmu import package
+    from mb2fmu.pipeline import animating
+
+    scene = animating.scene_in(package.unpack(simulated.path), simulated.path.name)
+    given = dict(zip(simulated.input_names, simulated.inputs.T, strict=True))
+    n = len(simulated.time)
+
+    def column(name: str, start: float) -> Floats:
+        if name in simulated.names:
+            return simulated[name]
+        return np.asarray(given.get(name, np.full(n, simulated.parameters.get(name, start))))
+
+    states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
+    inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
+    parameters = np.array([simulated.parameters.get(v.name, v.start) for v in scene.parameters])
+    return animation.draw(scene, animation.Motion(simulated.time, states, inputs, parameters))
+
+
+def _times(described: Description, stop: float | None, step: float | None) -> Floats:
+    """Communication points from 0 on.
+
+    Raises:
+        ValidationError: If they are none.
+    """
+    end = _number(described.experiment.get("stopTime"), _STOP) if stop is None else stop
+    size = _number(described.experiment.get("stepSize"), end / _STEPS) if step is None else step
+    if not (end > 0 and 0 < size <= end):
+        fault = Fault(f"stop {end:g} s and step {size:g} s", remedy="give a stop > 0 and a step between 0 and it")
+        raise ValidationError("nothing can be simulated:", [fault])
+    return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
+
+
+def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[dict[str, float], dict[str, float]]:
+    """Values that are set before the start, and inputs that are kept.
+
+    Raises:
+        ValidationError: With every fault.
+    """
+    starts: dict[str, float] = {}
+    constants: dict[str, float] = {}
+    faults = []
+    for name, value in at.items():
+        variable = variables.get(name)
+        if variable is None:
+            faults.append(Fault(f"there is no variable {name}", remedy="take FMU names of parameters, states, inputs"))
+            continue
+        if variable.causality != "input" and variable.initial not in _SET_BEFORE:
+            what = f"{name} is {variable.causality}, {variable.initial or variable.variability}: it cannot be set"
+            faults.append(Fault(what, remedy="set parameters and start values"))
+            continue
+        try:
+            number = number_in(value, _unit(variable))
+        except ValueError as error:
+            faults.append(Fault(f"{name} cannot be set: {error}"))
+            continue
+        (constants if variable.causality == "input" else starts)[name] = number
+    if faults:
+        raise ValidationError("the unit cannot be set as asked:", faults)
+    return starts, constants
+
+
+def _unit(variable: Variable) -> str:
+    return variable.written.get("unit") or variable.declared.get("unit") or "1"
+
+
+def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
+    """What is set at the beginning of each communication step, shape (n_t, n_r)."""
+    return np.array([[signal.at(t) for signal in signals] for t in time.tolist()]).reshape(len(time), len(signals))
+
+
+def _number(text: str | None, otherwise: float) -> float:
+    try:
+        return float(text) if text else otherwise
+    except ValueError:
+        return otherwise

@@ -1,0 +1,110 @@
+"""A root locus: as text for a terminal, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from mb2fmu.analysis import Critical, Sweep
+
+_INK, _SOFT, _LINE, _REAL, _PAIR, _UNSTABLE = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#0b7a5c", "#b3261e"
+_ROWS = 21
+"""Of the table on a terminal: values between are in the JSON."""
+
+
+def sweep_text(found: Sweep) -> str:
+    """Critical values, stable ranges, and the eigenvalues at about twenty values."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Sweep) -> Iterator[str]:
+    unit = "" if found.unit == "1" else f" {found.unit}"
+    first, last = found.values[0], found.values[-1]
+    yield f"{found.name} from {first:g} to {last:g}{unit}, {len(found.values)} operating points"
+    yield f"States: {', '.join(found.states)}"
+    if found.cyclic:
+        yield f"Cyclic, with zero eigenvalues that are left out: {', '.join(found.cyclic)}"
+    if found.critical:
+        yield "Critical values"
+        for each in found.critical:
+            yield f"  {found.name} = {each.value:.12g}{unit}: {_meaning(each)}"
+    else:
+        yield "No eigenvalue crosses the imaginary axis on the way"
+    ranges = list(_stable_ranges(found))
+    yield f"Stable: {', '.join(f'{low:.6g} to {high:.6g}{unit}' for low, high in ranges) or 'nowhere on the way'}"
+    rows = np.unique(np.rint(np.linspace(0, len(found.values) - 1, _ROWS)).astype(int))
+    yield f"Eigenvalues in 1/s over {found.name}{unit and f' in{unit}'}, those above the real axis"
+    for k in rows:
+        shown = [value for value in found.eigenvalues[k].tolist() if value.imag >= 0]
+        yield f"  {found.values[k]:10.6g}  " + "  ".join(f"{_number(value):>22}" for value in shown)
+
+
+def _meaning(each: Critical) -> str:
+    kind = f"oscillation of {each.frequency:.6g} rad/s" if each.frequency else "motion without oscillation"
+    return f"a {kind} becomes {each.becomes}".replace("a oscill", "an oscill")
+
+
+def _number(value: complex) -> str:
+    return f"{value.real:+.5g}" + (f" ± {value.imag:.5g}i" if value.imag > 0 else "")
+
+
+def _stable_ranges(found: Sweep) -> Iterator[tuple[float, float]]:
+    """Where all real parts are negative, up to the critical values."""
+    edges = [found.values[0], *(each.value for each in found.critical), found.values[-1]]
+    for low, high in pairwise(edges):
+        inside = (found.values > low) & (found.values < high)
+        if inside.any() and found.stable[inside].all():
+            yield float(low), float(high)
+
+
+def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
+    """Real and imaginary parts over the quantity, critical values marked, unstable parts in red.
+
+    Args:
+        found: The sweep.
+        form: ``svg`` (letters as outlines) or ``png``.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(7.2, 6.0), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        _parts(above, found, "real")
+        _parts(below, found, "imag")
+        for each in found.critical:
+            for axes in (above, below):
+                axes.axvline(each.value, color=_UNSTABLE, linewidth=0.8, linestyle=(0, (3, 2)))
+            text = f"{each.value:.5g}"
+            above.annotate(text, (each.value, 1.0), xycoords=("data", "axes fraction"), color=_UNSTABLE, ha="center",
+                           va="bottom", fontsize=9)  # fmt: skip
+        unit = "" if found.unit == "1" else f" in {found.unit}"
+        below.set_xlabel(f"{found.name}{unit}", color=_INK)
+        file = BytesIO()
+        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(file, format=form, dpi=150, metadata=metadata)
+    return file.getvalue()
+
+
+def _parts(axes: Any, found: Sweep, part: Literal["real", "imag"]) -> None:
+    """One panel: a curve per eigenvalue."""
+    axes.axhline(0, color=_LINE, linewidth=1.4)
+    for column in found.eigenvalues.T:
+        values = getattr(column, part)
+        pair = np.abs(column.imag) > 1e-9 * (1 + np.abs(column))
+        for colour, where in (
+            (_PAIR, pair & (column.real <= 0)),
+            (_REAL, ~pair & (column.real <= 0)),
+            (_UNSTABLE, column.real > 0),
+        ):
+            axes.plot(found.values, np.where(where, values, np.nan), ".", markersize=3, color=colour)
+    axes.set_ylabel("real part in 1/s" if part == "real" else "imaginary part in rad/s", color=_INK)
+    axes.margins(x=0.02)
+    axes.tick_params(colors=_SOFT)
+    for side in axes.spines.values():
+        side.set_color(_LINE)
