@@ -17,6 +17,7 @@ from mb2fmu.cli.robot_options import robot_options
 if TYPE_CHECKING:
     from mb2fmu.pipeline.trajectories import Trajectories
 
+TABLES = (".csv", ".json")
 KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
 _file = click.Path(path_type=Path, dir_okay=False)
 
@@ -24,12 +25,12 @@ Given = tuple[dict[str, str], tuple[Path, ...]]
 
 
 def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> Given:
-    """NAME=FORMULA, or the name of a table; a file that is there is a table."""
+    """NAME=FORMULA, or the name of a table."""
     formulas: dict[str, str] = {}
     tables: list[Path] = []
     for text in texts:
         name, sign, value = text.partition("=")
-        if Path(text).is_file() or not sign:
+        if not sign or Path(text).suffix.lower() in TABLES:
             tables.append(Path(text))
         elif name.strip() and value.strip():
             formulas[name.strip()] = value.strip()
