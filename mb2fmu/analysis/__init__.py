@@ -1,8 +1,8 @@
 """Analysis: what can be told of a mechanism and its motion without any unit.
 
 Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sweep``, ``Sensitivities``. Promises:
-derivatives are exact (of the program, not by differences); what is linearized is the motion on the constraints. Must
-not: know FMI, form equations, or print.
+derivatives are exact (of the program, not by differences); what is linearized is the motion on the
+constraints. Must not: know FMI, form equations, or print.
 """
 
 from mb2fmu.analysis.conditioning import Conditioning, conditioning
