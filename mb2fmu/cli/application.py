@@ -33,6 +33,7 @@ from mb2fmu.cli.verdict import json_option, show_verdict
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.scratch import FULL, disk_fault
+from mb2fmu.solvers import SOLVERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -165,7 +166,7 @@ _fast = click.option(
 )
 _solver = click.option(
     "--solver",
-    type=click.Choice(["explicit", "rk4", "euler", "implicit"]),
+    type=click.Choice([row.name for row in SOLVERS]),
     help="Native: how the Co-Simulation integrates unless its parameter says otherwise. Default: as the model's "
     "experiment says.",
 )

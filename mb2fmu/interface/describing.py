@@ -40,8 +40,6 @@ from mb2fmu.interface.fmu_interface import (
     FmuVariable,
     Kind,
     LogCategory,
-    SolverKind,
-    SolverName,
     SolverSettings,
     Source,
     Target,
@@ -55,6 +53,7 @@ from mb2fmu.model.definition import Experiment, ModelDefinition
 from mb2fmu.program.dependencies import Kind as ReadKind
 from mb2fmu.program.dependencies import all_dependencies
 from mb2fmu.program.program import Program
+from mb2fmu.solvers import solver_called, solver_of_kind
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 
@@ -381,23 +380,15 @@ def _default_experiment(experiment: Experiment) -> DefaultExperiment:
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-_KIND_OF: dict[SolverName, SolverKind] = {
-    "explicit": "explicit",
-    "rk4": "fixed",
-    "euler": "euler",
-    "implicit": "implicit",
-}
-
-
 def _solver(experiment: Experiment, target: Target) -> SolverSettings:
     """The solver that was chosen, else the one that the experiment asks for."""
     if target.solver is not None:
-        kind = _KIND_OF[target.solver]
+        kind = solver_called(target.solver).kind
     elif experiment.solver == "fixed":
         kind = "fixed"
     else:
         kind = "implicit" if experiment.stiff else "explicit"
-    step = _number(experiment.internal_step) if kind in ("fixed", "euler") else None
+    step = _number(experiment.internal_step) if solver_of_kind(kind).fixed else None
     return SolverSettings(kind, float(experiment.tolerance), step)
 
 

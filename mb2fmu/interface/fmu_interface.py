@@ -17,6 +17,7 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.interface.grouping import Terminal, TypeDefinition
+from mb2fmu.solvers import SOLVERS, solver_of_kind
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -38,8 +39,6 @@ Source = Literal[
     "solver",
     "solver_step",
 ]
-SolverKind = Literal["explicit", "implicit", "fixed", "euler"]
-SolverName = Literal["explicit", "rk4", "euler", "implicit"]
 ValueKind = Literal["real", "enumeration"]
 InterfaceKind = Literal["ModelExchange", "CoSimulation"]
 Fmi = Literal["2", "3"]
@@ -85,7 +84,7 @@ class Target:
 
     fmi: Fmi = "2"
     backend: Backend = "python"
-    solver: SolverName | None = None
+    solver: str | None = None
     compiler: Literal["zig", "cc"] = "zig"
     fast: bool = False
 
@@ -93,6 +92,9 @@ class Target:
         faults = []
         if self.backend == "python" and self.fmi != "2":
             faults.append(Fault("units of Python are built for FMI 2.0 only", "FMI", "use 2.0, or the native backend"))
+        names = [row.name for row in SOLVERS]
+        if self.solver is not None and self.solver not in names:
+            faults.append(Fault(f"there is no solver {self.solver!r}", "solver", f"take one of {', '.join(names)}"))
         if self.backend == "python" and self.solver is not None:
             faults.append(Fault("the solver of a unit of Python is the experiment's", "solver", "leave it out"))
         if faults:
@@ -240,20 +242,19 @@ class SolverSettings:
     """How a co-simulation unit integrates.
 
     Attributes:
-        kind: ``explicit`` (adaptive), ``implicit`` (adaptive, for stiff models), ``fixed`` (classical Runge-Kutta) or
-            ``euler`` (semi-implicit, native units only).
+        kind: Of a row of :data:`mb2fmu.solvers.SOLVERS`. Units of Python have ``explicit``, ``implicit`` and ``fixed``.
         tolerance: Relative.
         internal_step: Largest step of the solvers with fixed steps in s; None: the communication step.
     """
 
-    kind: SolverKind
+    kind: str
     tolerance: float
     internal_step: float | None = None
 
     @property
     def choice(self) -> int:
         """The value of the enumeration parameter that chooses the solver of a native unit."""
-        return {"explicit": 1, "fixed": 2, "euler": 3, "implicit": 4}[self.kind]
+        return solver_of_kind(self.kind).number
 
 
 @dataclass(frozen=True, slots=True)

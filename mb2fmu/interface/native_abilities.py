@@ -10,14 +10,7 @@ from collections.abc import Sequence
 
 from mb2fmu.interface.fmu_interface import Capabilities, FmuVariable, SolverSettings, Target
 from mb2fmu.interface.grouping import EnumerationItem, TypeDefinition
-
-SOLVERS = (
-    EnumerationItem("DormandPrince", 1, "explicit Runge-Kutta method of order 5 with step size control"),
-    EnumerationItem("RungeKutta4", 2, "classical Runge-Kutta method of order 4 with fixed steps"),
-    EnumerationItem("SemiImplicitEuler", 3, "semi-implicit Euler method with fixed steps"),
-    EnumerationItem("Stiff", 4, "implicit method for stiff models with step size control"),
-)
-"""Values of the enumeration parameter; the runtime counts alike."""
+from mb2fmu.solvers import SOLVERS
 
 
 def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
@@ -41,7 +34,8 @@ def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
 
 def solver_type(taken: Sequence[str]) -> TypeDefinition:
     """The enumeration of solvers, named unlike anything in ``taken``."""
-    return TypeDefinition(free_name("Solver", taken), items=SOLVERS, description="how the Co-Simulation integrates")
+    items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
+    return TypeDefinition(free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
 
 
 def solver_parameters(

@@ -10,7 +10,6 @@ from mb2fmu.errors import Fault, InterfaceError
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import Method
     from mb2fmu.formulation import Constraints
-    from mb2fmu.interface.fmu_interface import SolverName
     from mb2fmu.toolchain import Compiler
 
 Backend = Literal["native", "python"]
@@ -42,7 +41,7 @@ class BuildOptions(TypedDict, total=False):
         platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``).
         compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
         fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
-        solver: Solver of the Co-Simulation at the start; None: as the model's experiment says.
+        solver: Solver of the Co-Simulation at the start (see docs/native.md); None: as the model's experiment says.
     """
 
     backend: Backend
@@ -50,7 +49,7 @@ class BuildOptions(TypedDict, total=False):
     platforms: str
     compiler: Compiler
     fast: bool
-    solver: SolverName | None
+    solver: str | None
 
 
 class UnitOptions(FormulationOptions, BuildOptions, total=False):

@@ -14,6 +14,7 @@ from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
+from mb2fmu.solvers import solver_of_kind
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 
 _METHODS = {
@@ -146,12 +147,10 @@ _NEAR_SINGULAR = (
 
 
 def _solver(solver: SolverSettings, step: float) -> str:
-    if solver.kind == "fixed":
-        return f"Runge–Kutta of order 4, fixed step {plain(solver.internal_step or step)} s"
-    if solver.kind == "euler":
-        return f"semi-implicit Euler, fixed step {plain(solver.internal_step or step)} s"
-    kind = "implicit, adaptive" if solver.kind == "implicit" else "Runge–Kutta, adaptive"
-    return f"{kind}, relative tolerance {plain(solver.tolerance)}"
+    row = solver_of_kind(solver.kind)
+    if row.fixed:
+        return f"{row.title}, fixed step {plain(solver.internal_step or step)} s"
+    return f"{row.title}, relative tolerance {plain(solver.tolerance)}"
 
 
 def _abilities(capabilities: Capabilities) -> str:

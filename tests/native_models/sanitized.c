@@ -48,7 +48,7 @@ int main(void)
 {
     static mb2fmu_integrator integrator;
     unsigned seen = 0;
-    for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_SOLVER_ROSENBROCK; solver++) {
+    for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_N_SOLVERS; solver++) {
         for (int kind = OSCILLATOR; kind <= RESTING; kind++) {
             seen |= walk(&integrator, solver, kind, 0) | walk(&integrator, solver, kind, 1);
         }

@@ -79,10 +79,7 @@ static int model_adjoint(double t, const double x[], const double r[], const dou
 #include "linear_algebra.c"
 
 #include "cosimulation.c"
-#include "solver_dopri5.c"
-#include "solver_euler.c"
-#include "solver_rk4.c"
-#include "solver_rosenbrock.c"
+#include "solver_methods.c"
 #include "solver_walk.c"
 
 int main(void)
@@ -94,7 +91,7 @@ int main(void)
     char message[160];
     mb2fmu_problem problem = {.p = nothing, .w = &prepared, .r0 = nothing};
     int faults = 0;
-    for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_SOLVER_ROSENBROCK; solver++) {
+    for (int solver = MB2FMU_SOLVER_DOPRI5; solver <= MB2FMU_N_SOLVERS; solver++) {
         mb2fmu_integrator_reset(&integrator, solver, 1e-6, 0.01);
         faults += mb2fmu_integrate(&integrator, &problem, 1.0, 0.5, x, message, sizeof message) != MB2FMU_STEP_OK;
         faults += !(problem.reached > 1.49 && problem.reached < 1.51);

@@ -314,10 +314,7 @@ static int foreign_snprintf(char *text, size_t size, const char *format, ...)
 #endif
 
 #include "cosimulation.c"
-#include "solver_dopri5.c"
-#include "solver_euler.c"
-#include "solver_rk4.c"
-#include "solver_rosenbrock.c"
+#include "solver_methods.c"
 #include "solver_walk.c"
 
 #if defined(_WIN32)
@@ -346,6 +343,7 @@ EXPORT int zoo_rhs(double t, const double x[], const double r[], const double p[
 EXPORT int zoo_jacobian(double t, const double x[], const double r[], const double p[], double values[],
                         double dfdt[]);
 EXPORT int zoo_tangent(double t, const double x[], const double r[], const double p[], const double s[], double out[]);
+EXPORT const char *zoo_method(int solver, int orders[]);
 
 unsigned long zoo_size(void)
 {
@@ -452,4 +450,16 @@ int zoo_jacobian(double t, const double x[], const double r[], const double p[],
 int zoo_tangent(double t, const double x[], const double r[], const double p[], const double s[], double out[])
 {
     return model_tangent(t, x, r, p, 0, s, out);
+}
+
+/* The row of a method: its name; order and dense order into orders; NULL behind the last one. */
+const char *zoo_method(int solver, int orders[])
+{
+    const mb2fmu_method *const method = mb2fmu_solver_known(solver) ? &mb2fmu_methods[solver - 1] : NULL;
+    if (method == NULL) {
+        return NULL;
+    }
+    orders[0] = method->order;
+    orders[1] = method->dense_order;
+    return method->name;
 }

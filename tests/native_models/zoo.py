@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import mb2fmu.emit
+from mb2fmu.solvers import SOLVERS
 
 HERE = Path(__file__).parent
 RUNTIME = Path(mb2fmu.emit.__file__).parent / "c" / "runtime"
@@ -26,14 +27,8 @@ N = 4
 MESSAGE_SIZE = 400
 
 
-class Solver(enum.IntEnum):
-    DOPRI5 = 1
-    RK4 = 2
-    EULER = 3
-    ROSENBROCK = 4
-
-
-ADAPTIVE = (Solver.DOPRI5, Solver.ROSENBROCK)
+Solver = enum.IntEnum("Solver", {row.name.upper(): row.number for row in SOLVERS})
+ADAPTIVE = tuple(Solver(row.number) for row in SOLVERS if not row.fixed)
 
 
 class Outcome(enum.IntEnum):
@@ -127,7 +122,14 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.c = ctypes.CDLL(str(path))
         self.c.zoo_size.restype = ctypes.c_ulong
+        self.c.zoo_method.restype = ctypes.c_char_p
         self.c.zoo_memory_size.restype = ctypes.c_ulong
+
+    def method(self, number: int) -> tuple[str, int, int] | None:
+        """Name, order and order between the ends of a step, of the row in solver_methods.c."""
+        orders = (ctypes.c_int * 2)()
+        name = self.c.zoo_method(number, orders)
+        return None if name is None else (name.decode(), *orders)
 
     def clock(self, start: float, h: float, n: int) -> tuple[float, float, int]:
         result = reals([0.0] * 3)

@@ -41,7 +41,7 @@ _SOURCE = {
 _INCLUDED = (
     *("elementary.c", "linear_algebra.c"),
     *("model.c", "dispatch.c"),
-    *("solver_dopri5.c", "solver_rk4.c", "solver_euler.c", "solver_rosenbrock.c", "solver_walk.c", "cosimulation.c"),
+    *("solver_methods.c", "solver_walk.c", "cosimulation.c"),
     "shell.c",
 )
 """What ``unit.c`` is made of: arithmetic, tables of the model, the solvers, the FMI shell."""
@@ -299,7 +299,7 @@ def _solver(interface: FmuInterface) -> int:
     for variable in interface.of("solver"):
         assert variable.start is not None
         return int(variable.start)
-    return {"explicit": 1, "fixed": 2, "implicit": 4}[interface.solver.kind]
+    return interface.solver.choice
 
 
 def _row(variable: FmuVariable) -> str:

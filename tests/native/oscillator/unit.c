@@ -5,10 +5,7 @@
 
 #include "model.c"
 
-#include "solver_dopri5.c"
-#include "solver_euler.c"
-#include "solver_rk4.c"
-#include "solver_rosenbrock.c"
+#include "solver_methods.c"
 #include "solver_walk.c"
 #include "cosimulation.c"
 

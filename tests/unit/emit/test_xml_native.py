@@ -15,6 +15,7 @@ from mb2fmu.emit import xml
 from mb2fmu.interface import fmi2, fmi3
 from mb2fmu.interface.fmu_interface import SolverSettings
 from mb2fmu.interface.grouping import Terminal, TerminalMember
+from mb2fmu.solvers import SOLVERS
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -137,7 +138,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
     torque = root.xpath("//TypeDefinitions/*[@name='Torque']")[0]
     attributes = torque if fmi == "3" else torque[0]
     assert (attributes.get("quantity"), attributes.get("unit")) == ("Torque", "N.m")
-    assert [item.get("value") for item in root.xpath("//TypeDefinitions//Item")] == ["1", "2", "3", "4"]
+    assert [item.get("value") for item in root.xpath("//TypeDefinitions//Item")] == [str(row.number) for row in SOLVERS]
 
 
 @VERSIONS

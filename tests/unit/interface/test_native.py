@@ -15,6 +15,7 @@ from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.interface.grouping import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.lowering import lower
 from mb2fmu.model.connections import DeclaredMember, DeclaredTerminal
+from mb2fmu.solvers import SOLVERS
 
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
@@ -62,10 +63,10 @@ def test_the_solver_follows_the_experiment(experiment, choice):
     solver = interface.named("solver")
     assert solver.start == interface.solver.choice == choice
     (declared,) = (item for item in interface.types if item.name == solver.declared_type)
-    assert [item.value for item in declared.items] == [1, 2, 3, 4]
+    assert [item.value for item in declared.items] == [row.number for row in SOLVERS]
 
 
-@pytest.mark.parametrize(("name", "choice"), [("explicit", 1), ("rk4", 2), ("euler", 3), ("implicit", 4)])
+@pytest.mark.parametrize(("name", "choice"), [(row.name, row.number) for row in SOLVERS])
 def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition, equations = double_pendulum()
     run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
@@ -261,8 +262,8 @@ def broken(**changes):
         (lambda s: {"types": (*s.types, TypeDefinition("q"))}, "has the name of another type or of a variable"),
         (lambda s: {"types": (*s.types, TypeDefinition("New", "New", "furlong"))}, "'furlong' is not declared"),
         (
-            lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=5.0))},
-            "5.0 is no value of Solver",
+            lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=99.0))},
+            "99.0 is no value of Solver",
         ),
         (
             lambda s: {"variables": (dataclasses.replace(s.variables[0], declared_type="Mass"), *s.variables[1:])},

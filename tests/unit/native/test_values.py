@@ -6,6 +6,8 @@ import math
 import pytest
 from native.fmi import CS, ERROR, ME, NAMES, OK, REALS, WARNING, bits, doubles, references
 
+from mb2fmu.solvers import SOLVERS
+
 STATES, INPUTS, TUNABLE, FIXED = {"x", "v"}, {"force"}, {"mass", "stiffness"}, {"damping", "wall", "solver_step"}
 HELD = STATES | INPUTS | TUNABLE | FIXED
 
@@ -104,16 +106,16 @@ def test_types_the_unit_does_not_have(fresh, kind):
 
 def test_the_solver_is_a_fixed_enumeration(fresh, kind):
     unit = fresh(kind)
-    for choice in (4, 1, 3, 2):
+    for choice in (*(row.number for row in SOLVERS), 2):
         assert unit.set_choice("solver", choice) == OK
     assert unit.enter() == OK
     assert unit.set_choice("solver", 3) == OK
     assert unit.get_choice("solver") == (OK, 3)
     assert unit.get_choice("x")[0] == ERROR
-    for wrong in (0, 5, -1):
+    for wrong in (0, len(SOLVERS) + 1, -1):
         unit = fresh(kind)
         assert unit.set_choice("solver", wrong) == ERROR
-        assert "solver must be one of 1 to 4" in unit.log[-1].text
+        assert f"solver must be one of 1 to {len(SOLVERS)}" in unit.log[-1].text
     assert fresh(kind).start().set_choice("solver", 2) == ERROR
 
 

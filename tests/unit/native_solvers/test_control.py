@@ -20,7 +20,7 @@ def sensitivity(library, name, end):
     def moved(i, change):
         x = case.exact(0.0)
         x[i] += change
-        return case.unit(library, Solver.DOPRI5, tolerance=1e-12).step(0.0, end, x)
+        return case.unit(library, Solver.EXPLICIT, tolerance=1e-12).step(0.0, end, x)
 
     return max(1.0, *(math.dist(moved(i, step), moved(i, -step)) / (2 * step) for i in range(4)))
 
@@ -76,7 +76,7 @@ def test_short_communication_steps_do_not_shorten_later_ones(library, solver):
 
 def test_a_short_communication_step_costs_one_internal_step(library):
     """Six evaluations of x': the seventh is the first of the next step."""
-    unit = CASES["pendulum"].unit(library, Solver.DOPRI5)
+    unit = CASES["pendulum"].unit(library, Solver.EXPLICIT)
     x = unit.step(0.0, 0.001, [2.0, 0.0, 0.0, 0.0])
     unit.problem.calls = 0
     unit.march(0.001, 0.001, 100, x)
@@ -111,12 +111,12 @@ def test_rest_costs_nothing_and_spoils_nothing(library, solver):
     [(1e-6, 1e-6), (1e-300, 1e-12), (1.0, 1e-2), (0.0, 1e-6), (-1.0, 1e-6), (math.nan, 1e-6), (math.inf, 1e-2)],
 )
 def test_tolerance_is_brought_into_range(library, given_tolerance, used):
-    assert Unit(library, Solver.DOPRI5, Kind.RESTING, tolerance=given_tolerance).save()[0][0] == used
+    assert Unit(library, Solver.EXPLICIT, Kind.RESTING, tolerance=given_tolerance).save()[0][0] == used
 
 
 def test_unknown_solvers_and_steps_are_the_defaults(library):
-    for number in (0, 5, -1):
-        assert Unit(library, number, Kind.RESTING).save()[1][0] == Solver.DOPRI5
+    for number in (0, len(Solver) + 1, -1):
+        assert Unit(library, number, Kind.RESTING).save()[1][0] == Solver.EXPLICIT
     for step in (-1.0, math.nan, math.inf):
         assert Unit(library, Solver.RK4, Kind.RESTING, fixed_step=step).save()[0][1] == 0.0
 

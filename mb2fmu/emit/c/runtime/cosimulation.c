@@ -78,10 +78,9 @@ static enum mb2fmu_outcome mb2fmu_output_slope(mb2fmu_integrator *integrator, mb
 static void mb2fmu_integrator_reset(mb2fmu_integrator *integrator, int solver, double tolerance, double fixed_step)
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
-    const int known = solver >= MB2FMU_SOLVER_DOPRI5 && solver <= MB2FMU_SOLVER_ROSENBROCK;
     const double relative = tolerance > 0.0 ? tolerance : MB2FMU_DEFAULT_TOLERANCE;
     memset(integrator, 0, sizeof *integrator);
-    memory->solver = known ? solver : MB2FMU_DEFAULT_SOLVER;
+    memory->solver = mb2fmu_solver_known(solver) ? solver : MB2FMU_DEFAULT_SOLVER;
     memory->tolerance = relative;
     if (!(relative > MB2FMU_MIN_TOLERANCE)) {
         memory->tolerance = MB2FMU_MIN_TOLERANCE;
@@ -129,8 +128,7 @@ static int mb2fmu_integrator_load(mb2fmu_integrator *integrator, const double re
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
     int wrong = !(reals[0] >= MB2FMU_MIN_TOLERANCE && reals[0] <= MB2FMU_MAX_TOLERANCE) ||
-                integers[0] < MB2FMU_SOLVER_DOPRI5 || integers[0] > MB2FMU_SOLVER_ROSENBROCK || integers[1] < 0 ||
-                integers[1] > 1;
+                !mb2fmu_solver_known(integers[0]) || integers[1] < 0 || integers[1] > 1;
     for (int i = 0; i < MB2FMU_INTEGRATOR_REALS; i++) {
         wrong = wrong || !isfinite(reals[i]) || (i < 5 && reals[i] < 0.0);
     }
@@ -255,7 +253,7 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
                        mb2fmu_walk_is_adaptive(integrator) ? (long)MB2FMU_MAX_INTERNAL_STEPS
                                                            : (long)MB2FMU_MAX_FIXED_STEPS,
                        problem->steps + problem->rejected, problem->calls, here, step,
-                       integrator->memory.solver == MB2FMU_SOLVER_DOPRI5
+                       mb2fmu_method_of(&integrator->memory)->control == MB2FMU_PROPORTIONAL_INTEGRAL
                            ? "; a stiff model needs solver 4, unless this is a singular position"
                            : "");
     }
@@ -310,8 +308,6 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
                                             double x[], char *message, size_t size)
 {
     mb2fmu_work *const work = &integrator->work;
-    const int64_t solver = integrator->memory.solver;
-    const int adaptive = solver == MB2FMU_SOLVER_DOPRI5 || solver == MB2FMU_SOLVER_ROSENBROCK;
     mb2fmu_walk walk = {.start = t, .end = t + h, .span = h};
     message[0] = '\0';
     problem->reached = t;
@@ -328,8 +324,8 @@ static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *integrator, mb2fm
     work->dense = 0;
     work->linearized = 0;
     memcpy(work->x, x, sizeof work->x);
-    outcome = adaptive ? mb2fmu_walk_adaptive(integrator, problem, &walk)
-                       : mb2fmu_walk_fixed(integrator, problem, &walk);
+    outcome = mb2fmu_walk_is_adaptive(integrator) ? mb2fmu_walk_adaptive(integrator, problem, &walk)
+                                                  : mb2fmu_walk_fixed(integrator, problem, &walk);
     if (outcome != MB2FMU_STEP_OK) {
         mb2fmu_solver_explain(integrator, problem, &walk, outcome, message, size);
         integrator->memory = work->before;
@@ -356,15 +352,7 @@ static int mb2fmu_integrator_dense(const mb2fmu_integrator *integrator, double t
     }
     const double inside = s < 0.0 ? 0.0 : s;
     const double place = inside > 1.0 ? 1.0 : inside;
-    if (integrator->memory.solver == MB2FMU_SOLVER_DOPRI5) {
-        mb2fmu_dopri5_dense(work, place, x);
-    } else if (integrator->memory.solver == MB2FMU_SOLVER_RK4) {
-        mb2fmu_rk4_dense(work, place, x);
-    } else if (integrator->memory.solver == MB2FMU_SOLVER_EULER) {
-        mb2fmu_euler_dense(work, place, x);
-    } else {
-        mb2fmu_rosenbrock_dense(work, place, x);
-    }
+    mb2fmu_method_of(&integrator->memory)->dense(work, place, x);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* solver.h: stepping of Co-Simulation: integrators with one interface, time keeping, slopes of outputs.
  *
- * Why it exists: the FMI shell asks for "x at t + h" and gets it, or a reason; it knows no method. All four methods
- * (solver_dopri5.c, solver_rk4.c, solver_euler.c, solver_rosenbrock.c: one internal step each; solver_walk.c: from one
- * communication point to the next) are entered through cosimulation.c. The files may be included in any order.
+ * Why it exists: the FMI shell asks for "x at t + h" and gets it, or a reason; it knows no method. All methods
+ * (solver_methods.c: a row each, with one internal step and dense output; solver_walk.c: from one communication point
+ * to the next) are entered through cosimulation.c. These three files may be included in any order.
  *
  * Promises
  *   - transactional: a step that fails leaves x and the integrator's memory as they were, and says why with numbers;
@@ -54,6 +54,7 @@ enum mb2fmu_solver {
     MB2FMU_SOLVER_RK4,         /* classical Runge-Kutta of order 4, fixed step */
     MB2FMU_SOLVER_EULER,       /* semi-implicit Euler, fixed step */
     MB2FMU_SOLVER_ROSENBROCK   /* RODASP 4(3), stiffly accurate, exact Jacobian, adaptive */
+    /* more: see solver_methods.c */
 };
 
 enum mb2fmu_outcome {
@@ -152,8 +153,8 @@ MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_integrate(mb2fmu_integrator *int
  * stage, dense output and error history are void; the proposed step size stays. */
 MB2FMU_UNUSED static void mb2fmu_integrator_invalidate(mb2fmu_integrator *integrator);
 
-/* x at a time within the last accepted internal step, by the method's own interpolant: order 4 (solver 1), 3 (2 and
- * 4), 1 (3). Returns 0; 1 if there is no such step or t lies outside of it. For use in the hook, or after
+/* x at a time within the last accepted internal step, by the method's own interpolant, of the order that its row in
+ * solver_methods.c says. Returns 0; 1 if there is no such step or t lies outside of it. For use in the hook, or after
  * mb2fmu_integrate until the integrator is touched again. */
 MB2FMU_UNUSED static int mb2fmu_integrator_dense(const mb2fmu_integrator *integrator, double t, double x[]);
 
@@ -213,28 +214,38 @@ MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_evaluate(mb2fmu_integrato
 MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_solver_check(mb2fmu_work *work, double t, const double values[]);
 
 /* One internal step of size h from (t, work.x) to work.next. Adaptive methods expect x' at (t, work.x) in memory.slope
- * and leave the estimated error in work.error; Dormand-Prince leaves x' at the end in work.k[6]. */
+ * and leave the estimated error in work.error. */
 typedef enum mb2fmu_outcome (*mb2fmu_attempt)(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double t,
                                               double h);
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_dopri5_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                            double t, double h);
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_rk4_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                         double t, double h);
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_euler_step(mb2fmu_integrator *integrator, mb2fmu_problem *problem,
-                                                           double t, double h);
-MB2FMU_UNUSED static enum mb2fmu_outcome mb2fmu_rosenbrock_step(mb2fmu_integrator *integrator,
-                                                                mb2fmu_problem *problem, double t, double h);
+
+/* x at work.start + s work.step, 0 <= s <= 1. */
+typedef void (*mb2fmu_dense)(const mb2fmu_work *work, double s, double x[]);
+
+/* How step sizes are chosen; see solver_walk.c. */
+enum mb2fmu_control { MB2FMU_FIXED_STEPS, MB2FMU_PROPORTIONAL_INTEGRAL, MB2FMU_PREDICTIVE };
+
+/* A method of integration. Exponents of the step size control are in 64ths: of the error, and with history of the error
+ * and of the one before. */
+typedef struct {
+    const char *name;
+    mb2fmu_attempt attempt;
+    mb2fmu_dense dense;
+    int order;
+    int dense_order;
+    int last_stage;              /* of the work's k: x' at the end of the step; -1: none is */
+    enum mb2fmu_control control;
+    int exponent;
+    int with_history[2];
+    double least_error;          /* what is remembered of an error is not less */
+} mb2fmu_method;
+
+MB2FMU_UNUSED static int mb2fmu_solver_known(int64_t solver);
+MB2FMU_UNUSED static const mb2fmu_method *mb2fmu_method_of(const mb2fmu_integrator_memory *memory);
 
 /* What is wrong when solve number `failed` of the model has just failed, as a clause. Of equations that contradict each
  * other (the lines behind the clause are their names) it says by how much each stays open. */
 #define MB2FMU_CLAUSE_SIZE 512
 MB2FMU_UNUSED static const char *mb2fmu_clause(const mb2fmu_prepared *w, int failed, char text[MB2FMU_CLAUSE_SIZE]);
-
-/* x at work.start + s work.step, 0 <= s <= 1. */
-MB2FMU_UNUSED static void mb2fmu_dopri5_dense(const mb2fmu_work *work, double s, double x[]);
-MB2FMU_UNUSED static void mb2fmu_rk4_dense(const mb2fmu_work *work, double s, double x[]);
-MB2FMU_UNUSED static void mb2fmu_euler_dense(const mb2fmu_work *work, double s, double x[]);
-MB2FMU_UNUSED static void mb2fmu_rosenbrock_dense(const mb2fmu_work *work, double s, double x[]);
 
 /* How fast a walk goes on, looked at every so many tried steps. */
 typedef struct {

@@ -2,10 +2,10 @@
  *
  * Fixed steps: the communication step is divided into equal internal steps, none longer than the fixed step (but for
  * round-off). Adaptive steps: errors are held at the tolerance by a step size control with memory, proportional and
- * integral for the explicit method, predictive for the implicit one.
+ * integral for explicit methods, predictive for the implicit one; a, b, c are of the method's row, in 64ths.
  *
- *     explicit   h_new = 0.9 h e^(-11/64) e_last^(2/64)
- *     implicit   h_new = 0.9 h min(e^(-1/4), (h/h_last) (e_last/e^2)^(1/4))
+ *     explicit   h_new = 0.9 h e^-b e_last^c     (without history: 0.9 h e^-a)
+ *     implicit   h_new = 0.9 h min(e^-a, (h/h_last) (e_last/e^2)^a)
  *
  * Powers are products of repeated square roots, which IEEE 754 defines to the last bit; hence exponents in 64ths.
  *
@@ -93,7 +93,7 @@ static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem
     const double steepest = bend > speed ? bend : speed;
     double wish = h > 1e-3 ? 1e-3 * h : 1e-6;
     if (steepest > 1e-15) {
-        wish = mb2fmu_solver_root(0.01 / steepest, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+        wish = mb2fmu_solver_root(0.01 / steepest, mb2fmu_method_of(memory)->exponent);
     }
     memory->step = wish < 100.0 * h ? wish : 100.0 * h;
     if (!(memory->step > 0.01 * h)) {
@@ -104,17 +104,19 @@ static void mb2fmu_walk_first_step(mb2fmu_integrator *integrator, mb2fmu_problem
 /* Ratio of the next step size to h, after a step of h with that error > 0 was accepted. */
 static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double h, double error)
 {
+    const mb2fmu_method *const method = mb2fmu_method_of(memory);
     const int history = memory->last_error > 0.0 && memory->last_step > 0.0;
-    if (memory->solver == MB2FMU_SOLVER_DOPRI5) {
-        return history ? MB2FMU_SAFETY * mb2fmu_solver_root(memory->last_error, 2) / mb2fmu_solver_root(error, 11)
-                       : MB2FMU_SAFETY / mb2fmu_solver_root(error, 13);
+    const int *const exponents = method->with_history;
+    if (history && method->control == MB2FMU_PROPORTIONAL_INTEGRAL) {
+        return MB2FMU_SAFETY * mb2fmu_solver_root(memory->last_error, exponents[1]) /
+               mb2fmu_solver_root(error, exponents[0]);
     }
-    const double plain = MB2FMU_SAFETY / mb2fmu_solver_root(error, 16);
+    const double plain = MB2FMU_SAFETY / mb2fmu_solver_root(error, method->exponent);
     if (!history) {
         return plain;
     }
     const double ratio = h / memory->last_step;
-    const double predicted = plain * ratio * mb2fmu_solver_root(memory->last_error / error, 16);
+    const double predicted = plain * ratio * mb2fmu_solver_root(memory->last_error / error, exponents[1]);
     return predicted < plain ? predicted : plain;
 }
 
@@ -122,7 +124,7 @@ static double mb2fmu_walk_factor(const mb2fmu_integrator_memory *memory, double 
  * against longer ones unless its error is noticeable, and it is no history. */
 static void mb2fmu_walk_learn(mb2fmu_integrator_memory *memory, double h, double error, int after_rejection)
 {
-    const double least = memory->solver == MB2FMU_SOLVER_DOPRI5 ? 1e-4 : 1e-2;
+    const double least = mb2fmu_method_of(memory)->least_error;
     const double largest = after_rejection ? 1.0 : MB2FMU_GROWTH;
     double factor = error > 0.0 ? mb2fmu_walk_factor(memory, h, error) : largest;
     factor = factor < largest ? factor : largest;
@@ -144,7 +146,7 @@ static double mb2fmu_walk_shrink(const mb2fmu_integrator_memory *memory, double 
     if (!(error < MB2FMU_INFINITY)) {
         return MB2FMU_SHRINK;
     }
-    const double factor = MB2FMU_SAFETY / mb2fmu_solver_root(error, memory->solver == MB2FMU_SOLVER_DOPRI5 ? 13 : 16);
+    const double factor = MB2FMU_SAFETY / mb2fmu_solver_root(error, mb2fmu_method_of(memory)->exponent);
     return factor > MB2FMU_SHRINK ? factor : MB2FMU_SHRINK;
 }
 
@@ -174,7 +176,7 @@ static enum mb2fmu_outcome mb2fmu_walk_slope(mb2fmu_integrator *integrator, mb2f
 
 static int mb2fmu_walk_is_adaptive(const mb2fmu_integrator *integrator)
 {
-    return integrator->memory.solver == MB2FMU_SOLVER_DOPRI5 || integrator->memory.solver == MB2FMU_SOLVER_ROSENBROCK;
+    return mb2fmu_method_of(&integrator->memory)->control != MB2FMU_FIXED_STEPS;
 }
 
 /* At the end of a step, inputs turned out to be others than those it was made with. What x' differs by tells the error
@@ -257,11 +259,11 @@ static void mb2fmu_walk_advance(mb2fmu_integrator *integrator, mb2fmu_problem *p
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
     const double left = walk->span - walk->passed;
-    const int explicit_method = memory->solver == MB2FMU_SOLVER_DOPRI5;
+    const int last = mb2fmu_method_of(memory)->last_stage;
     mb2fmu_walk_learn(memory, walk->step, error, after_rejection);
-    memory->slope_known = explicit_method;
+    memory->slope_known = last >= 0;
     for (int i = 0; i < MB2FMU_N_STATES; i++) {
-        memory->slope[i] = explicit_method ? integrator->work.k[MB2FMU_MAX_STAGES - 1][i] : 0.0;
+        memory->slope[i] = last >= 0 ? integrator->work.k[last][i] : 0.0;
     }
     mb2fmu_walk_accept(integrator, problem, walk, walk->step < left ? walk->passed + walk->step : walk->span);
 }
@@ -293,8 +295,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
                                                 mb2fmu_walk *walk)
 {
     mb2fmu_integrator_memory *const memory = &integrator->memory;
-    const mb2fmu_attempt attempt =
-        memory->solver == MB2FMU_SOLVER_DOPRI5 ? mb2fmu_dopri5_step : mb2fmu_rosenbrock_step;
+    const mb2fmu_attempt attempt = mb2fmu_method_of(memory)->attempt;
     const double latest = fabs(walk->start) > fabs(walk->end) ? fabs(walk->start) : fabs(walk->end);
     int after_rejection = 0;
     walk->least = 16.0 * DBL_EPSILON * latest;
@@ -341,8 +342,7 @@ static int64_t mb2fmu_walk_pieces(double span, double fixed_step)
 
 static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk)
 {
-    const mb2fmu_attempt attempt =
-        integrator->memory.solver == MB2FMU_SOLVER_EULER ? mb2fmu_euler_step : mb2fmu_rk4_step;
+    const mb2fmu_attempt attempt = mb2fmu_method_of(&integrator->memory)->attempt;
     while (walk->passed < walk->span && !walk->stopped) {
         const double base = walk->passed;
         const double span = walk->span;

@@ -281,7 +281,7 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
     }
 #endif
     return finite && now->mode > 0 && (now->mode & (now->mode - 1)) == 0 && (now->mode & ~modes) == 0 &&
-           now->solver >= 1 && now->solver <= MB2FMU_SOLVER_ROSENBROCK && now->last_status >= MB2FMU_OK &&
+           mb2fmu_solver_known(now->solver) && now->last_status >= MB2FMU_OK &&
            now->last_status <= MB2FMU_ERROR;
 }
 

@@ -366,9 +366,8 @@ static enum mb2fmu_status mb2fmu_set_choice(mb2fmu_instance *instance, unsigned 
         return mb2fmu_fail(instance, MB2FMU_ERROR, "%s cannot be set %s", variable->name,
                            mb2fmu_mode_name(instance->now.mode));
     }
-    if (value < 1 || value > MB2FMU_SOLVER_ROSENBROCK) {
-        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s must be one of 1 to %d", variable->name,
-                           MB2FMU_SOLVER_ROSENBROCK);
+    if (!mb2fmu_solver_known(value)) {
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "%s must be one of 1 to %d", variable->name, MB2FMU_N_SOLVERS);
     }
     instance->now.solver = (int)value;
     return MB2FMU_OK;
