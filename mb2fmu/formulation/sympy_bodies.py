@@ -157,9 +157,7 @@ class _Builder:
 def _orient(frame: ReferenceFrame, parent: ReferenceFrame, matrix: sm.Matrix) -> None:
     """Gives ``frame`` its direction cosines only; its angular velocity is set separately.
 
-    ``orient_dcm`` would differentiate the matrix, and leave an angular velocity to the parent that ``ang_vel_in`` might
-    prefer to the one in the record.
+    ``orient_explicit`` would differentiate and simplify the matrix, and leave an angular velocity to the parent that
+    ``ang_vel_in`` might prefer to the one in the record.
     """
-    frame.orient_explicit(parent, matrix)
-    frame._ang_vel_dict.pop(parent, None)  # noqa: SLF001
-    parent._ang_vel_dict.pop(frame, None)  # noqa: SLF001
+    frame._dcm(parent, matrix)  # noqa: SLF001

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -264,14 +266,30 @@ def find_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Exp
     return None
 
 
+_PLACES = 4  # at which two expressions are compared
+_KEPT = 1024  # expressions whose values are remembered
+
+
 def _samples(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
     """Values of two expressions at the same random places."""
-    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
-    function = sm.lambdify(symbols, [a, b], modules=["scipy", "numpy"], cse=True)
-    generator = np.random.default_rng(7)
+    return _sampled(a), _sampled(b)
+
+
+@lru_cache(maxsize=_KEPT)
+def _sampled(expression: sm.Expr) -> np.ndarray:
+    """Values of an expression at random places that depend on its symbols alone: every row is evaluated once."""
+    symbols = sorted(expression.free_symbols, key=str)
+    function = sm.lambdify(symbols, expression, modules=["scipy", "numpy"], cse=True)
+    places = np.array([_drawn(symbol) for symbol in symbols]).reshape(len(symbols), _PLACES)
     with np.errstate(all="ignore"):
-        values = np.array([function(*generator.uniform(0.2, 1.0, len(symbols))) for _ in range(4)], dtype=float)
-    return values[:, 0], values[:, 1]
+        return np.array([function(*places[:, k]) for k in range(_PLACES)], dtype=float)
+
+
+@lru_cache(maxsize=_KEPT)
+def _drawn(symbol: sm.Basic) -> np.ndarray:
+    """Random values of a symbol, always the same; others for every other symbol."""
+    seed = zlib.crc32(repr(symbol.sort_key()).encode())
+    return np.random.default_rng(seed).uniform(0.2, 1.0, _PLACES)
 
 
 def _equal(a: sm.Expr, b: sm.Expr) -> bool:

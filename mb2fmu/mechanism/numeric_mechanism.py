@@ -158,12 +158,25 @@ class NumericMechanism:
             np.add.at(power, actions.loads, np.sum(velocities[actions.nodes] * actions.vectors, axis=1))
         return power.tolist()
 
+    def potential_power(self, u: Array) -> float:
+        """Power in W of the forces of a Lagrangian's potential energy at the speeds u."""
+        return float(self._take(self._potential, u.shape) @ u)
+
     def kinetic_energy(self) -> float:
         """In J, relative to N."""
         v = self._point_motion[1][self._masscenters]
         w = (self._rotation[self._turning].transpose(0, 2, 1) @ self._omega[self._turning][:, :, None])[:, :, 0]
         spin = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
         return float(self._values[self._masses] @ np.sum(v * v, axis=1) + spin) / 2
+
+    def momenta(self) -> Array:
+        """dT/du of all speeds, auxiliary ones included: sum of m v · v_r + H · w_r."""
+        _, v, J, _ = self._point_motion
+        R, at = self._rotation[self._turning], self._turning
+        spin = R @ (self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[at][:, :, None]))
+        linear = self._values[self._masses][:, None] * v[self._masscenters]
+        total = np.einsum("ki,kij->j", linear, J[self._masscenters])
+        return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[at]))
 
     def vector(self, terms: VectorTerms) -> Array:
         """A vector that was written when :class:`NumericMechanism` was made (``acts``), components in N."""

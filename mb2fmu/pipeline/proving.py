@@ -25,8 +25,8 @@ class ReferenceEquations:
 
     Attributes:
         equations: Of motion, by another formulation than the unit's where there is one.
-        mechanism: Where symbols would grow too large: x' comes from this mechanism in numbers, and ``equations`` only
-            says what stands where; None: x' comes from ``equations``.
+        mechanism: x' and outputs come from this mechanism in numbers, and ``equations`` only says what stands where;
+            None: there are no bodies, or their motion alone does not tell x': x' comes from ``equations``.
     """
 
     equations: EquationsOfMotion
@@ -42,7 +42,7 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
     """
     from mb2fmu import validation
 
-    if validation.outgrows_symbols(read):
+    if validation.newton_euler_applies(read):
         return ReferenceEquations(formulation.formulate_motion(read), read)
     applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
     second = validation.reference_method(used, applying) if applying else "auto"

@@ -19,7 +19,7 @@ from mb2fmu.validation import stored
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.independence import Independence, Rung, prove_independently
 from mb2fmu.validation.measured import Settings, TableResult, compare_data, compare_points
-from mb2fmu.validation.newton_euler import outgrows_symbols
+from mb2fmu.validation.newton_euler import newton_euler_applies, outgrows_symbols
 from mb2fmu.validation.reference import Reference, by_euler, make_reference
 from mb2fmu.validation.result import (
     CallResult,
@@ -66,6 +66,7 @@ __all__ = [
     "make_reference",
     "make_yardstick",
     "measure_sensitivity",
+    "newton_euler_applies",
     "outgrows_symbols",
     "prove_independently",
     "read_table",

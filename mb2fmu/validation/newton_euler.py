@@ -1,8 +1,8 @@
-"""The reference for many joints: Newton-Euler equations in NumPy, body by body, on the ``Mechanism`` records.
+"""The reference of mechanisms with bodies: Newton-Euler equations in numbers, on the ``Mechanism`` records.
 
-Where SymPy's Kane's method would expand for minutes (more than seven bodies in space), the accelerations come from
-:class:`mb2fmu.mechanism.numeric_mechanism.NumericMechanism`: no formulation and no symbolic composition between bodies.
-Only the declared outputs are evaluated from expressions.
+The accelerations come from :class:`mb2fmu.mechanism.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
+no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
+(``instruments``).
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.instruments import read_off
+from mb2fmu.validation.numeric import NumericEquations, Observed
 from mb2fmu.validation.plans import Plan, Planner, solve
+from mb2fmu.validation.sights import Sight, seen
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,12 +42,25 @@ def outgrows_symbols(mechanism: Mechanism) -> bool:
     return len(directions) > 0 and int(np.linalg.matrix_rank(directions, tol=1e-9)) > 1
 
 
+def newton_euler_applies(mechanism: Mechanism) -> bool:
+    """Whether the reference can be integrated from a mechanism itself, without any formulation's equations.
+
+    It cannot where there are no bodies, where loads or z' depend on forces of constraints or on accelerations, and
+    where auxiliary speeds stand in the constraints.
+    """
+    m = mechanism
+    if m.lagrangian_alone or m.constraint_forces or m.auxiliary_rows is not None:
+        return False
+    late = {*m.u_dot, *m.multipliers}
+    return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
+
+
 class NewtonEuler(NumericEquations):
     """The numbers of a mechanism without its equations of motion.
 
     Args:
         mechanism: With bodies.
-        equations: Of the same mechanism, dynamics or none; only names and the expressions of the outputs are taken.
+        equations: Of the same mechanism, dynamics or none; only names and a potential energy's closed form are taken.
     """
 
     formulation = "Newton-Euler, numerically"
@@ -52,6 +68,7 @@ class NewtonEuler(NumericEquations):
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
+        self._reading = read_off(mechanism, equations)
         super().__init__(equations)
 
     @cached_property
@@ -60,13 +77,39 @@ class NewtonEuler(NumericEquations):
         assert self.mechanism
         return NumericMechanism(self.mechanism)
 
+    def _observed(self) -> Observed:
+        """Energies and outputs, read off the mechanism; of the equations nothing but a potential energy's closed form.
+
+        It is written in the equations' intermediates, of which those are evaluated that it needs.
+        """
+        assert self.mechanism
+        reading, outputs = self._reading, tuple(output.expression for output in self._reading.outputs)
+        own = {assignment.symbol for assignment in reading.pathways}
+        others = [i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in own)]
+        wanted = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
+        return Observed(
+            kinetic=reading.kinetic,
+            outputs=outputs,
+            multipliers=self.mechanism.multipliers if wanted else (),
+            intermediates=(*reading.pathways, *others),
+            seen=reading.sights.symbols,
+        )
+
+    def _sights(self) -> tuple[Sight, ...]:
+        return self._reading.sights.all
+
     def _plan_dynamics(self, planner: Planner) -> Plan:
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return planner.plan([], keep=False)
 
+    def _plan_late(self, planner: Planner) -> Plan:
+        return planner.plan([], keep=False)
+
     def _complete(self, values: list[float]) -> None:
-        self._constraints(values)
-        self._late(values)
+        """What the mechanism shows at the state that :meth:`_advance` has set."""
+        u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
+        found = seen(self._sights(), self._numeric, u_dot)
+        values[self._seen : self._seen + len(found)] = found
 
     def _advance(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
@@ -97,4 +140,5 @@ class NewtonEuler(NumericEquations):
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers, constraints, u_dot)
         x_dot = np.concatenate([K @ u + k0, u_dot[self._independent], m.z_dot()])
-        return values, constraints, x_dot, float(sum(m.powers()))
+        stored = m.potential_power(u) if m.mechanism.potential_forces else 0.0
+        return values, constraints, x_dot, float(sum(m.powers())) + stored

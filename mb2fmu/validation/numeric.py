@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion import EquationsOfMotion, Intermediate
 from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import CannotWriteError
 from mb2fmu.validation.compiled.machine import FailureError, Machine, Sizes
 from mb2fmu.validation.plans import Plan, Planner, singular, solve
+from mb2fmu.validation.sights import Sight
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,6 +73,25 @@ class Motion:
     residual: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is observed of a motion, and what it is written in.
+
+    Attributes:
+        kinetic: T in J; nan where it is not known.
+        outputs: One expression per output.
+        multipliers: Symbols of λ, where outputs are written in them; else ().
+        intermediates: In order.
+        seen: Symbols whose numbers the mechanism gives when a motion is asked for as a whole.
+    """
+
+    kinetic: sm.Expr
+    outputs: tuple[sm.Expr, ...]
+    multipliers: tuple[sm.Symbol, ...]
+    intermediates: tuple[Intermediate, ...]
+    seen: tuple[sm.Symbol, ...] = ()
+
+
 class NumericEquations:
     """The equations compiled: state x = (q, independent u, z) of length ``n_x``.
 
@@ -96,9 +116,10 @@ class NumericEquations:
             [c.symbol for c in e.calculated_parameters]
         )
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        forces = (e.constraint_forces,) if e.constraint_forces else ()
-        intermediates = (*e.intermediates, *forces, *e.late_intermediates)
-        planner = Planner(intermediates, {s: i for i, s in enumerate(given)})
+        observed = self._observed()
+        self._asks_for_multipliers = bool(observed.multipliers)
+        self._seen = len(given)
+        planner = Planner(observed.intermediates, {s: i for i, s in enumerate((*given, *observed.seen))})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
         self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
@@ -109,10 +130,10 @@ class NumericEquations:
         self._constraints = planner.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
         self._dynamics = self._plan_dynamics(planner)
         self._u_dot = planner.reserve(e.u_dot)
-        self._multipliers = planner.reserve(e.multipliers)
-        self._late = planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
-        self._kinetic = planner.plan([e.energy.kinetic if e.energy.kinetic is not None else sm.nan])
-        self._outputs = planner.plan([output.expression for output in e.outputs])
+        self._multipliers = planner.reserve(observed.multipliers)
+        self._late = self._plan_late(planner)
+        self._kinetic = planner.plan([observed.kinetic])
+        self._outputs = planner.plan(list(observed.outputs))
         self._blank = [0.0] * planner.size
         self.machine: Machine | None = None
 
@@ -121,7 +142,7 @@ class NumericEquations:
         if self.machine:
             return True
         try:
-            self.machine = Machine(self._sizes(), self._independent, self._plans(), self.mechanism)
+            self.machine = Machine(self._sizes(), self._independent, self._plans(), self.mechanism, self._sights())
         except (ToolError, PlatformError, CannotWriteError):
             return False
         return True
@@ -141,7 +162,8 @@ class NumericEquations:
             rows=self.rows,
             size=len(self._blank),
             u_dot=self._u_dot,
-            multipliers=self._multipliers if e.multipliers else -1,
+            multipliers=self._multipliers if self._asks_for_multipliers else -1,
+            seen=self._seen,
         )
 
     def _plans(self) -> dict[str, Plan]:
@@ -156,6 +178,29 @@ class NumericEquations:
             "outputs": self._outputs,
         }
         return plans | ({"projection": self._project} if self._project else {})
+
+    def _observed(self) -> Observed:
+        """Energies and outputs, by the equations' own expressions."""
+        e = self.equations
+        return Observed(
+            kinetic=e.energy.kinetic if e.energy.kinetic is not None else sm.nan,
+            outputs=tuple(output.expression for output in e.outputs),
+            multipliers=e.multipliers,
+            intermediates=(
+                *e.intermediates,
+                *((e.constraint_forces,) if e.constraint_forces else ()),
+                *e.late_intermediates,
+            ),
+        )
+
+    def _sights(self) -> tuple[Sight, ...]:
+        """What the mechanism is asked for: the numbers of ``Observed.seen``."""
+        return ()
+
+    def _plan_late(self, planner: Planner) -> Plan:
+        """z' and the power of all loads."""
+        e = self.equations
+        return planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
 
     def _plan_dynamics(self, planner: Planner) -> Plan:
         """q', M, f and gamma, entry by entry; knows the number of rows of M."""
@@ -321,7 +366,7 @@ class NumericEquations:
         self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
     ) -> None:
         """λ of least norm in A^T λ = f - M u', where outputs want it."""
-        if not self.equations.multipliers:
+        if not self._asks_for_multipliers:
             return
         rows, n_u = self.rows, self.n_u
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)

@@ -289,7 +289,7 @@ def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
     """Without outputs that say something of a unit's own numbers, which no reference can know."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTICS.all)
-    return replace(equations, outputs=outputs)
+    return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
 def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float) -> tuple[Balance, ...]:

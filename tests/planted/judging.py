@@ -16,7 +16,7 @@ from planted.fault import Mutant, Subject
 import mb2fmu.emit.c
 import mb2fmu.emit.xml
 import mb2fmu.interface
-from mb2fmu import lowering, package, pipeline, validation
+from mb2fmu import derivatives, package, pipeline, validation
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
 from mb2fmu.pipeline import proving
@@ -115,7 +115,7 @@ def _reading(wrong: Any) -> Iterator[None]:
 def _built(derivation: Derivation, mutant: Mutant) -> Build:
     """The unit, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
-        "derivatives": (lowering, "with_derivatives"),
+        "derivatives": (derivatives, "with_derivatives"),
         "interface": (mb2fmu.interface, "describe"),
         "sources": (mb2fmu.emit.c, "emit_motion"),
         "description": (mb2fmu.emit.xml, "emit"),

@@ -21,6 +21,7 @@ from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad,
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.c_writer import Tables
 from mb2fmu.validation.compiled.values_code import ValuesCode
+from mb2fmu.validation.sights import KINDS, Sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,14 @@ class MechanismTables:
         self._motion = self.values.write(self._expressions_of_motion())
         self._acting = self.values.write([*self._expressions_of_loads(), *m.z_dot])
 
-    def structure(self, library: ctypes.CDLL) -> layout.Mechanism:
-        """The filled structure; ``library`` has the functions of :attr:`values`. It lives as long as this object."""
+    def structure(self, library: ctypes.CDLL, sights: Sequence[Sight], first: int) -> layout.Mechanism:
+        """The filled structure, which lives as long as this object.
+
+        Args:
+            library: Has the functions of :attr:`values`.
+            sights: What is read off when a motion is asked for as a whole.
+            first: The slot of their first number.
+        """
         m, values = self._m, self.values
         s = layout.Mechanism()
         w = values.values()
@@ -104,6 +111,11 @@ class MechanismTables:
         self._add_loads(s)
         self._add_constraints(s)
         self._add_columns(s)
+        counts = [len(sight.symbols) for sight in sights]
+        s.n_sights = len(sights)
+        s.sight_kind = self._whole(KINDS.index(sight.kind) for sight in sights)
+        s.sight_node = self._whole(sight.node for sight in sights)
+        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(sights)])
         return s
 
     # ------------------------------------------------------------------ expressions
@@ -177,8 +189,8 @@ class MechanismTables:
         s.n_frames, s.rotation = len(m.frames), self._whole(rotation)
         s.frame_parent = self._whole(f.parent for f in m.frames)
         s.frame_terms, (s.turning,) = self._vectors([self._frames], gathered)
-        both = [self._places if self._pathways else _Nodes(((),) * len(m.points), self._places.above), self._moving]
-        s.point_terms, (s.places_of_points, s.moving) = self._vectors(both, gathered)
+        s.point_terms, (s.moving,) = self._vectors([self._moving], gathered)
+        s.place_terms, (s.places_of_points,) = self._vectors([self._places], gathered)
         s.given = self._whole(int(p.velocity is not None) for p in m.points)
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 

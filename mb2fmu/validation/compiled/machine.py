@@ -22,6 +22,7 @@ from mb2fmu.validation.compiled.c_writer import PRELUDE, Tables
 from mb2fmu.validation.compiled.layout import address
 from mb2fmu.validation.compiled.plan_code import PlanCode
 from mb2fmu.validation.plans import Plan
+from mb2fmu.validation.sights import Sight
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,6 +74,7 @@ class Sizes:
     size: int
     u_dot: int
     multipliers: int
+    seen: int
 
 
 class FailureError(Exception):
@@ -97,6 +99,7 @@ class Machine:
         independent: Speeds that are states.
         plans: By their names in ``layout.PLANS``.
         mechanism: Where the dynamics come from it, and not from a plan.
+        sights: What is read off it for energies and outputs, from slot ``sizes.seen`` on.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
@@ -104,7 +107,12 @@ class Machine:
     """
 
     def __init__(
-        self, sizes: Sizes, independent: Sequence[int], plans: dict[str, Plan], mechanism: Mechanism | None = None
+        self,
+        sizes: Sizes,
+        independent: Sequence[int],
+        plans: dict[str, Plan],
+        mechanism: Mechanism | None = None,
+        sights: Sequence[Sight] = (),
     ) -> None:
         shared: Tables = {}
         code = PlanCode(shared)
@@ -118,14 +126,14 @@ class Machine:
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
         e = self._equations = layout.Equations()
-        for field in sizes.__dataclass_fields__:
+        for field in sizes.__dataclass_fields__.keys() - {"seen"}:
             setattr(e, field, getattr(sizes, field))
         for name in plans:
             setattr(e, name, code.plan(name, own))
         e.n_independent, e.largest = len(self._independent), code.largest
         e.independent, e.dependent = address(self._independent), address(self._dependent)
         self._kept = tables
-        bodies = tables.structure(own) if tables else None
+        bodies = tables.structure(own, sights, sizes.seen) if tables else None
         if bodies:
             e.mechanism = ctypes.addressof(bodies)
         self._code = code

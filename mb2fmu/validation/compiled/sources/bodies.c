@@ -69,6 +69,7 @@ static int64_t distribute(struct mechanism *s, double *memory)
     s->Q = take(memory, &used, s->n_all + 1);
     s->frame_numbers = take(memory, &used, numbers_of(&s->frame_terms) + 1);
     s->point_numbers = take(memory, &used, numbers_of(&s->point_terms) + 1);
+    s->place_numbers = take(memory, &used, numbers_of(&s->place_terms) + 1);
     s->inertia_N = take(memory, &used, 9 * s->n_bodies + 1);
     return used;
 }
@@ -161,7 +162,20 @@ static void begin_sum(const struct ways *ways, int64_t node, double sums[])
     }
 }
 
-static void find_turning(struct mechanism *s)
+/* Adds what accelerations of the speeds give to one term's rate; none: all are 0. */
+static void add_accelerations(const struct mechanism *s, const struct terms *terms, const double numbers[], int64_t i,
+    const double u_dot[], double to[3])
+{
+    const int64_t *columns = terms->columns + terms->begin[i];
+    for (int64_t j = 0; u_dot && j < terms->speeds[i]; j++) {
+        const double size = columns[j] < s->n_u ? u_dot[columns[j]] : 0.0;
+        for (int k = 0; k < 3; k++) {
+            to[k] += size * numbers[begin_of(terms, i) + 3 * j + k];
+        }
+    }
+}
+
+static void find_turning(struct mechanism *s, const double u_dot[])
 {
     const struct ways *ways = &s->turning;
     for (int64_t k = 0; k < ways->count; k++) {
@@ -178,6 +192,7 @@ static void find_turning(struct mechanism *s)
             const double *vector = s->frame_numbers + begin_of(&s->frame_terms, i) + 3 * s->frame_terms.speeds[i];
             add(s->alpha + 3 * node, vector + 3);
             add_cross(s->alpha + 3 * node, s->omega + 3 * s->frame_terms.frame[i], vector);
+            add_accelerations(s, &s->frame_terms, s->frame_numbers, i, u_dot, s->alpha + 3 * node);
         }
     }
 }
@@ -185,23 +200,25 @@ static void find_turning(struct mechanism *s)
 static void find_positions(struct mechanism *s)
 {
     const struct ways *ways = &s->places_of_points;
+    express(s, &s->place_terms, s->place_numbers);
     for (int64_t k = 0; k < ways->count; k++) {
         const int64_t node = ways->order[k];
         begin_sum(ways, node, s->position);
         for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-            add(s->position + 3 * node, s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i]);
+            add(s->position + 3 * node, s->place_numbers + begin_of(&s->place_terms, i) + 3 * s->place_terms.speeds[i]);
         }
     }
 }
 
 /* Adds what one term of a point's position, or of its given velocity, gives to its velocity and acceleration. */
-static void add_motion(struct mechanism *s, int64_t node, int64_t i)
+static void add_motion(struct mechanism *s, int64_t node, int64_t i, const double u_dot[])
 {
     const double *vector = s->point_numbers + begin_of(&s->point_terms, i) + 3 * s->point_terms.speeds[i];
     const double *rate = vector + 3;
     const double *omega = s->omega + 3 * s->point_terms.frame[i];
     double *v = s->velocity + 3 * node;
     double *a = s->acceleration + 3 * node;
+    add_accelerations(s, &s->point_terms, s->point_numbers, i, u_dot, a);
     if (s->given[node]) {
         add(v, vector);
         add(a, rate);
@@ -217,7 +234,7 @@ static void add_motion(struct mechanism *s, int64_t node, int64_t i)
     add_cross(a, omega, inner);
 }
 
-static void find_moving(struct mechanism *s)
+static void find_moving(struct mechanism *s, const double u_dot[])
 {
     const struct ways *ways = &s->moving;
     for (int64_t k = 0; k < ways->count; k++) {
@@ -225,7 +242,7 @@ static void find_moving(struct mechanism *s)
         begin_sum(ways, node, s->velocity);
         begin_sum(ways, node, s->acceleration);
         for (int64_t i = ways->first[node]; i < ways->first[node] + ways->terms[node]; i++) {
-            add_motion(s, node, i);
+            add_motion(s, node, i, u_dot);
         }
     }
 }
@@ -466,11 +483,11 @@ static void find_motion(struct mechanism *s)
     find_rotations(s);
     express(s, &s->frame_terms, s->frame_numbers);
     express(s, &s->point_terms, s->point_numbers);
-    find_turning(s);
+    find_turning(s, NULL);
     if (s->pathways.count) {
         find_positions(s);
     }
-    find_moving(s);
+    find_moving(s, NULL);
     find_pathways(s);
     evaluate(s, &s->acting);
     find_inertias(s);
@@ -517,6 +534,54 @@ void mechanism_dynamics(struct mechanism *s, const double v[], int again, double
     }
 }
 
+/* dT/du of all speeds into Q: what the momenta would give by virtual power, were they forces. */
+static void find_momenta(struct mechanism *s)
+{
+    zero(s->F, 3 * s->moving.count);
+    zero(s->T, 3 * s->n_frames);
+    zero(s->Q, s->n_all);
+    for (int64_t k = 0; k < s->n_bodies; k++) {
+        const int64_t at = 3 * s->masscenter[k];
+        for (int j = 0; j < 3; j++) {
+            s->F[at + j] += s->w[s->mass[k]] * s->velocity[at + j];
+        }
+        if (s->body_frame[k] >= 0) {
+            double momentum[3];
+            rotate(momentum, s->inertia_N + 9 * k, s->omega + 3 * s->body_frame[k]);
+            add(s->T + 3 * s->body_frame[k], momentum);
+        }
+    }
+    for (int64_t k = s->moving.count - 1; k >= 0; k--) {
+        point_back(s, s->moving.order[k]);
+    }
+    for (int64_t k = s->turning.count - 1; k >= 0; k--) {
+        frame_back(s, s->turning.order[k]);
+    }
+}
+
+void mechanism_observe(struct mechanism *s, const double u_dot[], double v[])
+{
+    if (!s->n_sights) {
+        return;
+    }
+    find_turning(s, u_dot);
+    find_positions(s);
+    find_moving(s, u_dot);
+    find_momenta(s);
+    const double *vectors[] = {NULL, s->omega, s->alpha, s->position, s->velocity, s->acceleration};
+    for (int64_t k = 0; k < s->n_sights; k++) {
+        const int64_t node = s->sight_node[k];
+        double *to = v + s->sight_slot[k];
+        if (s->sight_kind[k] == MOMENTUM) {
+            *to = s->Q[node];
+        } else if (s->sight_kind[k] == ROTATION) {
+            memcpy(to, s->R + 9 * node, 9 * sizeof(double));
+        } else {
+            memcpy(to, vectors[s->sight_kind[k]] + 3 * node, 3 * sizeof(double));
+        }
+    }
+}
+
 void mechanism_late(struct mechanism *s, double z_dot[], double *power)
 {
     for (int64_t i = 0; i < s->n_z; i++) {
@@ -533,5 +598,8 @@ void mechanism_late(struct mechanism *s, double z_dot[], double *power)
     }
     for (int64_t k = 0; k < s->n_frames; k++) {
         *power += dot(s->T + 3 * k, s->omega + 3 * k);
+    }
+    for (int64_t i = 0; i < s->n_potential; i++) {
+        *power += s->w[s->potential[i]] * s->w[1 + s->n_q + i];
     }
 }

@@ -71,6 +71,9 @@ struct entries {
     const int64_t *place;
 };
 
+/* Of a frame, of a point, of a speed; all components are in N. */
+enum sight { ROTATION, OMEGA, ALPHA, POSITION, VELOCITY, ACCELERATION, MOMENTUM };
+
 struct mechanism {
     int64_t n_v;   /* numbers that w begins with: t, q, u, z, r, parameters */
     int64_t n_w;
@@ -90,8 +93,9 @@ struct mechanism {
     struct terms frame_terms;
     struct ways turning;
     struct terms point_terms;
-    struct ways places_of_points;
     struct ways moving;
+    struct terms place_terms;
+    struct ways places_of_points;
     const int64_t *given; /* of each point: 1: its terms are velocities, 0: positions */
     int64_t n_bodies;
     const int64_t *masscenter;
@@ -101,6 +105,10 @@ struct mechanism {
     struct pieces forces;
     struct pieces torques;
     struct pathways pathways;
+    int64_t n_sights; /* what is read off when a motion is asked for as a whole */
+    const int64_t *sight_kind; /* an ``enum sight`` */
+    const int64_t *sight_node;
+    const int64_t *sight_slot; /* where its numbers go among the slots */
     int64_t n_potential;
     const int64_t *potential; /* places among w: forces of a potential, one per speed */
     struct entries K;
@@ -130,6 +138,7 @@ struct mechanism {
     double *Q;
     double *frame_numbers; /* of the terms, in N */
     double *point_numbers;
+    double *place_numbers;
     double *inertia_N;
 };
 
@@ -145,5 +154,8 @@ void mechanism_dynamics(struct mechanism *s, const double v[], int again, double
 
 /* Writes z' and the power of all loads in W; of the state that the dynamics were asked for. */
 void mechanism_late(struct mechanism *s, double z_dot[], double *power);
+
+/* Writes what is read off, with the accelerations u_dot of the first n_u speeds, into its slots among v. */
+void mechanism_observe(struct mechanism *s, const double u_dot[], double v[]);
 
 #endif

@@ -416,9 +416,7 @@ int reference_motion(
         copy(motion->u, u, e->n_u);
     }
     if (status == OK && e->mechanism && (motion->kinetic || motion->outputs)) {
-        /* What energies and outputs rely on. */
-        status = e->m ? run(e, &e->constraints, e->v) : OK;
-        status = status == OK ? run(e, &e->late, e->v) : status;
+        mechanism_observe(e->mechanism, e->v + e->u_dot, e->v);
     }
     if (status == OK && motion->kinetic) {
         status = run(e, &e->kinetic, e->v);

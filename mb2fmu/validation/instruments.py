@@ -1,0 +1,209 @@
+"""Instruments: outputs, energies and pathways of a mechanism, written in what is read off it at an instant.
+
+The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
+momenta and multipliers are taken from numbers (``sights``), forces in cuts from Newton's and Euler's laws (``cuts``).
+Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
+slopes are held against the loads of the mechanism by ``potentials``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, OutputExpression
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.constraint_reading import find_row
+from mb2fmu.mechanism.quaternions import of_unit_length
+from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.model.requests import OutputRequest
+from mb2fmu.validation.attitude import euler_angles, unit_quaternion
+from mb2fmu.validation.cuts import Cuts
+from mb2fmu.validation.sights import Sights
+from mb2fmu.variables import Output
+
+AXES = (".x", ".y", ".z")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a mechanism shows, as expressions.
+
+    Attributes:
+        sights: The numbers that the expressions are written in, besides the mechanism's own symbols.
+        pathways: Length and rate of each pathway.
+        outputs: In declared order.
+        kinetic: T in J.
+    """
+
+    sights: Sights
+    pathways: tuple[Assignment, ...]
+    outputs: tuple[OutputExpression, ...]
+    kinetic: sm.Expr
+
+
+def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> Reading:
+    """All outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
+
+    Args:
+        mechanism: With bodies.
+        equations: Of the same mechanism: they tell the outputs' names, units and levels, and a potential energy.
+    """
+    made = _Instruments(mechanism, equations)
+    outputs = tuple(made.outputs())
+    pathways, kinetic = tuple(made.pathways()), made.kinetic()
+    return Reading(made.sights, pathways, outputs, kinetic)
+
+
+class _Instruments:
+    """Writes the expressions."""
+
+    def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
+        self.m, self.equations = mechanism, equations
+        self.sights = Sights()
+        self._cuts = Cuts(mechanism, self.sights)
+
+    def outputs(self) -> Iterator[OutputExpression]:
+        """Those that the equations have, each with its new expression."""
+        told = {output.name: output for output in self.equations.outputs}
+        for item in self.m.definition.outputs:
+            if isinstance(item, Output):
+                scalars = [(item.name, sm.sympify(self.m.plain(item.expression)))]
+            else:
+                scalars = list(self._answer(item))
+            yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
+
+    def kinetic(self) -> sm.Expr:
+        """Sum of m v·v/2 + w·I w/2."""
+        total = sm.S.Zero
+        for body in self.m.bodies:
+            v = self.sights.vector("velocity", body.masscenter)
+            total += body.mass * v.dot(v) / 2
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                w = self.sights.rotation(body.frame).T * self.sights.vector("omega", body.frame)
+                total += w.dot(body.inertia * w) / 2
+        return total
+
+    def pathways(self) -> Iterator[Assignment]:
+        """Length and rate: sums over the segments."""
+        for load in self.m.loads:
+            if isinstance(load, PathwayLoad):
+                length, rate = sm.S.Zero, sm.S.Zero
+                for a, b in zip(load.points, load.points[1:], strict=False):
+                    d = self._between("position", a, b)
+                    size = sm.sqrt(d.dot(d))
+                    length += size
+                    rate += d.dot(self._between("velocity", a, b)) / size
+                yield from (Assignment(load.length, length), Assignment(load.rate, rate))
+
+    def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
+        """Position or velocity of point b less that of point a."""
+        return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
+
+    def _answer(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        """(name, expression) of each scalar of a request; nothing for what concerns a unit's own numbers."""
+        answers = {
+            "orientation": self._orientation,
+            "force": self._load,
+            "power": self._load,
+            "reaction_force": self._cut,
+            "reaction_torque": self._cut,
+            "angular_velocity": self._angular_velocity,
+            **dict.fromkeys(("position", "velocity", "acceleration"), self._of_point),
+            **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
+            **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
+        }
+        if request.kind in answers:
+            yield from answers[request.kind](request)
+
+    def _scalar(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        """A distance, a multiplier, or dT/du."""
+        if request.kind == "distance":
+            d = self._between("position", *(self.m.point_of[point] for point in request.subject))
+            yield request.name, sm.sqrt(d.dot(d))
+        elif request.kind == "multiplier":
+            yield request.name, self._multiplier(request.subject[0])
+        else:
+            speeds = [self.m.dynamic[u] for u in self.m.u]
+            yield request.name, self.sights.momentum(speeds.index(request.subject[0]))
+
+    def _energy(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        """Kinetic, potential, or both."""
+        kinetic = sm.S.Zero if request.kind == "potential_energy" else self.kinetic()
+        yield request.name, kinetic + (sm.S.Zero if request.kind == "kinetic_energy" else self._potential())
+
+    def _cut(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        """What goes through a cut."""
+        yield from self._components(request, self._cuts.of(request))
+
+    def _angular_velocity(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        vector = self._turning(request.subject[0])
+        if request.relative_to is not None:
+            vector -= self._turning(request.relative_to)
+        yield from self._components(request, vector)
+
+    def _turning(self, frame: object) -> sm.Matrix:
+        """Angular velocity of a user's frame, in N."""
+        return self.sights.vector("omega", self.m.frame_of[frame])
+
+    def _of_point(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        """Position, velocity or acceleration."""
+        point = self.m.point_of[request.subject[0]]
+        if request.kind == "position" and request.relative_to is not None:
+            vector = self._between("position", self.m.point_of[request.relative_to], point)
+        else:
+            vector = self.sights.vector(request.kind, point)  # type: ignore[arg-type]
+        yield from self._components(request, vector)
+
+    def _components(self, request: OutputRequest, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
+        """A vector's components in the frame that was asked for."""
+        if request.expressed_in is not None:
+            vector = self.sights.rotation(self.m.frame_of[request.expressed_in]).T * vector
+        yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+
+    def _orientation(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        rotation = self.sights.rotation(self.m.frame_of[request.subject[0]])
+        if request.relative_to is not None:
+            rotation = self.sights.rotation(self.m.frame_of[request.relative_to]).T * rotation
+        if request.representation == "quaternion":
+            yield from zip((request.name + part for part in (".w", *AXES)), unit_quaternion(rotation), strict=True)
+        else:
+            angles = euler_angles(rotation, request.representation)
+            yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
+
+    def _load(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+        load = self.m.loads[self.m.load_of[id(request.subject[0])]]
+        if isinstance(load, PathwayLoad):
+            yield request.name, load.force * (load.rate if request.kind == "power" else 1)
+        elif isinstance(load, TorqueActuatorLoad):
+            turning = self.sights.vector("omega", load.frame)
+            if load.reaction >= 0:
+                turning -= self.sights.vector("omega", load.reaction)
+            along = self.sights.in_inertial_frame(load.axis).dot(turning)
+            yield request.name, load.torque * (along if request.kind == "power" else 1)
+        else:
+            yield from self._vector_load(request, load)
+
+    def _vector_load(self, request: OutputRequest, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
+        force = isinstance(load, ForceLoad)
+        vector = self.sights.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
+        if request.kind == "force":
+            yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+            return
+        node = load.point if isinstance(load, ForceLoad) else load.frame
+        yield request.name, vector.dot(self.sights.vector("velocity" if force else "omega", node))
+
+    def _multiplier(self, row: sm.Expr) -> sm.Expr:
+        m, c = self.m, self.m.velocity_constraints
+        rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
+        index = find_row(of_unit_length(m.plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
+        assert index is not None, "the formulation has refused it"
+        return m.multipliers[index]
+
+    def _potential(self) -> sm.Expr:
+        """As it was handed in."""
+        potential = self.equations.energy.potential
+        assert potential is not None, "the formulation has refused it"
+        return potential

@@ -1,0 +1,103 @@
+"""Sights: numbers that are read off a mechanism at an instant, as symbols to write quantities with.
+
+The reference knows how frames turn and points move by numbers, body by body. What is asked of it (outputs, energies,
+forces in cuts) is written in these numbers and in the user's own symbols, so nothing is composed between bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanism.records import VectorTerms
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["rotation", "omega", "alpha", "position", "velocity", "acceleration", "momentum"]
+KINDS: tuple[Kind, ...] = ("rotation", "omega", "alpha", "position", "velocity", "acceleration", "momentum")
+"""Of frames the first three, of points the next three, of speeds the last; ``bodies.h`` has the same order."""
+_LENGTH = {"rotation": 9, "momentum": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One quantity of one frame, point or speed.
+
+    Attributes:
+        kind: What; vectors have three components in N, a rotation nine, row by row (``N_C_B``), a momentum one.
+        node: Number of the frame, point or speed.
+        symbols: One per number.
+    """
+
+    kind: Kind
+    node: int
+    symbols: tuple[sm.Dummy, ...]
+
+
+@dataclass(slots=True)
+class Sights:
+    """All that was asked for, in order."""
+
+    taken: dict[tuple[Kind, int], Sight] = field(default_factory=dict)
+
+    def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
+        """Of a quantity, which is taken from now on."""
+        if (kind, node) not in self.taken:
+            names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(_LENGTH.get(kind, 3)))
+            self.taken[kind, node] = Sight(kind, node, tuple(names))
+        return self.taken[kind, node].symbols
+
+    def rotation(self, frame: int) -> sm.Matrix:
+        """``N_C_B`` of a frame B."""
+        return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._symbols("rotation", frame))
+
+    def vector(self, kind: Kind, node: int) -> sm.Matrix:
+        """A quantity of a frame or point, components in N."""
+        return sm.Matrix(self._symbols(kind, node))
+
+    def momentum(self, speed: int) -> sm.Expr:
+        """dT/du of a speed."""
+        return self._symbols("momentum", speed)[0]
+
+    def in_inertial_frame(self, terms: VectorTerms) -> sm.Matrix:
+        """Components in N of a vector written in several frames."""
+        parts = (self.rotation(frame) * sm.Matrix(components) for frame, components in terms)
+        return sum(parts, sm.zeros(3, 1))
+
+    @property
+    def all(self) -> tuple[Sight, ...]:
+        """In the order in which they were asked for."""
+        return tuple(self.taken.values())
+
+    @property
+    def symbols(self) -> tuple[sm.Dummy, ...]:
+        """Of all, in order."""
+        return tuple(symbol for sight in self.all for symbol in sight.symbols)
+
+
+def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> list[float]:
+    """The numbers of the sights at the state that ``numeric`` was set to; ``u_dot``: of all speeds, auxiliary too."""
+    found: list[float] = []
+    for sight in sights:
+        found += np.ravel(_number(sight, numeric, u_dot)).tolist()
+    return found
+
+
+def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
+    """One quantity in NumPy."""
+    if sight.kind == "momentum":
+        return numeric.momenta()[[sight.node]]
+    if KINDS.index(sight.kind) < KINDS.index("position"):
+        frame = numeric.frames[sight.node]
+        if sight.kind == "rotation":
+            return frame.rotation
+        return frame.omega if sight.kind == "omega" else frame.alpha0 + frame.partials @ u_dot
+    point = numeric.points[sight.node]
+    if sight.kind == "position":
+        return point.position
+    return point.velocity if sight.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
