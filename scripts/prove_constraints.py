@@ -168,7 +168,8 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def yardstick(case: str, used: Method) -> validation.Yardstick:
     """By the formulation that the reference of units of such equations has, one for all units of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
-    return validation.make_yardstick(derivation.definition, reference_equations(derivation.mechanism, used).equations)
+    source = reference_equations(derivation.mechanism, used)
+    return validation.make_yardstick(derivation.definition, source.equations, mechanism=source.mechanism)
 
 
 @cache

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mb2fmu.audit import audit
+from mb2fmu.audit import finding as audited
 from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
 from mb2fmu.audit.description.parse_description import read_description
@@ -31,6 +32,9 @@ AUDITED = (
 DEPENDENCIES = "dependencies.*"
 MOST_STATES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
+
+CONTRADICTION = "contradict each other"
+"""How a unit says that its constraints cannot hold with the parameters that it was given."""
 
 AUDITOR, MODEL = "auditor", "model"
 SAME = 1e-9
@@ -64,20 +68,27 @@ def _audited(fmu: Path, definition: ModelDefinition, *, redundant: bool) -> Iter
     """Errors of the auditor; what it warns of is ``mb2fmu audit``'s business.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
-    rightly refuses calls, so refused calls are no errors there. Of a stiff mechanism a state turns within a step, so
-    what it moves by in a step says nothing of its derivative, which the calls in mid-run compare with the reference's.
+    rightly refuses calls, and says that the constraints contradict each other; any other refusal stays an error. Of a
+    stiff mechanism a state turns within a step, so what it moves by in a step says nothing of its derivative, which
+    the calls in mid-run compare with the reference's.
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
-    rightly = {"life.calls"} if redundant else set()
-    rightly |= {"derivative.slope"} if definition.experiment.stiff else set()
     found = audit(fmu, only=rules, others=False).findings
-    said = [each for each in found if each.severity == "error" and each.rule not in rightly]
+    stiff = definition.experiment.stiff
+    said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]
     for each in said:
         where = f"{each.where}: " if each.where else ""
         yield Finding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
     if not said:
         yield Finding(AUDITOR, "note", "the unit does what its description says")
+
+
+def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
+    """Whether what the auditor objects to is what a right unit of such a mechanism does."""
+    if finding.rule == "life.calls":
+        return redundant and CONTRADICTION in finding.message
+    return stiff and finding.rule == "derivative.slope"
 
 
 def _compared(declared: Description, definition: ModelDefinition, equations: EquationsOfMotion) -> Iterator[Finding]:

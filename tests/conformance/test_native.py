@@ -212,7 +212,7 @@ def made(model, folder):
         package.pack(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
     source = reference_equations(mechanism, derivation.equations.method)
-    numeric, equations = source.mechanism is not None, source.equations
+    numeric, equations = validation.outgrows_symbols(mechanism), source.equations
     run = unsteered(
         definition, FEW if numeric else len(validation.conditions(definition).inputs) if equations.holonomic else STEPS
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lxml import etree
@@ -68,3 +70,33 @@ def test_nothing_is_said_against_the_right_unit(built, tmp_path):
 def test_what_is_declared_wrongly_is_found(built, tmp_path, edit, by, word):
     found = errors(built, tmp_path, edit)
     assert any(each.startswith(by) and word in each for each in found), found
+
+
+OPEN = "the holonomic constraints: they contradict each other and stay open, last.x by 0.0095"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message", "redundant", "stiff", "fails"),
+    [
+        ("life.calls", OPEN, True, False, False),
+        ("life.calls", OPEN, False, False, True),  # whoever has no row too many closes with any lengths near by
+        ("life.calls", 'fmi2GetDirectionalDerivative answers Error: "no"', True, False, True),
+        ("life.calls", "fmi2DoStep answers Discard, without a message", True, True, True),
+        ("derivative.slope", "says 1 where it moves with 2 per second", True, True, False),
+        ("derivative.slope", "says 1 where it moves with 2 per second", True, False, True),
+        ("value.set", "reads another value", True, True, True),
+    ],
+)
+def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
+    rule, message, redundant, stiff, fails, built, tmp_path, monkeypatch
+):
+    """What a right unit is forgiven hides no other refusal."""
+    derivation, core = built
+    experiment = replace(derivation.definition.experiment, stiff=stiff)
+    definition = replace(derivation.definition, experiment=experiment)
+    said = SimpleNamespace(findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),))
+    monkeypatch.setattr("mb2fmu.validation.conformity.audit", lambda *_, **__: said)
+    path = tmp_path / "CartPole.fmu"
+    package.pack(core, path)
+    found = conformity(path, definition, derivation.equations, redundant=redundant)
+    assert any(each.severity == "error" for each in found) is fails

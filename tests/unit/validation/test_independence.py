@@ -35,7 +35,7 @@ from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad,
 from mb2fmu.model.requests import OutputRequest
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.validation.independence import Independence, judged, prove_independently
+from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
 from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
 from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
@@ -287,6 +287,27 @@ def test_the_users_objects_stay_as_they_were(name):
     before = snapshot(definition.mechanics)
     own_motions(definition, mechanism)
     assert snapshot(definition.mechanics) == before
+
+
+@pytest.mark.parametrize("off", [1e-10, 1e-8])
+def test_what_closing_anew_is_allowed_hides_no_fault(off):
+    """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in a unit is larger."""
+    mechanism = models()["four_bar"]()
+    made = own_motions(mechanism.definition, mechanism)
+    names = tuple(made.samples[0].rates["kinematics"])
+    description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
+    largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
+
+    def said(wrong: float) -> Independence:
+        answers = {
+            f"own motion {k}": [[[rate * (1 + wrong) for rate in sample.rates["kinematics"].values()], []]]
+            for k, sample in enumerate(made.samples)
+        }
+        return judged(made, description, answers, allowed=SOLVED)
+
+    assert largest > 0
+    assert said(0.0).passed
+    assert not said(off).passed
 
 
 def test_samples_are_admissible():
