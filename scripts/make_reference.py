@@ -21,7 +21,7 @@ def fresh(name: str) -> Trajectory:
         Mb2FmuError: If the model is wrong or cannot be integrated.
     """
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
-    definition = read.definition  # its start values are on the constraints
+    definition = read.declared  # its start values are on the constraints
     used, _ = formulation.choose(read)
     reference = reference_equations(read, used)
     return stored.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))

@@ -53,7 +53,7 @@ def mechanism_of(model: Model) -> Mechanism:
 def random_states(mechanism: Mechanism, count: int, seed: int = 0, spread: float = 1.0) -> list[State]:
     """States near the start, parameters up to 20 % away from their values; nearer with a smaller ``spread``."""
     generator = np.random.default_rng(seed)
-    d = mechanism.definition
+    d = mechanism.declared
     q = np.array([c.start for c in d.coordinates])
     z = np.array([s.start for s in d.auxiliary_states])
     r = np.array([i.start for i in d.inputs])

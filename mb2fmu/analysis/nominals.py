@@ -23,7 +23,7 @@ from mb2fmu.analysis.study import signals_of
 from mb2fmu.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.evaluation import evaluator
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.program import operation_count
 from mb2fmu.program.program import Program
@@ -43,7 +43,7 @@ UNFINISHED = 1e-3
 """Part of the typical magnitude that a nominal is at least where the experiment was not followed to its end."""
 
 
-def with_nominals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> ModelDefinition:
+def with_nominals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
     """The definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
     Args:
@@ -87,7 +87,7 @@ def with_nominals(definition: ModelDefinition, equations: EquationsOfMotion, pro
 
 
 def _largest(
-    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, typical: Floats
+    definition: Declarations, equations: EquationsOfMotion, program: Program, typical: Floats
 ) -> tuple[Floats, bool]:
     """Largest magnitude of each state as far as the experiment could be followed, and whether that was to its end."""
     start = start_at(definition, equations, {})

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.model import mechanics as door
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.setting import Value, number_in
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
@@ -48,7 +47,7 @@ class Start:
 
 
 def start_at(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     at: Mapping[str, Value],
     trim: Collection[str] = (),
@@ -89,7 +88,6 @@ def start_at(
     def is_guess(item: Coordinate | Speed | AuxiliaryState) -> bool:
         return not isinstance(item, AuxiliaryState) and item.kind == "guess"
 
-    dependent = {*door.dependent_coordinates(d.mechanics), *door.speeds(d.mechanics).dependent}
     return Start(
         x=np.array([values.get(item.name, item.start) for item in states], dtype=float),
         r=np.array([values.get(item.name, item.start) for item in d.inputs], dtype=float),
@@ -98,14 +96,14 @@ def start_at(
         names=tuple(names),
         inputs=tuple(inputs),
         coordinates=range(len(e.q_independent)),
-        dependent=[i for i, item in enumerate(states) if item.symbol in dependent],
+        dependent=[i for i, item in enumerate(states) if item.name in d.dependent],
         guesses=[i for i, item in enumerate(states) if is_guess(item) and item.name not in at],
         held=[names.index(name) for name in at if name in names],
         trimmed=[inputs.index(name) for name in trim],
     )
 
 
-def _unknown(name: str, definition: ModelDefinition) -> Fault:
+def _unknown(name: str, definition: Declarations) -> Fault:
     """Why a name cannot be given a value."""
     dependent = {item.name for item in (*definition.coordinates, *definition.speeds)}
     if name in dependent:

@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.analysis.search_start import Start
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 
 Floats = npt.NDArray[np.float64]
 Signals = Callable[[float], Floats]
@@ -45,7 +45,7 @@ class Study:
 
 
 def study_of(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     start: Start,
     of: Collection[str],
@@ -90,7 +90,7 @@ def study_of(
     return study
 
 
-def signals_of(definition: ModelDefinition, start: Start) -> Signals:
+def signals_of(definition: Declarations, start: Start) -> Signals:
     """Time in s → inputs, shape (n_r,): the experiment's signals; the start value where there is none."""
     t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
     given = definition.experiment.signals

@@ -24,10 +24,10 @@ from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
 from mb2fmu.lowering import Beside
+from mb2fmu.mechanism.drawn_records import DrawnLoad, Scenery
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, PathwayLoad
-from mb2fmu.mechanism.scenery import DrawnLoad, Scenery
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.program.program import Program
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
@@ -47,7 +47,7 @@ def describe(
     Returns:
         None where there is nothing to be drawn: no body, and no shape of the model's own, has a position.
     """
-    scenery: Scenery = mechanism.scenery or Scenery()
+    scenery = mechanism.scenery or Scenery()
     if not mechanism.frames:
         if not scenery.frames:
             return None
@@ -80,7 +80,7 @@ class _Describer:
 
     def scene(self) -> Scene:
         """The scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
-        m, d = self.mechanism, self.mechanism.definition
+        m, d = self.mechanism, self.mechanism.declared
         located = [i for i, place in enumerate(m.points) if place.located]
         if m.bodies and not any(m.points[body.masscenter].located for body in m.bodies):
             # Only velocities are known (a contact point at rest that is another at each instant): seen from that point.
@@ -241,14 +241,14 @@ class _Describer:
 
     def _signals(self) -> list[tuple[str, sm.Expr]]:
         """Plain expressions of time, one per input."""
-        d = self.mechanism.definition
+        d = self.mechanism.declared
         return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
 
 
 Variables = tuple[SceneVariable, ...]
 
 
-def variables(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
+def variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
     """What states, inputs and parameters are called in a unit, in the order of the equations."""
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))

@@ -251,7 +251,7 @@ def run(
         result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     if report is not None:
         pipeline.write(report, result.page.read_bytes())
-    show_notes(result.validated.definition.mechanics)
+    show_notes(result.exported.build.derivation.checked.mechanics)
     files = {"report": report or result.page, "FMU": result.exported.path}
     show_verdict(result.validated.result, json_file, files)
 
@@ -283,7 +283,7 @@ def export(
         chosen = model_at(model, arguments, at)
         exported = pipeline.export(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     derivation = exported.build.derivation
-    show_notes(derivation.definition.mechanics)
+    show_notes(derivation.checked.mechanics)
     facts = {
         "model": derivation.definition.name,
         "fmu": str(exported.path),

@@ -90,7 +90,7 @@ def assemble(
 
 
 def _start(m: Mechanism) -> tuple[StartValue, ...]:
-    kinds = [*(c.kind for c in m.definition.coordinates), *(s.kind for s in m.definition.speeds)]
+    kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
     return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 

@@ -12,7 +12,6 @@ from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Lagrangian, Mechanism
 from mb2fmu.mechanism.sampling import random_samples
-from mb2fmu.model import mechanics as door
 
 _CLOSE = 1e-8  # relative, of generalized forces of both sides
 
@@ -54,7 +53,7 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
     """
     m = kinematics.mechanism
-    given = _given(m)
+    given = m.given_potential
     if given is not None:
         return given
     found = potential_of_loads(kinematics)
@@ -83,8 +82,7 @@ def potential_of_loads(kinematics: NamedKinematics) -> Potential:
 
 def _declared(m: Mechanism) -> sm.Expr | None:
     """The potential energies of the bodies, if ∂V/∂q are the generalized forces of all loads at rest."""
-    declared = [m.plain(door.potential_energy(body)) for body in door.bodies(m.definition.mechanics)]
-    total = sm.Add(*declared)
+    total = m.declared_potential
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
     if total == 0 or not total.free_symbols <= set(arguments):
         return None
@@ -122,8 +120,3 @@ def _quadratic_part(m: Mechanism, expression: sm.Expr) -> sm.Expr:
     """The part of degree two in q', the kinetic energy where nothing moves by prescription."""
     slopes = [expression.diff(u) for u in m.u]
     return sm.Add(*(a.diff(v) * u * v for a, u in zip(slopes, m.u, strict=True) for v in m.u)) / 2
-
-
-def _given(m: Mechanism) -> sm.Expr | None:
-    potential = m.definition.potential_energy
-    return None if potential is None else m.plain(potential)

@@ -73,8 +73,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     t = m.t
     q = [m.dynamic[qi] for qi in m.q]
     if m.lagrangian is not None:
-        given = m.lagrangian.method
-        method = LagrangesMethod(given._L[0], q, given.forcelist or None, given.bodies, given.inertial)  # noqa: SLF001
+        method = LagrangesMethod(translate(m.lagrangian.expression, m.dynamic), q)
     else:
         rates = sm.Matrix([qi.diff(t) for qi in q])
         inverse = translate_matrix(invert_blocks(m.kinematics.matrix), m.dynamic)
@@ -86,6 +85,8 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     back.update({qi.diff(t): dot for qi, dot in zip(q, kinematics.q_dot, strict=True)})
     M_q = translate_matrix(method.mass_matrix, back)
     f_q = translate_matrix(method.forcing, back)
+    if m.lagrangian is not None:
+        f_q = sm.ImmutableMatrix(f_q + sm.Matrix(m.lagrangian.forces))
     return assemble("lagrange", kinematics, _in_speeds(kinematics, M_q, f_q))
 
 

@@ -17,7 +17,6 @@ from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.redundancy import row_lengths, typical_row_lengths
-from mb2fmu.model import mechanics as door
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,7 +52,7 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
         FormulationError: If constraints depend on each other at the start, or the named coordinates do not follow from
             the others there.
     """
-    m, d = mechanism, mechanism.definition
+    m, d = mechanism, mechanism.declared
     q = np.array([c.start for c in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))
@@ -61,8 +60,7 @@ def partition(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> Partitio
         what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
         raise FormulationError(_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
     G = A[: len(m.holonomic)] @ np.linalg.inv(K)
-    named = {str(s) for s in door.dependent_coordinates(d.mechanics)}
-    chosen = dependent or tuple(i for i, symbol in enumerate(m.q) if str(m.dynamic[symbol]) in named)
+    chosen = dependent or tuple(i for i, c in enumerate(d.coordinates) if c.name in d.dependent)
     lengths = typical_row_lengths(m)
     names = [c.name for c in d.coordinates]
     q_dependent = _dependent(G, lengths[: len(G)], chosen, names, "coordinates")

@@ -17,15 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
 from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, add, cross, scale, times
+from mb2fmu.mechanism.observables import Joint
 from mb2fmu.mechanism.records import Components, Mechanism
-from mb2fmu.model import mechanics as door
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +48,29 @@ class Reactions:
     def __init__(self, kinematics: NamedKinematics) -> None:
         self._k = kinematics
         self._m: Mechanism = kinematics.mechanism
-        self._handed = door.bodies(self._m.definition.mechanics)
-        self._number = {id(body): i for i, body in enumerate(self._handed)}
         self._own: list[Wrench] | None = None
         self._carried_by: dict[int, list[int]] | None = None
         self._beyond: dict[int, Wrench] = {}
-        joints = door.joints(self._m.definition.mechanics)
-        self._children: dict[int, list[Any]] = {}
-        self._inward: dict[int, Any] = {}
-        for joint in joints:
-            self._children.setdefault(self._body(joint.parent), []).append(joint)
-            self._inward[self._body(joint.child)] = joint
+        self._children: dict[int, list[Joint]] = {}
+        self._inward: dict[int, Joint] = {}
+        for joint in self._m.joints:
+            self._children.setdefault(joint.parent, []).append(joint)
+            self._inward[joint.child] = joint
 
-    def of_joint(self, joint: Any, at: int | None) -> Wrench:
+    def of_joint(self, number: int, at: int | None) -> Wrench:
         """What the joint's parent exerts on its child, the torque about point ``at`` (the joint's on the child)."""
-        if joint not in door.joints(self._m.definition.mechanics):
-            raise _refuse(f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies")
+        joint = self._m.joints[number]
         unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
         if unknown:
             raise _refuse(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
                 "say it by model.constraint(row, acts=[(point, vector), …])",
             )
-        point = self._m.point_of[joint.child_point]
-        wrench = self._through(self._body(joint.child))
-        return self._moved(wrench, point, point if at is None else at)
+        wrench = self._through(joint.child)
+        return self._moved(wrench, joint.point, joint.point if at is None else at)
 
-    def of_bodies(self, bodies: Sequence[Any], at: int | None) -> Wrench:
+    def of_bodies(self, numbers: Sequence[int], at: int | None) -> Wrench:
         """What everything but loads exerts on the bodies together, the torque about point ``at``."""
-        numbers = []
-        for body in bodies:
-            if id(body) not in self._number:
-                raise _refuse(f"{body} is no moving body of the mechanics", "give one that was handed over")
-            numbers.append(self._number[id(body)])
         if at is None:
             raise _refuse("the torque of a reaction needs its point", "add at=point")
         total = _NOTHING
@@ -93,10 +82,6 @@ class Reactions:
     def _constraint_names(self) -> Sequence[str]:
         constraints = self._m.velocity_constraints
         return constraints.names if constraints else ()
-
-    def _body(self, body: Any) -> int:
-        """Number of a body; -1 for the ground."""
-        return self._number.get(id(body), -1)
 
     def _through(self, body: int) -> Wrench:
         """What is transmitted to ``body`` and all beyond it through its joint, about the joint's point on it."""
@@ -122,13 +107,13 @@ class Reactions:
     def _held_at(self, number: int) -> int:
         """The point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
         joint = self._inward.get(number)
-        return self._m.point_of[joint.child_point] if joint else self._m.bodies[number].masscenter
+        return joint.point if joint else self._m.bodies[number].masscenter
 
     def _next(self, number: int) -> list[tuple[int, int]]:
         """(body, where it is held) of the bodies that come after one: by joints, or because they are fixed to it."""
         if self._carried_by is None:
             self._carried_by = self._carriers()
-        after = [self._body(joint.child) for joint in self._children.get(number, ())]
+        after = [joint.child for joint in self._children.get(number, ())]
         return [(child, self._held_at(child)) for child in (*after, *self._carried_by.get(number, ()))]
 
     def _carriers(self) -> dict[int, list[int]]:

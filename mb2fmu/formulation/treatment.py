@@ -62,9 +62,8 @@ def with_rate(
     value = rates.get(asked or "auto")
     if not mechanism.holonomic or value is None:
         return mechanism
-    m, d = mechanism, mechanism.definition
-    declared = (*d.parameters, *d.inputs, *d.coordinates, *d.speeds, *d.auxiliary_states, *d.outputs)
-    names = {item.name for item in declared}
+    m = mechanism
+    names = {item.name for item in (*m.declared.quantities, *m.outputs)}
     symbols = {str(s) for s in (*m.p, *m.q, *m.u_all, *m.u_dot, *m.z, *m.r, *m.multipliers, *m.constraint_forces, m.t)}
     symbols |= {str(item.symbol) for item in m.calculated_parameters}
     symbol = sm.Symbol(_free("constraints_rate", symbols))
@@ -76,13 +75,13 @@ def with_rate(
         minimum=0.0,
         description="how fast states that are off the constraints of closed loops are drawn back to them",
     )
-    definition = dataclasses.replace(d, parameters=(*d.parameters, rate))
-    return dataclasses.replace(m, definition=definition, p=(*m.p, symbol), stabilization_rate=symbol)
+    declared = dataclasses.replace(m.declared, parameters=(*m.declared.parameters, rate))
+    return dataclasses.replace(m, declared=declared, p=(*m.p, symbol), stabilization_rate=symbol)
 
 
 def attractor_rate(mechanism: Mechanism) -> float:
     """Default rate in 1/s: ``ATTRACTOR_RATE`` per s, µs, Ms, …, whichever is nearest to the natural time."""
-    natural = natural_units(mechanism.definition).magnitude("s")
+    natural = natural_units(mechanism.declared).magnitude("s")
     return float(ATTRACTOR_RATE) * float(f"1e{-6 * round(math.log10(natural) / 6)}")
 
 
@@ -185,7 +184,7 @@ def plan(
         return Plan("multipliers", because, baumgarte, rows.always, row_lengths=lengths)
     if asked == "partition":
         parts = partition(mechanism, dependent)
-        free = ", ".join(c.name for i, c in enumerate(mechanism.definition.coordinates) if i not in parts.q_dependent)
+        free = ", ".join(c.name for i, c in enumerate(mechanism.declared.coordinates) if i not in parts.q_dependent)
         return Plan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
     return Plan("attractor", because, redundant=rows.always, row_lengths=lengths)
 
@@ -211,7 +210,7 @@ def _dependent(mechanism: Mechanism, independent: Collection[str]) -> tuple[int,
     """Indices of the coordinates that are left when those are named as independent; () if none is named."""
     if not independent:
         return ()
-    names = [c.name for c in mechanism.definition.coordinates]
+    names = [c.name for c in mechanism.declared.coordinates]
     listed = f"the coordinates are {', '.join(names)}"
     faults = [Fault(f"{name} is no coordinate", remedy=listed) for name in independent if name not in names]
     free = len(names) - len(mechanism.holonomic)

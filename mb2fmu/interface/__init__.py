@@ -1,6 +1,6 @@
 """Interface: what an importer sees of a unit.
 
-Input: ``ModelDefinition``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
+Input: ``Declarations``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
 
 Promises: value references, causality, variability, initial, start values, units, dependencies and the token are
 decided here, once, for every backend; the laws of FMI hold for the result. Must not print anything, know a file

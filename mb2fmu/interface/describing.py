@@ -49,7 +49,7 @@ from mb2fmu.interface.grouping import TypeDefinition
 from mb2fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
 from mb2fmu.interface.quantities import quantity_types
 from mb2fmu.interface.terminals import terminals
-from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.model.declarations import Declarations, Experiment
 from mb2fmu.program.dependencies import Kind as ReadKind
 from mb2fmu.program.dependencies import all_dependencies
 from mb2fmu.program.program import Program
@@ -75,7 +75,7 @@ _KINDS: dict[ReadKind, Kind] = {
 
 
 def describe(
-    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
+    definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
 ) -> FmuInterface:
     """Decides what importers see.
 
@@ -145,7 +145,7 @@ def token(interface: FmuInterface, program: Program) -> str:
 class _Describer:
     """Makes the variables one after the other."""
 
-    def __init__(self, definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> None:
+    def __init__(self, definition: Declarations, equations: EquationsOfMotion, program: Program) -> None:
         self._definition = definition
         self._equations = equations
         self._program = program
@@ -401,7 +401,7 @@ def _experiment_faults(experiment: Experiment, target: Target) -> Iterator[Fault
         )
 
 
-def _shape_faults(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
+def _shape_faults(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
     """Whether the three belong together."""
     free = sum(not parameter.calculated for parameter in definition.parameters)
     pairs = {

@@ -20,7 +20,7 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.evaluation import evaluator
 from mb2fmu.interface.grouping import MemberKind, Terminal, TerminalMember
 from mb2fmu.model.connections import DeclaredTerminal
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.program.dependencies import Kind, dependencies
 from mb2fmu.program.program import Op, Program
 from mb2fmu.units import parse_unit
@@ -31,7 +31,7 @@ _ROTATION = ("tau", "phi", "w")
 _TRANSLATION = ("f", "s", "v")
 
 
-def terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
+def terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
     """The terminals of a unit: those that the model declares, then the others in the order of the inputs.
 
     Args:
@@ -51,7 +51,7 @@ def _declared(terminal: DeclaredTerminal) -> Terminal:
     return Terminal(terminal.name, members, terminal.description)
 
 
-def _terminals(definition: ModelDefinition, equations: EquationsOfMotion, program: Program) -> Iterator[Terminal]:
+def _terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Terminal]:
     entry = program.entries.get("equations")
     rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
     if not definition.inputs or not rows:
@@ -74,7 +74,7 @@ def _terminals(definition: ModelDefinition, equations: EquationsOfMotion, progra
             yield _terminal(item, speed, _coordinate(definition, equations, program, speed), sign)
 
 
-def _speeds(definition: ModelDefinition, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
+def _speeds(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
     """The speed that each equation of motion belongs to: all of them, or the independent ones."""
     if rows == len(definition.speeds):
         return definition.speeds
@@ -82,7 +82,7 @@ def _speeds(definition: ModelDefinition, equations: EquationsOfMotion, rows: int
 
 
 def _sign(
-    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, row: int, index: int
+    definition: Declarations, equations: EquationsOfMotion, program: Program, row: int, index: int
 ) -> MemberKind | None:
     """By the input's factor in its equation of motion: 1 is an inflow, -1 an outflow, all else is nothing known."""
     x = [
@@ -108,7 +108,7 @@ def _is_power(force: str, speed: str) -> bool:
 
 
 def _coordinate(
-    definition: ModelDefinition, equations: EquationsOfMotion, program: Program, speed: Speed
+    definition: Declarations, equations: EquationsOfMotion, program: Program, speed: Speed
 ) -> Coordinate | None:
     """The coordinate whose derivative is ``speed`` itself."""
     coordinates = [definition.coordinates[i] for i in equations.q_independent]

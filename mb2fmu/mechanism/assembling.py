@@ -54,8 +54,8 @@ class Closing:
     def __init__(self, mechanism: Mechanism, parameters: Sequence[float] | Floats) -> None:
         m = mechanism
         self.names = tuple(name for name, _ in m.holonomic)
-        natural = natural_units(m.definition)
-        self.typical = np.array([natural.typical(item) for item in m.definition.coordinates])
+        natural = natural_units(m.declared)
+        self.typical = np.array([natural.typical(item) for item in m.declared.coordinates])
         phi = [row for _, row in m.holonomic]
         arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._shape = len(phi), len(m.q)
@@ -64,7 +64,7 @@ class Closing:
         slopes = [phi[i].diff(m.q[j]) for i, j in self._places]
         self._slopes = sm.lambdify(arguments, slopes, modules=["scipy", "numpy"])
         self._parameters = parameters
-        self._least = self._typical_scales(np.array([item.start for item in m.definition.coordinates]))
+        self._least = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 
     def _typical_scales(self, start: Floats) -> Floats:
         """Of the rows: the largest at the start and beside it; in singular positions some vanish. Shape (m,)."""

@@ -36,24 +36,23 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
         return mechanism
     q = _coordinates(mechanism, calculated_parameters(mechanism)(parameter_values(mechanism)))
     for group in quaternion_groups((frame.rotation for frame in mechanism.frames), mechanism.q):
-        if all(mechanism.definition.coordinates[k].kind == "guess" for k in group):
+        if all(mechanism.declared.coordinates[k].kind == "guess" for k in group):
             q[list(group)] /= np.linalg.norm(q[list(group)])
     u = start_speeds(mechanism, NumericConstraints(mechanism), q)
-    definition = mechanism.definition
+    declared = mechanism.declared
     coordinates = tuple(
         replace(c, start=_rounded(x) if c.kind == "guess" else c.start)
-        for c, x in zip(definition.coordinates, q, strict=True)
+        for c, x in zip(declared.coordinates, q, strict=True)
     )
     speeds = tuple(
-        replace(s, start=_rounded(x) if s.kind == "guess" else s.start)
-        for s, x in zip(definition.speeds, u, strict=True)
+        replace(s, start=_rounded(x) if s.kind == "guess" else s.start) for s, x in zip(declared.speeds, u, strict=True)
     )
-    return replace(mechanism, definition=replace(definition, coordinates=coordinates, speeds=speeds))
+    return replace(mechanism, declared=replace(declared, coordinates=coordinates, speeds=speeds))
 
 
 def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
     rows = Closing(m, parameters)
-    declared = m.definition.coordinates
+    declared = m.declared.coordinates
     guesses = np.array([c.start for c in declared])
     free = [i for i, c in enumerate(declared) if c.kind == "guess"]
     end = follow_newton_path(rows, guesses, free)
@@ -83,7 +82,7 @@ def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -
         if inside and not set(inside) & set(free) and np.isfinite(G[i]).all():
             what = f"the fixed start values of {_listed(m, inside)} contradict {rows.names[i]}, "
             what += f"which is {rows.residual(end.q)[i]:.3g} off"
-            where = m.definition.coordinates[inside[0]].where
+            where = m.declared.coordinates[inside[0]].where
             faults.append(Fault(what, where, 'say kind="guess" for one of them, or mend their values'))
     return faults
 
@@ -91,7 +90,7 @@ def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -
 def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]) -> Fault:
     """Another branch, or none."""
     kept = _listed(m, [i for i in range(len(m.q)) if i not in free])
-    angles = [i for i, c in enumerate(m.definition.coordinates) if c.unit == "rad"]
+    angles = [i for i, c in enumerate(m.declared.coordinates) if c.unit == "rad"]
     others = other_branches(rows, guesses, free, angles)
     if others:
         what = f"the guesses {_listed(m, free, guesses)} are on no branch of the assembly: with what is left open made "
@@ -99,7 +98,7 @@ def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free
         what += f"{rows.left_open(end.q)} from closed. Beyond it the loops close where "
         what += ", and where ".join(_listed(m, free, q) for q in others)
         remedy = "give one of these as guesses if it is meant, or guesses nearer to what is"
-        return Fault(what, m.definition.coordinates[free[0]].where, f"{remedy}{f'; or mend {kept}' if kept else ''}")
+        return Fault(what, m.declared.coordinates[free[0]].where, f"{remedy}{f'; or mend {kept}' if kept else ''}")
     what = f"no coordinates near the start values close the loops: {rows.left_open(end.q)} from closed"
     what += f", with {kept} kept as they are" if kept else ""
     everything = follow_newton_path(rows, guesses, range(len(guesses))) if kept and free else end
@@ -110,7 +109,7 @@ def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free
 
 def _listed(m: Mechanism, which: Sequence[int], values: Floats | None = None) -> str:
     """Names of coordinates, with values if there are some."""
-    names = [m.definition.coordinates[i].name for i in which]
+    names = [m.declared.coordinates[i].name for i in which]
     if values is None:
         return ", ".join(names)
     return ", ".join(f"{name} = {round(float(values[i]), 9) + 0.0:.6g}" for name, i in zip(names, which, strict=True))

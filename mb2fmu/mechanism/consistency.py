@@ -39,12 +39,15 @@ Array = npt.NDArray[np.float64]
 _STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
-def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerms]) -> Mechanism:
+def settle_kinematics(
+    draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origin_was_found: bool
+) -> Mechanism:
     """Checks the kinematics, and decides for each point whether its velocity is derived or taken as given.
 
     Args:
         draft: With the velocities of located points derived from their positions.
         user_velocities: Point number → velocity in N as set by the user.
+        origin_was_found: Nobody named the origin; it is the nearest point of zero velocity.
 
     Returns:
         The mechanism with settled velocities.
@@ -56,7 +59,7 @@ def settle_kinematics(draft: Mechanism, user_velocities: Mapping[int, VectorTerm
     derived = NumericMechanism(draft, rates=True)
     samples = random_samples(derived)
     faults = _frame_faults(draft, derived, samples) + _inertia_faults(draft, derived, samples)
-    settled, more = settle_points(draft, derived, samples, user_velocities)
+    settled, more = settle_points(draft, derived, samples, user_velocities, contact_allowed=origin_was_found)
     faults += more
     if not faults:
         numeric = derived if settled is draft else NumericMechanism(settled)
@@ -254,7 +257,7 @@ def _start_faults(m: Mechanism) -> list[Fault]:
     if not dependent or m.velocity_constraints is None or m.holonomic:
         return []  # loops are closed first (close_loops)
     numeric = NumericMechanism(m)
-    d = m.definition
+    d = m.declared
     u = np.array([s.start for s in d.speeds])
     numeric.set(
         0.0,
@@ -298,7 +301,7 @@ def velocities_integrable(m: Mechanism) -> list[str]:
         return []
     numeric = NumericMechanism(m)
     bad: dict[str, None] = {}
-    sizes = np.array([natural_units(m.definition).typical(item) for item in m.definition.coordinates])
+    sizes = np.array([natural_units(m.declared).typical(item) for item in m.declared.coordinates])
     for sample in random_samples(numeric):
         columns = []
         for k in range(len(m.q)):

@@ -65,7 +65,7 @@ def without_redundant_rows(m: Mechanism) -> Mechanism:
         *(sm.ImmutableMatrix(part.extract(kept, list(range(part.cols)))) for part in (c.jacobian, c.offset, c.bias)),
     )
     if len(dependent) > len(kept):
-        start = np.array([item.start for item in m.definition.coordinates])
+        start = np.array([item.start for item in m.declared.coordinates])
         A = _unit_rows(m, parameter_values(m), start)[kept][:, dependent]
         order = scipy.linalg.qr(A, mode="r", pivoting=True)[1]
         dependent = sorted(dependent[int(k)] for k in order[: len(kept)])
@@ -83,7 +83,7 @@ def _ranks_elsewhere(m: Mechanism) -> set[int]:
     """How many rows are independent with other parameters and coordinates, wherever they are."""
     generator = np.random.default_rng(17)
     nominal = np.array(parameter_values(m))
-    start = np.array([item.start for item in m.definition.coordinates])
+    start = np.array([item.start for item in m.declared.coordinates])
     ranks = set()
     for _ in range(_PLACES):
         parameters = nominal * (1.0 + _CHANGED * generator.uniform(-1.0, 1.0, nominal.shape))
@@ -95,7 +95,7 @@ def _ranks_elsewhere(m: Mechanism) -> set[int]:
 
 def _unit_rows(m: Mechanism, parameters: Sequence[float] | Floats, q: Floats) -> Floats:
     """The rows of A, each divided by its length."""
-    d = m.definition
+    d = m.declared
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     A = NumericConstraints(m).at(0.0, q, z, r, parameters)[0]
     length = np.linalg.norm(A, axis=1)

@@ -17,7 +17,7 @@ def jumping_terms(m: Mechanism) -> dict[str, str]:
     """Where something stands that jumps as the mechanism moves → what, as it is written."""
     moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
     places = [(load.name, expression) for load in m.loads for expression in _expressions(load)]
-    states = m.definition.auxiliary_states
+    states = m.declared.auxiliary_states
     places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]
     found: dict[str, str] = {}
     for name, expression in places:

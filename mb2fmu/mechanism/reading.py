@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFrame
+from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
@@ -29,12 +29,14 @@ from mb2fmu.mechanism.constraint_reading import (
     read_acts,
     read_constraints,
 )
+from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
+from mb2fmu.mechanism.observable_reading import Numbers, read_loops, read_outputs
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.recasting import recast
-from mb2fmu.mechanism.records import Body, Frame, Lagrangian, Mechanism
-from mb2fmu.mechanism.scenery import Scenery, looked_at, read_scenery
+from mb2fmu.mechanism.records import Act, Body, Frame, Lagrangian, Mechanism
+from mb2fmu.mechanism.scenery import looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
     plain_symbols,
@@ -45,8 +47,10 @@ from mb2fmu.mechanism.symbols import (
 )
 from mb2fmu.mechanism.trees import Trees
 from mb2fmu.model import mechanics as door
-from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.model.declarations import Declarations
+from mb2fmu.model.definition import ModelDefinition, OutputRequest, Parts
 from mb2fmu.model.expressions import rate_in_time
+from mb2fmu.variables import Coordinate, Speed
 
 
 def read(definition: ModelDefinition) -> Mechanism:
@@ -61,7 +65,7 @@ def read(definition: ModelDefinition) -> Mechanism:
     Raises:
         MechanismError: If the kinematics are missing, not linear, or contradict each other.
     """
-    return replace(_Reader(definition).mechanism(), handed_over=definition)
+    return _Reader(definition).mechanism()
 
 
 class _Reader:
@@ -143,16 +147,22 @@ class _Reader:
             if kinetic_energy_matches(mechanism):
                 return mechanism
         constraints = self._constraints()
-        return Mechanism(
-            **self._shared(constraints),
+        alone = Mechanism(
+            **self._shared(constraints, acts=((),) * len(constraints.said)),
             frames=(),
             points=(),
             bodies=(),
             loads=(),
             lagrangian=lagrangian,
-            acts=((),) * len(constraints.said),
             scenery=self._ground_scenery(),
         )
+        return self._with_observables(alone, Numbers())
+
+    def _with_observables(self, mechanism: Mechanism, numbers: Numbers) -> Mechanism:
+        """Outputs and closed forms, whose rows and points are those of the finished mechanism."""
+        outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
+        loops = tuple(read_loops(self.definition, mechanism, self.plain))
+        return replace(mechanism, outputs=outputs, loops=loops)
 
     def _ground_scenery(self) -> Scenery | None:
         """Pictures of a Lagrangian alone: on frames and points that only they know."""
@@ -187,39 +197,49 @@ class _Reader:
         trees = Trees(door.inertial_frame(self.mechanics), self.plain)
         frames = self._frames(trees)
         constraints = self._constraints()
-        shared = self._shared(constraints)
+        bodies = door.bodies(self.mechanics)
         points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
         loads, load_of, z_dot = read_loads(
             door.loads(self.mechanics),
             door.actuators(self.mechanics),
             trees,
-            shared.pop("z_dot"),
+            [self.plain(s.derivative) for s in self.definition.auxiliary_states],
             self.taken,
         )
+        shared = self._shared(constraints, read_acts(constraints.said, trees, bodies))
+        numbers = Numbers(
+            frames=trees.frame_of,
+            points=trees.point_of,
+            loads=load_of,
+            bodies={id(body): i for i, body in enumerate(bodies)},
+            joints=door.joints(self.mechanics),
+        )
         draft = Mechanism(
-            **shared,
+            **shared | {"z_dot": z_dot},
             **more,
-            z_dot=z_dot,
             frames=frames,
             points=points,
             bodies=self._read_bodies(trees),
             loads=loads,
-            load_of=load_of,
-            frame_of=trees.frame_of,
-            point_of=trees.point_of,
-            acts=read_acts(constraints.said, trees, door.bodies(self.mechanics)),
+            joints=numbers.joint_records(),
             scenery=read_scenery(self.definition, trees, load_of, self._moving()),
         )
-        return settle_kinematics(without_redundant_rows(draft), trees.given_velocities())
+        draft = without_redundant_rows(draft)
+        settled = settle_kinematics(draft, trees.given_velocities(), origin_was_found=self._origin_was_found())
+        return self._with_observables(settled, numbers)
 
-    def _shared(self, constraints: Constraints) -> dict[str, Any]:
-        """What a Lagrangian has too."""
+    def _origin_was_found(self) -> bool:
+        """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
+        return not isinstance(self.mechanics, (System, Parts)) and door.origin(self.mechanics) is not None
+
+    def _shared(self, constraints: Constraints, acts: tuple[tuple[Act, ...], ...]) -> dict[str, Any]:
+        """Fields common to all mechanics types."""
         d = self.definition
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
             dependent = set(dependent_speeds(constraints.velocity, self._start()))
         return {
-            "definition": d,
+            "declared": self._declarations(),
             "t": self.t,
             "q": self.q,
             "u": self.u,
@@ -242,15 +262,41 @@ class _Reader:
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
             "quaternions": self.quaternions,
-            "plain": self.plain,
+            "acts": acts,
+            "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
+            "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
+            "declared_potential": sm.Add(
+                *(self.plain(door.potential_energy(body)) for body in door.bodies(self.mechanics))
+            ),
         }
+
+    def _declarations(self) -> Declarations:
+        """The plain part of the definition, and what the mechanics name as dependent."""
+        d = self.definition
+        named = {str(q) for q in door.dependent_coordinates(self.mechanics)}
+        named |= {str(u) for u in self.speeds.dependent}
+        states: tuple[Coordinate | Speed, ...] = (*d.coordinates, *d.speeds)
+        dependent = tuple(item.name for item in states if str(item.symbol) in named)
+        return d.declarations(dependent, door.named_kind(self.mechanics))
+
+    def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[Act, ...], ...]) -> bool:
+        """Whether an output or unknown force may need multipliers."""
+        d = self.definition
+        kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
+        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(acts)
+        return (
+            constraints.auxiliary is not None
+            or "multiplier" in kinds
+            or reactions
+            or any(c.symbol is not None for c in d.constraints)
+        )
 
     def _lagrangian(self, method: LagrangesMethod) -> Lagrangian:
         """L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
         loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
-        return Lagrangian(self.plain(method._L[0]), forces, method)
+        return Lagrangian(self.plain(method._L[0]), forces)
 
     def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
         """Frames that something needs, be it their angular velocity only; of bodies with that of their inertia."""

@@ -9,63 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.mechanism.drawn_records import Scenery
+from mb2fmu.mechanism.kinematic_records import Components, Frame, Place, VectorTerms
+from mb2fmu.mechanism.observables import Joint, Observable, WrittenLoop
+from mb2fmu.model.declarations import Declarations
 
-Components = tuple[sm.Expr, sm.Expr, sm.Expr]
-VectorTerms = tuple[tuple[int, Components], ...]
-"""Sum over (frame number, components in that frame)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One reference frame and how it moves relative to frames before it.
-
-    Attributes:
-        name: As the user named it.
-        parent: Number of the frame it is oriented in (smaller than its own); -1 for N.
-        rotation: ``A_C_B``, parent A, this frame B: components in A = ``A_C_B`` @ components in B. A composite rotation
-            (body-fixed sequence, quaternion) is one matrix.
-        reference: Number of the frame ``angular_velocity`` is relative to.
-        angular_velocity: Of this frame in ``reference``, rad/s, linear in u.
-        oriented: False if only the angular velocity is known (a wheel whose angle is no coordinate): ``parent`` then
-            has the axes in which its body's inertia is written, and nothing is written in its own.
-    """
-
-    name: str
-    parent: int
-    rotation: sm.ImmutableMatrix
-    reference: int
-    angular_velocity: VectorTerms
-    oriented: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One point.
-
-    Attributes:
-        name: As the user named it.
-        parent: Number of the point ``position`` starts from (smaller than its own); -1 for a root.
-        position: From ``parent``, m; None for a root.
-        velocity: In N, m/s, linear in u, where it is taken as the user gave it; None: it is the derivative of
-            ``position`` added to the velocity of ``parent``.
-        located: True if a chain of positions leads to the origin.
-        passing: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
-            ground), and ``velocity`` is that particle's, or one of auxiliary speeds only: not the position's rate.
-    """
-
-    name: str
-    parent: int
-    position: VectorTerms | None
-    velocity: VectorTerms | None
-    located: bool
-    passing: bool = False
+__all__ = [
+    "Act", "Body", "Components", "ForceLoad", "Frame", "Lagrangian", "Load", "Mechanism", "PathwayLoad", "Place",
+    "TorqueActuatorLoad", "TorqueLoad", "VectorTerms",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +129,10 @@ class Lagrangian:
     Attributes:
         expression: L(q, q', t) in plain symbols, J.
         forces: Generalized forces of the loads, one per coordinate.
-        method: The user's ``LagrangesMethod``.
     """
 
     expression: sm.Expr
     forces: tuple[sm.Expr, ...]
-    method: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,22 +140,21 @@ class Mechanism:
     """A mechanism as records.
 
     Attributes:
-        definition: The model it was read from.
+        declared: Names, units, start values and values of all quantities, and the experiment.
         t: Time.
-        q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``definition`` (p: free parameters).
+        q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``declared`` (p: free parameters).
         driven: (input, input that is its rate) where the model has both: motion may be prescribed by them.
         calculated_parameters: In order of evaluation.
         constraint_forces: Unknown forces.
         u_independent: Indices into u.
-        dynamic: Plain symbol → the user's function of time.
+        dynamic: Plain symbol → function of time, for SymPy's own methods; made from the symbols if it is left out.
         kinematics: q' = K u + k0.
         z_dot: Derivatives of z; may contain pathway lengths and rates.
         frames: Frame 0 is N; parents come first.
         points: Point 0 is O; parents come first.
         bodies: Rigid bodies and particles.
         loads: Loads and actuators in the order they were handed over.
-        load_of: id of the user's load or actuator object → number in ``loads``.
-        frame_of, point_of: The user's frame or point → number.
+        joints: Joints between bodies, where they are known.
         holonomic: (name, phi).
         velocity_constraints: A u + b = 0, or None.
         auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
@@ -217,12 +171,15 @@ class Mechanism:
         stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
             to them, in 1/s; None where the equations have a number for it, or none.
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
-        plain: Translates the user's expressions to plain symbols (a ``SymbolMap``).
-        handed_over: The checked model before it was put into the words of a mechanism: for those who judge the reading.
-        scenery: What pictures need (a ``Scenery``); None where there is nothing to be drawn.
+        asks_for_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
+        outputs: What is asked, in declared order.
+        loops: Closed forms that the model gives.
+        given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
+        declared_potential: Sum of what the bodies declare, J, not judged yet.
+        scenery: What pictures need; None where there is nothing to be drawn.
     """
 
-    definition: ModelDefinition
+    declared: Declarations
     t: sm.Symbol
     q: tuple[sm.Symbol, ...]
     u: tuple[sm.Symbol, ...]
@@ -234,16 +191,14 @@ class Mechanism:
     calculated_parameters: tuple[Assignment, ...]
     constraint_forces: tuple[sm.Symbol, ...]
     u_independent: tuple[int, ...]
-    dynamic: Mapping[sm.Symbol, sm.Expr]
     kinematics: KinematicEquations
     z_dot: tuple[sm.Expr, ...]
     frames: tuple[Frame, ...]
     points: tuple[Place, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
-    load_of: Mapping[int, int] = field(default_factory=dict)
-    frame_of: Mapping[Any, int] = field(default_factory=dict)
-    point_of: Mapping[Any, int] = field(default_factory=dict)
+    dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
+    joints: tuple[Joint, ...] = ()
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
     auxiliary_rows: sm.ImmutableMatrix | None = None
@@ -257,11 +212,18 @@ class Mechanism:
     potential_forces: tuple[sm.Expr, ...] = ()
     stabilization_rate: sm.Symbol | None = None
     quaternions: tuple[tuple[int, int, int, int], ...] = ()
-    plain: Any = None
-    scenery: Any = None
-    handed_over: ModelDefinition | None = None
+    asks_for_multipliers: bool = False
+    outputs: tuple[Observable, ...] = ()
+    loops: tuple[WrittenLoop, ...] = ()
+    given_potential: sm.Expr | None = None
+    declared_potential: sm.Expr = sm.S.Zero
+    scenery: Scenery | None = None
 
     def __post_init__(self) -> None:
+        if not self.dynamic:
+            moving = (*self.q, *self.u_all, *self.z, *self.r, *self.constraint_forces, *self.multipliers)
+            functions = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
+            object.__setattr__(self, "dynamic", functions)
         faults = [
             Fault(f"frame {frame.name} comes before the frame it is oriented in")
             for i, frame in enumerate(self.frames)
@@ -279,19 +241,6 @@ class Mechanism:
     def lagrangian_alone(self) -> bool:
         """True if nothing is known but a Lagrangian."""
         return self.lagrangian is not None and not self.bodies
-
-    @property
-    def asks_for_multipliers(self) -> bool:
-        """True if an output or unknown force may need multipliers: then all speeds have equations."""
-        d = self.definition
-        kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
-        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(self.acts)
-        return (
-            self.auxiliary_rows is not None
-            or "multiplier" in kinds
-            or reactions
-            or any(c.symbol is not None for c in d.constraints)
-        )
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
         """Everything that positions may contain and that moves, with its rate; time's is 1."""

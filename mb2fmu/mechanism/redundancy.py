@@ -53,7 +53,7 @@ def find_redundancy(mechanism: Mechanism) -> Redundancy:
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """
-    m, d = mechanism, mechanism.definition
+    m, d = mechanism, mechanism.declared
     c = m.velocity_constraints
     if c is None:
         return Redundancy()
@@ -116,8 +116,8 @@ def row_lengths(rows: Floats, typical: Floats) -> Floats:
 
 def typical_speeds(mechanism: Mechanism) -> Floats:
     """Typical magnitude of each speed, shape (n_u,)."""
-    natural = natural_units(mechanism.definition)
-    return np.array([natural.typical(item) for item in mechanism.definition.speeds])
+    natural = natural_units(mechanism.declared)
+    return np.array([natural.typical(item) for item in mechanism.declared.speeds])
 
 
 def typical_row_lengths(
@@ -132,7 +132,7 @@ def typical_row_lengths(
         numeric: Of it, if it is there already.
         units: What the speeds are measured in, shape (n_u,); None: as they are.
     """
-    m, d = mechanism, mechanism.definition
+    m, d = mechanism, mechanism.declared
     numeric, natural = numeric or NumericConstraints(m), natural_units(d)
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     start = np.array([item.start for item in d.coordinates])

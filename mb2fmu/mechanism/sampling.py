@@ -36,26 +36,26 @@ class Sample:
 
 def parameter_values(mechanism: Mechanism) -> list[float]:
     """Values of the free parameters as declared."""
-    return [float(p.value) for p in mechanism.definition.parameters if not p.calculated]
+    return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
 
 
 def random_samples(numeric: NumericMechanism) -> list[Sample]:
     """Random states near the start, where everything is finite; near by the mechanism's own magnitudes."""
-    m, natural = numeric.mechanism, natural_units(numeric.mechanism.definition)
+    m, natural = numeric.mechanism, natural_units(numeric.mechanism.declared)
     q_sizes, u_sizes, r_sizes = (
         np.array([natural.typical(item) for item in items])
-        for items in (m.definition.coordinates, m.definition.speeds, m.definition.inputs)
+        for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs)
     )
     generator = np.random.default_rng(20090)
-    start = np.array([c.start for c in m.definition.coordinates])
+    start = np.array([c.start for c in m.declared.coordinates])
     nominal = np.array(parameter_values(m))
     samples: list[Sample] = []
     for _ in range(ATTEMPTS):
         p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
         q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
         u = u_sizes * generator.uniform(-1, 1, len(m.u))
-        z = np.array([s.start for s in m.definition.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
-        r = np.array([i.start for i in m.definition.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
+        z = np.array([s.start for s in m.declared.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
+        r = np.array([i.start for i in m.declared.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
         t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
         with np.errstate(all="ignore"):
             parameters = numeric.parameters(p)

@@ -1,24 +1,22 @@
-"""What pictures need of a mechanism: shapes, traced points, arrows and joints, by numbers of frames and points."""
+"""Reads what pictures need of a mechanism: the user's looks become numbers of frames and points."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import sympy as sm
 from sympy.physics.mechanics import CylindricalJoint, PinJoint, Point, PrismaticJoint, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.records import Components, Frame, Place, VectorTerms
+from mb2fmu.mechanism.drawn_records import DrawnJoint, DrawnLoad, DrawnShape, JointKind, Scenery, TracedPoint
+from mb2fmu.mechanism.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap
 from mb2fmu.model import mechanics as door
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.visuals import Arrow, Look, Mesh, Trace, Visual
 
-ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
-JointKind = Literal["pin", "slide", "other"]
 LookKind = TypeVar("LookKind", Visual, Trace, Arrow)
 
 
@@ -31,98 +29,6 @@ class Reader(Protocol):
 
     def terms(self, vector: Vector) -> VectorTerms:
         """The vector's components in the frames it is written in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnShape:
-    """A shape that moves with a point and a frame.
-
-    Attributes:
-        body: Name of the body (or frame) it stands for.
-        point: Number of the point that ``offset`` starts from.
-        frame: Number of the frame it turns with; 0 stands still.
-        kind: Of the shape.
-        sizes: m; expressions of parameters; of a mesh its scale.
-        mesh: Path of the mesh's file as given, or empty.
-        offset: From the point, in ``frame``'s components, m.
-        along: Direction of the shape's y axis in ``frame``'s components.
-        color: ``#rrggbb`` or empty.
-        opacity: 0 … 1.
-        where: ``file:line``.
-    """
-
-    body: str
-    point: int
-    frame: int
-    kind: ShapeKind
-    sizes: tuple[sm.Expr, ...]
-    mesh: str
-    offset: Components
-    along: Components
-    color: str
-    opacity: float
-    where: str
-
-
-@dataclass(frozen=True, slots=True)
-class TracedPoint:
-    """A point whose path is drawn."""
-
-    name: str
-    point: int
-    color: str
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnLoad:
-    """A load drawn as an arrow.
-
-    Attributes:
-        name: For the legend.
-        load: Number in ``Mechanism.loads``; -1: ``vector`` at ``point``.
-        point: See ``load``.
-        vector: See ``load``.
-        scale: m per N or N·m; None: chosen.
-        color: ``#rrggbb`` or empty.
-    """
-
-    name: str
-    load: int
-    point: int
-    vector: VectorTerms
-    scale: float | None
-    color: str
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnJoint:
-    """A joint as SymPy has it: a point and an axis in one frame (zero where there is none)."""
-
-    name: str
-    kind: JointKind
-    point: int
-    frame: int
-    axis: Components
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenery:
-    """All that is drawn beside what the mechanism's records tell.
-
-    Attributes:
-        shapes: In order of declaration.
-        traces: Likewise.
-        arrows: Likewise.
-        joints: In the order of the mechanics.
-        frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
-    """
-
-    shapes: tuple[DrawnShape, ...] = ()
-    traces: tuple[TracedPoint, ...] = ()
-    arrows: tuple[DrawnLoad, ...] = ()
-    joints: tuple[DrawnJoint, ...] = ()
-    frames: tuple[Frame, ...] = ()
-    points: tuple[Place, ...] = ()
 
 
 def looked_at(definition: ModelDefinition) -> Iterator[Point]:

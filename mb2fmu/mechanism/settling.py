@@ -7,18 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import sympy as sm
-from sympy.physics.mechanics import System
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
 from mb2fmu.mechanism.sampling import Sample, far, fastest_point, listed, move
-from mb2fmu.model import mechanics as door
-from mb2fmu.model.definition import Parts
 
 
 def settle_points(
-    draft: Mechanism, derived: NumericMechanism, samples: list[Sample], given: Mapping[int, VectorTerms]
+    draft: Mechanism,
+    derived: NumericMechanism,
+    samples: list[Sample],
+    given: Mapping[int, VectorTerms],
+    *,
+    contact_allowed: bool,
 ) -> tuple[Mechanism, list[Fault]]:
     """Decides for each located point with a given velocity which one is used.
 
@@ -27,6 +29,7 @@ def settle_points(
         derived: The same in numbers.
         samples: Random states.
         given: Point number → velocity in N as the user gave it.
+        contact_allowed: The origin was found as a point of zero velocity: it may be a contact point.
 
     Returns:
         The mechanism with settled velocities, and contradictions.
@@ -39,7 +42,7 @@ def settle_points(
     anywhere, on_constraints = _agreeing(derived, taken, samples, set(given))
     points, faults, by_constraint = list(draft.points), [], []
     lost: set[int] = set()
-    matters, contact_allowed = _moving_points(draft), _origin_was_found(draft)
+    matters = _moving_points(draft)
     only_loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _points_of_lengths(draft)
     for i in sorted(given):
         place = points[i]
@@ -119,12 +122,6 @@ def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, sam
                 if far(velocity, particle, fastest_point(derived)):
                     left.discard((centre, frame))
     return any(agreeing.values())
-
-
-def _origin_was_found(m: Mechanism) -> bool:
-    """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
-    mechanics = m.definition.mechanics
-    return not isinstance(mechanics, (System, Parts)) and door.origin(mechanics) is not None
 
 
 def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: Sample) -> Fault:

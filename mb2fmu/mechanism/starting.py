@@ -46,7 +46,7 @@ def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats
         MechanismError: If nothing is left to move, if fixed speeds contradict the constraints, or if the start is a
             singular position and the speeds are on none of the branches that meet there.
     """
-    c, d = m.velocity_constraints, m.definition
+    c, d = m.velocity_constraints, m.declared
     assert c is not None
     constraints = _constraints(m, numeric, q)
     A, b, _ = constraints(np.zeros(len(m.u)))
@@ -74,7 +74,7 @@ def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats
 
 
 def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
-    d = m.definition
+    d = m.declared
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     parameters = parameter_values(m)
     A, b, _ = numeric.at(0.0, q, z, r, parameters)
@@ -103,7 +103,7 @@ def _on_a_branch(
     null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_LOST)
     if not null.size:
         return u
-    rate = natural_units(m.definition).magnitude("1/s")
+    rate = natural_units(m.declared).magnitude("1/s")
 
     def missing(speeds: Floats) -> Floats:
         """lᵀγ with rows of unit length, where it is a rate, over the natural one."""
@@ -151,7 +151,7 @@ def _solved(
 
 def _told(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
     """The branch of the guesses if one is clearly the nearest, speeds measured in ``units``."""
-    speeds = m.definition.speeds
+    speeds = m.declared.speeds
     declared = np.array([s.start for s in speeds])
     distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]
     order = sorted(range(len(branches)), key=lambda i: (distances[i], (branches[i] / units).round(9).tolist()))

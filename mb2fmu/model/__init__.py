@@ -12,7 +12,8 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 """
 
 from mb2fmu.model.checks import check
-from mb2fmu.model.definition import Experiment, Mechanics, Model, ModelDefinition, OutputRequest
+from mb2fmu.model.declarations import Declarations, Experiment
+from mb2fmu.model.definition import Mechanics, Model, ModelDefinition, OutputRequest
 from mb2fmu.model.free_rotation import orient_by_quaternion
 from mb2fmu.model.loading import ListedModel, list_models, load, shipped_models
 from mb2fmu.model.parts import Parts
@@ -22,6 +23,7 @@ from mb2fmu.model.visuals import Box, Cylinder, Ellipsoid, Mesh, Sphere
 __all__ = [
     "Box",
     "Cylinder",
+    "Declarations",
     "Ellipsoid",
     "Experiment",
     "ListedModel",

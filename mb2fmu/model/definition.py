@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
@@ -18,6 +18,7 @@ from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, 
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.connections import Connections, DeclaredTerminal
+from mb2fmu.model.declarations import Declarations, Experiment, Number, Signal
 from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
 from mb2fmu.model.naming import plain_latex
@@ -55,91 +56,48 @@ __all__ = [
     "Signal",
 ]
 
-Number: TypeAlias = float | int | sm.Expr
-Signal: TypeAlias = float | sm.Expr
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
-    """The default experiment, which is also what the proof runs.
-
-    Attributes:
-        stop: Stop time in s; the start time is 0.
-        step: Communication step size in s.
-        tolerance: Relative tolerance of the integration.
-        stiff: True: an implicit method integrates the unit.
-        solver: ``adaptive`` (error control) or ``fixed`` (classical Runge-Kutta of order 4 with ``internal_step``).
-        internal_step: Step of the fixed-step solver in s; None: the communication step.
-        signals: Input symbol → constant or expression of ``dynamicsymbols._t``, sampled at the start of each
-            communication step and held over it.
-        where: ``file:line`` of the declaration, for messages.
-    """
-
-    stop: float = 10.0
-    step: float = 0.01
-    tolerance: float = 1e-6
-    stiff: bool = False
-    solver: Literal["adaptive", "fixed"] = "adaptive"
-    internal_step: float | None = None
-    signals: Mapping[sm.Expr, Signal] = field(default_factory=dict)
-    where: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDefinition:
+class ModelDefinition(Declarations):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
-        name: FMU model name, a C identifier.
-        description: One line.
         mechanics: As handed over.
-        parameters: Free and calculated, calculated ones after all they depend on.
-        inputs: In order of declaration.
-        coordinates: In the order of the mechanics' q.
-        speeds: In the order of the mechanics' u (independent before dependent, as SymPy keeps them).
-        auxiliary_states: In order of declaration.
         constraint_forces: In order of declaration.
         constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
         potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
-        experiment: The default experiment.
-        source: The model file, if there is one.
-        diagram: An SVG or text picture of what the coordinates mean; may be empty.
-        terminals: Declared ones, their members by the names of variables.
         looks: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
-        given: FMU name → value that was set instead of the model file's, by :meth:`Model.at`.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
     """
 
-    name: str
-    description: str
     mechanics: Mechanics
-    parameters: tuple[Parameter, ...]
-    inputs: tuple[Input, ...]
-    coordinates: tuple[Coordinate, ...]
-    speeds: tuple[Speed, ...]
-    auxiliary_states: tuple[AuxiliaryState, ...]
     constraint_forces: tuple[ConstraintForce, ...]
     outputs: tuple[Output | OutputRequest, ...]
     potential_energy: sm.Expr | None
-    experiment: Experiment
-    source: Path | None = None
-    diagram: str = ""
     constraints: tuple[Constraint, ...] = ()
-    terminals: tuple[DeclaredTerminal, ...] = ()
     looks: tuple[Look, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
-    given: Mapping[str, float] = field(default_factory=dict)
+
+    def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
+        """The plain part, for all that follows the reading.
+
+        Args:
+            dependent: Names of the coordinates and speeds that the mechanics name as dependent.
+            origin: What the mechanism was read from, a noun phrase.
+        """
+        plain = {item.name: getattr(self, item.name) for item in fields(Declarations)}
+        return Declarations(**plain | {"dependent": dependent, "origin": origin})
 
     def __post_init__(self) -> None:
-        states = (*self.coordinates, *self.speeds, *self.auxiliary_states)
-        declared: tuple[Any, ...] = (*self.parameters, *self.inputs, *states, *self.constraint_forces)
+        declared: tuple[Any, ...] = (*self.quantities, *self.constraint_forces)
         symbols = Counter(record.symbol for record in declared)
         names = Counter(record.name for record in (*declared, *self.outputs))
         doubles = {str(key) for key, count in (symbols | names).items() if count > 1}

@@ -64,6 +64,14 @@ def dependent_coordinates(mechanics: Mechanics) -> Expressions:
     return tuple(mechanics.q_dependent) if isinstance(mechanics, Parts) else ()
 
 
+def named_kind(mechanics: Mechanics) -> str:
+    """What was handed over, a noun phrase for the report."""
+    if isinstance(mechanics, RecordedMechanics):
+        return mechanics.kind
+    kinds = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
+    return next((text for kind, text in kinds.items() if isinstance(mechanics, kind)), "parts")
+
+
 def speeds(mechanics: Mechanics) -> Speeds:
     """The generalized speeds.
 

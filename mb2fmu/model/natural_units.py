@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Quantity, Speed
 
@@ -63,7 +63,7 @@ class NaturalUnits:
         return quantity.nominal if quantity.nominal is not None else self.magnitude(quantity.unit)
 
 
-def natural_units(definition: ModelDefinition, further: Iterable[tuple[float, str]] = ()) -> NaturalUnits:
+def natural_units(definition: Declarations, further: Iterable[tuple[float, str]] = ()) -> NaturalUnits:
     """The natural units of a model.
 
     Args:
@@ -100,7 +100,7 @@ def _fitted(rows: Floats, right: Floats) -> Floats:
     return found
 
 
-def _said(definition: ModelDefinition) -> Iterable[tuple[float, str]]:
+def _said(definition: Declarations) -> Iterable[tuple[float, str]]:
     """Numbers of a model with their units, zeros among them."""
     d = definition
     yield d.experiment.stop, "s"

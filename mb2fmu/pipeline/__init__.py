@@ -1,6 +1,6 @@
 """The way of the data: the only place that composes stages.
 
-    Path → Model → ModelDefinition → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
+    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
          → Linearization, Sensitivities                                                 linearize   studies
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building
          → .fmu                                                                         export      publication
@@ -95,7 +95,9 @@ def run(
     with publication.results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
-        validated = proving.prove(results.unit, derivation.mechanism, derivation.equations.method, stage)
+        validated = proving.prove(
+            results.unit, derivation.checked, derivation.mechanism, derivation.equations.method, stage
+        )
         with stage("report"):
             command = pages.command(derivation.definition, arguments or {}, options)
             inside = pages.inside(built, validated, command)

@@ -80,7 +80,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
     """
     faults: list[Fault] = []
     meshes = {}
-    folder = mechanism.definition.source.parent if mechanism.definition.source else Path()
+    folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
     for shape in mechanism.scenery.shapes if mechanism.scenery else ():
         if not shape.mesh or shape.mesh in meshes:
             continue

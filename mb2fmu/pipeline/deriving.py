@@ -8,6 +8,8 @@ from typing import Any, Unpack
 
 import mb2fmu.model
 from mb2fmu import formulation, mechanism, robots
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline import choosing
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.pipeline.outcomes import Derivation, Observer
@@ -38,7 +40,7 @@ def derive(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Derivation:
-    """Model → ModelDefinition → Mechanism → EquationsOfMotion → Program.
+    """Model → Declarations → Mechanism → EquationsOfMotion → Program.
 
     Args:
         model: A model, or the file that has its function.
@@ -50,7 +52,7 @@ def derive(
         Mb2FmuError: The class of the stage that found fault.
     """
     stage = Stopwatch(observer)
-    read = read_model(model, arguments, stage)
+    checked, read = read_model(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
@@ -62,10 +64,12 @@ def derive(
         choice = choosing.cheapest(treated)
     why = choice.why if method in choosing.OPEN else ""
     program = CompilableProgram.of(choice.program)
-    return Derivation(read.definition, read, choice.equations, program, stage.timings, why, plan.because)
+    return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.because)
 
 
-def read_model(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch) -> mechanism.Mechanism:
+def read_model(
+    model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
+) -> tuple[ModelDefinition, Mechanism]:
     """Loads and checks a model, and reads its mechanism, with its loops closed at the start."""
     with stage("load"):
         loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
@@ -73,4 +77,5 @@ def read_model(model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stop
         definition = mb2fmu.model.check(loaded)
     with stage("read"):
         recorded = isinstance(definition.mechanics, robots.RobotMechanics)
-        return mechanism.close_loops(robots.read_robot(definition) if recorded else mechanism.read(definition))
+        read = robots.read_robot(definition) if recorded else mechanism.read(definition)
+        return definition, mechanism.close_loops(read)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanism import Mechanism
-    from mb2fmu.model import ModelDefinition
+    from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
 
 
@@ -47,7 +47,8 @@ class Derivation:
     """From the model to its program.
 
     Attributes:
-        definition: The checked model.
+        checked: The checked model, with the user's own objects.
+        definition: What it declares, at start values on the constraints.
         mechanism: The mechanism as plain records.
         equations: The equations of motion by the chosen formulation.
         program: The same as one scalar graph.
@@ -56,7 +57,8 @@ class Derivation:
         treated: How holonomic constraints are treated, and why; empty where there are none.
     """
 
-    definition: ModelDefinition
+    checked: ModelDefinition
+    definition: Declarations
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
@@ -117,14 +119,14 @@ class Validated:
     """A verdict on a unit.
 
     Attributes:
-        definition: The checked model.
+        definition: What the model declares.
         mechanism: The mechanism as plain records.
         reference_equations: What the reference was integrated from.
         result: The verdict and all it rests on.
         timings: Of the stages so far.
     """
 
-    definition: ModelDefinition
+    definition: Declarations
     mechanism: Mechanism
     reference_equations: EquationsOfMotion
     result: ValidationResult

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mb2fmu.filetree import FileTree
-    from mb2fmu.model import ModelDefinition
+    from mb2fmu.model import Declarations
 
 LIMIT = 1_000_000
 """Bytes of the page in a unit."""
@@ -54,7 +54,7 @@ def proved(built: Build, validated: Validated, page: bytes) -> FileTree:
     return package.with_proof(built.core, page, files)
 
 
-def command(definition: ModelDefinition, arguments: Mapping[str, Any], options: UnitOptions) -> str:
+def command(definition: Declarations, arguments: Mapping[str, Any], options: UnitOptions) -> str:
     """What to type to get the same unit again; empty where the model came from no file.
 
     Args:

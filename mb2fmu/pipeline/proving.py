@@ -16,6 +16,7 @@ from mb2fmu.pipeline.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.mechanism import Mechanism
+    from mb2fmu.model import ModelDefinition
     from mb2fmu.validation import Settings, TableResult
 
 
@@ -68,29 +69,30 @@ def validate(
         Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
     """
     stage = Stopwatch(observer)
-    read = read_model(model, arguments, stage)
+    checked, read = read_model(model, arguments, stage)
     with publication.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
-        return prove(path, read, None, stage)
+        return prove(path, checked, read, None, stage)
 
 
-def prove(fmu: Path, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
+def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
     """Judges a unit by the mechanism of its model.
 
     Args:
         fmu: The archive, which nobody changes meanwhile.
+        checked: The checked model, whose own objects are asked.
         read: The mechanism.
         used: The formulation that the unit was made by; None if that is unknown.
         stage: Times the stages.
     """
     from mb2fmu import validation
 
-    definition = read.definition
+    definition = read.declared
     with stage("formulate the reference"):
         reference = reference_equations(read, used)
     with stage("validate"), mechanism.told_of_jumps(read):
         result = validation.validate(fmu, definition, reference.equations, method=used, mechanism=reference.mechanism)
     with stage("ask the model's own equations"):
-        result = replace(result, independence=validation.prove_independently(fmu, definition, read))
+        result = replace(result, independence=validation.prove_independently(fmu, checked, read))
     return Validated(definition, read, reference.equations, result, stage.timings)
 
 

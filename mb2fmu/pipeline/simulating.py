@@ -23,7 +23,7 @@ from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion
-    from mb2fmu.model import ModelDefinition
+    from mb2fmu.model import Declarations
     from mb2fmu.pipeline.options import FormulationOptions
     from mb2fmu.pipeline.right_hand_side import RightHandSide
     from mb2fmu.validation.unit_description import UnitKind
@@ -167,7 +167,7 @@ def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
-def describe_variables(equations: EquationsOfMotion, definition: ModelDefinition) -> dict[str, str]:
+def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
     """FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = animation.variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

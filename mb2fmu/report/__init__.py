@@ -1,6 +1,6 @@
 """Report: the proof as a page that an engineer can read and sign.
 
-Input: ``ModelDefinition``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
+Input: ``Declarations``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
 self-contained HTML page (:func:`render`; :func:`describe` of a unit that nobody has run), or a picture of one result
 for a document (:func:`figure`).
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from mb2fmu.animation import Drawing, Signals, element, still
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.report import exercised, results
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance
@@ -30,7 +30,7 @@ _THINNER = ((None, None), (382, None), (190, None), (96, None), (96, 80), (96, 4
 
 
 def render(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,
@@ -71,7 +71,7 @@ def render(
 
 
 def _page(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,
@@ -114,7 +114,7 @@ def _page(
 
 
 def describe(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface,
     provenance: Provenance | None = None,

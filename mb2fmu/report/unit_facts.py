@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from markupsafe import Markup
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
-from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
 from mb2fmu.report.numbers import plain
@@ -35,14 +33,14 @@ _ROLES = {
 
 
 def model_facts(
-    definition: ModelDefinition, equations: EquationsOfMotion, interface: FmuInterface | None
+    definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[Fact, ...]:
     """Size of the mechanism, how it was handed over, what was run; of the unit only what is known."""
     experiment = definition.experiment
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
-        ("Handed over as", _door(definition)),
+        ("Handed over as", definition.origin),
         ("Equations by" if interface else "Reference by", _METHODS[equations.method]),
         ("Coordinates", f"{len(equations.q)}"),
         ("Speeds", speeds),
@@ -67,7 +65,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
     )
 
 
-def variable_rows(interface: FmuInterface, definition: ModelDefinition) -> tuple[VariableRow, ...]:
+def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
     """One row per variable of the unit, in its order."""
     symbols = _symbols(definition)
     return tuple(
@@ -84,7 +82,7 @@ def variable_rows(interface: FmuInterface, definition: ModelDefinition) -> tuple
     )
 
 
-def declared_rows(definition: ModelDefinition) -> tuple[VariableRow, ...]:
+def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
     """One row per variable that the model declares, for a unit of which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
@@ -109,17 +107,10 @@ def declared_rows(definition: ModelDefinition) -> tuple[VariableRow, ...]:
     )
 
 
-def texts(definition: ModelDefinition, equations: EquationsOfMotion) -> dict[str, str]:
+def texts(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
     """Variable → its description."""
     declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
-
-
-def _door(definition: ModelDefinition) -> str:
-    if isinstance(definition.mechanics, RecordedMechanics):
-        return definition.mechanics.kind
-    doors = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
-    return next((text for kind, text in doors.items() if isinstance(definition.mechanics, kind)), "parts")
 
 
 def _constraints(equations: EquationsOfMotion) -> str:
@@ -161,7 +152,7 @@ def _abilities(capabilities: Capabilities) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _symbols(definition: ModelDefinition) -> dict[str, str]:
+def _symbols(definition: Declarations) -> dict[str, str]:
     """Variable → name of its symbol in the equations."""
     records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
         *definition.parameters,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
+from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
 from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, Mechanism, Place, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
@@ -71,8 +72,8 @@ class _RobotReader:
         bodies, loads = self._bodies()
         self._read_requests()
         d = self.definition
-        return Mechanism(
-            definition=d,
+        records = Mechanism(
+            declared=d.declarations((), self.robot.kind),
             t=self.t,
             q=self.q,
             u=self.u,
@@ -84,22 +85,19 @@ class _RobotReader:
             calculated_parameters=tuple(Assignment(p.symbol, p.value) for p in d.parameters if p.calculated),
             constraint_forces=(),
             u_independent=tuple(range(len(self.u))),
-            dynamic=self.to_dynamic,
             kinematics=kinematics,
             z_dot=tuple(self.plain(state.derivative) for state in d.auxiliary_states),
             frames=tuple(self.frames),
             points=tuple(self.points),
             bodies=tuple(bodies),
             loads=tuple(loads),
-            frame_of=self.frame_of,
-            point_of=self.point_of,
             driven=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
-            plain=self.plain,
-            handed_over=d,
         )
+        numbers = Numbers(frames=self.frame_of, points=self.point_of)
+        return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     # --- symbols -----------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Validation: a ``.fmu`` and the equations of another formulation go in, a ``ValidationResult`` comes out.
 
-Input: the path of an FMU, the checked ``ModelDefinition`` (names, start values, experiment), and ``EquationsOfMotion``
+Input: the path of an FMU, the checked ``Declarations`` (names, start values, experiment), and ``EquationsOfMotion``
 that the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, what
 checkers say, the verdict.
 

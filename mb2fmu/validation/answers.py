@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.compare import FACTOR, Bounds
 from mb2fmu.validation.conditions import calculated_values
 from mb2fmu.validation.directions import Directions, rate_in_time
@@ -72,7 +72,7 @@ class _Tally:
 
 
 def answered(
-    definition: ModelDefinition, chance: Occasion, question: Asked, driven: Driven, limits: Bounds
+    definition: Declarations, chance: Occasion, question: Asked, driven: Driven, limits: Bounds
 ) -> tuple[CallResult, ...]:
     """One result per family of calls.
 
@@ -99,7 +99,7 @@ class _Answers:
         simulation: The unit's uninterrupted run of it.
     """
 
-    definition: ModelDefinition
+    definition: Declarations
     chance: Occasion
     asked: Asked
     answers: Mapping[str, list[Any]]

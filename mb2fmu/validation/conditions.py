@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.scalar import scalar_function
 
 Floats = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ class Conditions:
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
-def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | None = None) -> Conditions:
+def conditions(definition: Declarations, parameters: Mapping[str, float] | None = None) -> Conditions:
     """The default experiment of a model, as numbers.
 
     Args:
@@ -123,7 +123,7 @@ def conditions(definition: ModelDefinition, parameters: Mapping[str, float] | No
     )
 
 
-def calculated_values(definition: ModelDefinition, parameters: Sequence[float]) -> dict[str, float]:
+def calculated_values(definition: Declarations, parameters: Sequence[float]) -> dict[str, float]:
     """FMU names of the calculated parameters → values that follow from those of the free ones; nan: no number."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}

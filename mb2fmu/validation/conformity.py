@@ -18,7 +18,7 @@ from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.package import unpack
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference import describe
@@ -42,7 +42,7 @@ SAME = 1e-9
 
 
 def conformity(
-    fmu: Path, definition: ModelDefinition, equations: EquationsOfMotion, *, redundant: bool = False
+    fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
 ) -> tuple[Finding, ...]:
     """All that checkers, the auditor and the model say against a unit; who has no objections gives one note.
 
@@ -64,7 +64,7 @@ def conformity(
     )
 
 
-def _audited(fmu: Path, definition: ModelDefinition, *, redundant: bool) -> Iterator[Finding]:
+def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[Finding]:
     """Errors of the auditor; what it warns of is ``mb2fmu audit``'s business.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
@@ -91,7 +91,7 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
     return stiff and finding.rule == "derivative.slope"
 
 
-def _compared(declared: Description, definition: ModelDefinition, equations: EquationsOfMotion) -> Iterator[Finding]:
+def _compared(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[Finding]:
     """Units of measure and start values against the model's."""
     faults = [*_units(declared, definition, equations), *_starts(declared, definition)]
     yield from (Finding(MODEL, "error", fault) for fault in faults)
@@ -99,7 +99,7 @@ def _compared(declared: Description, definition: ModelDefinition, equations: Equ
         yield Finding(MODEL, "note", "units of measure and start values are the model's")
 
 
-def _units(declared: Description, definition: ModelDefinition, equations: EquationsOfMotion) -> Iterator[str]:
+def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Variables that are told to be in another unit than the model's, and units that are defined to be another one."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {variable.name: variable.unit for variable in describe(definition, equations)}
@@ -129,7 +129,7 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
             yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
 
 
-def _starts(declared: Description, definition: ModelDefinition) -> Iterator[str]:
+def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
     """Start values that importers see and that are not the model's; those that units solve for left out."""
     wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     wanted |= {i.name: i.start for i in definition.inputs}

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
-from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanism.observables import RequestedOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanism.sampling import random_samples, with_auxiliary
-from mb2fmu.model import mechanics as door
-from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.sights import Sights
 
 Floats = npt.NDArray[np.float64]
@@ -46,39 +44,30 @@ class Cuts:
     def __init__(self, mechanism: Mechanism, sights: Sights) -> None:
         self.m, self.sights = mechanism, sights
 
-    def of(self, request: OutputRequest) -> sm.Matrix:
+    def of(self, request: RequestedOutput) -> sm.Matrix:
         """The force or torque that was asked for, in N."""
         subject = request.subject
-        at = None if request.relative_to is None else self.m.point_of[request.relative_to]
-        if len(subject) == 1 and isinstance(subject[0], Joint):
-            bodies = self._beyond(self._numbers[id(subject[0].child)])
-            at = self.m.point_of[subject[0].child_point] if at is None else at
+        at = request.relative_to
+        if request.of_joint:
+            joint = self.m.joints[subject[0]]
+            bodies = self._beyond(joint.child)
+            at = joint.point if at is None else at
         else:
-            bodies = {self._numbers[id(body)] for body in subject}
+            bodies = {*subject}
         if request.kind == "reaction_force":
             return self._force(bodies)
         assert at is not None, "the formulation has refused it"
         return self._torque(bodies, at)
 
-    @cached_property
-    def _numbers(self) -> dict[int, int]:
-        """id of the user's body → its number."""
-        return {id(body): i for i, body in enumerate(door.bodies(self.m.definition.mechanics))}
-
     def _beyond(self, body: int) -> set[int]:
         """A body, those that hang on it by joints, and those that are fixed in any of them."""
-        joints = door.joints(self.m.definition.mechanics)
-        held = {self._numbers.get(id(joint.child), GROUND) for joint in joints}
+        held = {joint.child for joint in self.m.joints}
         found: set[int] = set()
         waiting = [body]
         while waiting:
             number = waiting.pop()
             found.add(number)
-            waiting += [
-                self._numbers[id(joint.child)]
-                for joint in joints
-                if self._numbers.get(id(joint.parent), GROUND) == number
-            ]
+            waiting += [joint.child for joint in self.m.joints if joint.parent == number]
         for other, each in enumerate(self.m.bodies):
             if other not in held and self._fixed.of_point(each.masscenter, among=sorted(held)) in found:
                 found.add(other)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.conditions import Conditions, calculated_values
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.moving import Gauge, Signal, parameter_moves, rounded, signals, start_moves
@@ -68,7 +68,7 @@ class _Intention:
         rows: Scale of each constraint row, shape (n_phi + m,).
     """
 
-    definition: ModelDefinition
+    definition: Declarations
     reference: Reference
     time: Floats
     parameters: Floats
@@ -90,7 +90,7 @@ class _Intention:
 
 
 def excite(
-    definition: ModelDefinition,
+    definition: Declarations,
     reference: Reference,
     *,
     settable: Collection[str] | None = None,
@@ -124,7 +124,7 @@ def excite(
 
 
 def _intended(
-    definition: ModelDefinition, reference: Reference, settable: Collection[str] | None, any_step: bool
+    definition: Declarations, reference: Reference, settable: Collection[str] | None, any_step: bool
 ) -> _Intention:
     """All moves at their full size."""
     run, gauge = reference.conditions, Gauge.of(definition, reference)
@@ -150,7 +150,7 @@ def row_sizes(reference: Reference) -> Floats:
     return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
 
 
-def state_records(definition: ModelDefinition, reference: Reference) -> tuple[Quantity, ...]:
+def state_records(definition: Declarations, reference: Reference) -> tuple[Quantity, ...]:
     """The records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
@@ -207,7 +207,7 @@ def _started(intention: _Intention, part: float) -> Conditions | None:
     )
 
 
-def _calculated_within(definition: ModelDefinition, parameters: Sequence[float]) -> bool:
+def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:
     """Whether calculated parameters stay within their bounds."""
     found = calculated_values(definition, parameters)
     for parameter in definition.parameters:
@@ -292,9 +292,7 @@ def settable_names(description: UnitDescription) -> frozenset[str]:
     return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
 
 
-def as_set(
-    moved: Conditions, default: Conditions, definition: ModelDefinition, settable: Collection[str]
-) -> Conditions:
+def as_set(moved: Conditions, default: Conditions, definition: Declarations, settable: Collection[str]) -> Conditions:
     """The moved experiment with what the unit has to be told: moved parameters, all start values it lets one set."""
     free = [p.name for p in definition.parameters if not p.calculated]
     told = dict(default.overridden)

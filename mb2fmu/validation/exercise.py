@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions
 from mb2fmu.validation.excitation import row_sizes
@@ -71,7 +71,7 @@ class Occasion:
 
 
 def occasion(
-    definition: ModelDefinition,
+    definition: Declarations,
     default: Reference,
     reference: Reference,
     told: Conditions,
@@ -164,7 +164,7 @@ class Asked:
     typed: Mapping[str, tuple[str, ...]]
 
 
-def asked(chance: Occasion, definition: ModelDefinition, description: UnitDescription, kind: UnitKind) -> Asked:
+def asked(chance: Occasion, definition: Declarations, description: UnitDescription, kind: UnitKind) -> Asked:
     """The sessions for one kind of a unit."""
     variables, reference = description.variables, chance.reference
     offers = description.offers[kind]

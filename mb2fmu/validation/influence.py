@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.linalg import expm
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.validation.compare import Bounds
 from mb2fmu.validation.reference import Reference
 from mb2fmu.validation.result import InfluenceResult, Move
@@ -40,7 +40,7 @@ class _Change:
 
 
 def influences(
-    definition: ModelDefinition,
+    definition: Declarations,
     moves: Sequence[Move],
     default: Reference,
     moved: Reference | None,
@@ -88,7 +88,7 @@ def _result(
     )
 
 
-def _changes(definition: ModelDefinition, moves: Sequence[Move], moved: Reference) -> dict[tuple[str, str], _Change]:
+def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) -> dict[tuple[str, str], _Change]:
     """Of each parameter and input: what changes if it keeps its default."""
     run = moved.conditions
     still = np.zeros_like(run.inputs)

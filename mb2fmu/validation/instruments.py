@@ -15,14 +15,11 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, OutputExpression
 from mb2fmu.mechanism import Mechanism
-from mb2fmu.mechanism.constraint_reading import find_row
-from mb2fmu.mechanism.quaternions import of_unit_length
+from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.model.requests import OutputRequest
 from mb2fmu.validation.attitude import euler_angles, unit_quaternion
 from mb2fmu.validation.cuts import Cuts
 from mb2fmu.validation.sights import Sights
-from mb2fmu.variables import Output
 
 AXES = (".x", ".y", ".z")
 
@@ -68,10 +65,11 @@ class _Instruments:
     def outputs(self) -> Iterator[OutputExpression]:
         """Those that the equations have, each with its new expression."""
         told = {output.name: output for output in self.equations.outputs}
-        for item in self.m.definition.outputs:
-            if isinstance(item, Output):
-                scalars = [(item.name, sm.sympify(self.m.plain(item.expression)))]
-            else:
+        for item in self.m.outputs:
+            scalars: list[tuple[str, sm.Expr]] = []
+            if isinstance(item, WrittenOutput):
+                scalars = [(item.name, sm.sympify(item.expression))]
+            elif isinstance(item, RequestedOutput):
                 scalars = list(self._answer(item))
             yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
 
@@ -102,7 +100,7 @@ class _Instruments:
         """Position or velocity of point b less that of point a."""
         return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
 
-    def _answer(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """(name, expression) of each scalar of a request; nothing for what concerns a unit's own numbers."""
         answers = {
             "orientation": self._orientation,
@@ -118,63 +116,62 @@ class _Instruments:
         if request.kind in answers:
             yield from answers[request.kind](request)
 
-    def _scalar(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _scalar(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """A distance, a multiplier, or dT/du."""
         if request.kind == "distance":
-            d = self._between("position", *(self.m.point_of[point] for point in request.subject))
+            d = self._between("position", *request.subject)
             yield request.name, sm.sqrt(d.dot(d))
         elif request.kind == "multiplier":
-            yield request.name, self._multiplier(request.subject[0])
+            yield request.name, self.m.multipliers[request.subject[0]]
         else:
-            speeds = [self.m.dynamic[u] for u in self.m.u]
-            yield request.name, self.sights.momentum(speeds.index(request.subject[0]))
+            yield request.name, self.sights.momentum(request.subject[0])
 
-    def _energy(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _energy(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Kinetic, potential, or both."""
         kinetic = sm.S.Zero if request.kind == "potential_energy" else self.kinetic()
         yield request.name, kinetic + (sm.S.Zero if request.kind == "kinetic_energy" else self._potential())
 
-    def _cut(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """What goes through a cut."""
         yield from self._components(request, self._cuts.of(request))
 
-    def _angular_velocity(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         vector = self._turning(request.subject[0])
         if request.relative_to is not None:
             vector -= self._turning(request.relative_to)
         yield from self._components(request, vector)
 
-    def _turning(self, frame: object) -> sm.Matrix:
-        """Angular velocity of a user's frame, in N."""
-        return self.sights.vector("omega", self.m.frame_of[frame])
+    def _turning(self, frame: int) -> sm.Matrix:
+        """Angular velocity of a frame, in N."""
+        return self.sights.vector("omega", frame)
 
-    def _of_point(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
+    def _of_point(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Position, velocity or acceleration."""
-        point = self.m.point_of[request.subject[0]]
+        point = request.subject[0]
         if request.kind == "position" and request.relative_to is not None:
-            vector = self._between("position", self.m.point_of[request.relative_to], point)
+            vector = self._between("position", request.relative_to, point)
         else:
             vector = self.sights.vector(request.kind, point)  # type: ignore[arg-type]
         yield from self._components(request, vector)
 
-    def _components(self, request: OutputRequest, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
+    def _components(self, request: RequestedOutput, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
         """A vector's components in the frame that was asked for."""
         if request.expressed_in is not None:
-            vector = self.sights.rotation(self.m.frame_of[request.expressed_in]).T * vector
+            vector = self.sights.rotation(request.expressed_in).T * vector
         yield from zip((request.name + axis for axis in AXES), vector, strict=True)
 
-    def _orientation(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
-        rotation = self.sights.rotation(self.m.frame_of[request.subject[0]])
+    def _orientation(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        rotation = self.sights.rotation(request.subject[0])
         if request.relative_to is not None:
-            rotation = self.sights.rotation(self.m.frame_of[request.relative_to]).T * rotation
+            rotation = self.sights.rotation(request.relative_to).T * rotation
         if request.representation == "quaternion":
             yield from zip((request.name + part for part in (".w", *AXES)), unit_quaternion(rotation), strict=True)
         else:
             angles = euler_angles(rotation, request.representation)
             yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
 
-    def _load(self, request: OutputRequest) -> Iterator[tuple[str, sm.Expr]]:
-        load = self.m.loads[self.m.load_of[id(request.subject[0])]]
+    def _load(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        load = self.m.loads[request.subject[0]]
         if isinstance(load, PathwayLoad):
             yield request.name, load.force * (load.rate if request.kind == "power" else 1)
         elif isinstance(load, TorqueActuatorLoad):
@@ -186,7 +183,7 @@ class _Instruments:
         else:
             yield from self._vector_load(request, load)
 
-    def _vector_load(self, request: OutputRequest, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
+    def _vector_load(self, request: RequestedOutput, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
         force = isinstance(load, ForceLoad)
         vector = self.sights.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
         if request.kind == "force":
@@ -194,13 +191,6 @@ class _Instruments:
             return
         node = load.point if isinstance(load, ForceLoad) else load.frame
         yield request.name, vector.dot(self.sights.vector("velocity" if force else "omega", node))
-
-    def _multiplier(self, row: sm.Expr) -> sm.Expr:
-        m, c = self.m, self.m.velocity_constraints
-        rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
-        index = find_row(of_unit_length(m.plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
-        assert index is not None, "the formulation has refused it"
-        return m.multipliers[index]
 
     def _potential(self) -> sm.Expr:
         """As it was handed in."""

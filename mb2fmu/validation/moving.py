@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import NaturalUnits, natural_units
 from mb2fmu.validation.numeric import NumericEquations
 from mb2fmu.validation.reference import Reference
@@ -62,7 +62,7 @@ class Gauge:
     natural: NaturalUnits
 
     @staticmethod
-    def of(definition: ModelDefinition, reference: Reference) -> Gauge:
+    def of(definition: Declarations, reference: Reference) -> Gauge:
         """At up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
@@ -138,7 +138,7 @@ def _looked_at(
     return motion.x_dot, motion.outputs
 
 
-def parameter_moves(definition: ModelDefinition, gauge: Gauge) -> Floats:
+def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
     """By how much each free parameter is to be moved, shape (n_p,); 0 where its bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
@@ -173,7 +173,7 @@ def within(quantity: Quantity, value: float, target: float) -> float:
     return value + (high - value if target > value else low - value) / 2
 
 
-def start_moves(definition: ModelDefinition, reference: Reference) -> Floats:
+def start_moves(definition: Declarations, reference: Reference) -> Floats:
     """By how much each coordinate, independent speed and auxiliary state is to be moved at the start, shape (n_x,)."""
     numeric = reference.numeric
     records: list[Quantity] = [
@@ -234,7 +234,7 @@ class Signal:
 REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
-def signals(definition: ModelDefinition, gauge: Gauge, stop: float) -> tuple[Signal, ...]:
+def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal, ...]:
     """One per input: a sum of two sines and a step, of other rates for each."""
     run = gauge.reference.conditions
     found = []

@@ -34,7 +34,7 @@ def outgrows_symbols(mechanism: Mechanism) -> bool:
     m = mechanism
     if m.lagrangian_alone or len(m.bodies) <= MOST_BODIES:
         return False
-    numeric, d = NumericMechanism(m), m.definition
+    numeric, d = NumericMechanism(m), m.declared
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
     speeds = np.random.default_rng(1).uniform(0.5, 1.0, len(m.u_all))
     numeric.set(0.3, q + 0.2, speeds, z, r, numeric.parameters(parameter_values(m)))

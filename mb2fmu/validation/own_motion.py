@@ -88,17 +88,15 @@ def own_motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions
 
 
 def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
-    """The model as it was checked, before it was put into the reading's words, at start values that close the loops."""
-    given = mechanism.handed_over
-    if given is None:
-        return definition
-    moving: list[Coordinate | Speed] = [*definition.coordinates, *definition.speeds]
+    """The checked model at the parameters of the mechanism, and at start values that close its loops."""
+    declared = mechanism.declared
+    moving: list[Coordinate | Speed] = [*declared.coordinates, *declared.speeds]
     starts = {item.name: item.start for item in moving}
     return replace(
-        given,
-        parameters=definition.parameters,
-        coordinates=tuple(replace(c, start=starts.get(c.name, c.start)) for c in given.coordinates),
-        speeds=tuple(replace(s, start=starts.get(s.name, s.start)) for s in given.speeds),
+        definition,
+        parameters=declared.parameters,
+        coordinates=tuple(replace(c, start=starts.get(c.name, c.start)) for c in definition.coordinates),
+        speeds=tuple(replace(s, start=starts.get(s.name, s.start)) for s in definition.speeds),
     )
 
 
@@ -276,16 +274,17 @@ class _Reading:
 
     def __init__(self, mechanism: Mechanism, parts: Handed, symbols: OwnSymbols) -> None:
         self._numeric, self._symbols = NumericMechanism(mechanism), symbols
-        d = mechanism.definition
+        d = mechanism.declared
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]
         self._u = [symbols.slot[s.symbol] for s in d.speeds]
         self._order = [list(symbols.u).index(s.symbol) for s in d.speeds]
         self._still = np.zeros(len(mechanism.u_auxiliary))
-        number = {(body.name, body.masscenter): k for k, body in enumerate(mechanism.bodies)}
+        points = mechanism.points
+        number = {(body.name, points[body.masscenter].name): k for k, body in enumerate(mechanism.bodies)}
         self._pairs = [
-            (k, number[body.name, mechanism.point_of[body.masscenter]])
+            (k, number[body.name, body.masscenter.name])
             for k, body in enumerate(parts.bodies)
-            if (body.name, mechanism.point_of.get(body.masscenter)) in number
+            if (body.name, body.masscenter.name) in number
         ]
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 

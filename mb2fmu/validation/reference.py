@@ -14,7 +14,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
-from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
@@ -137,7 +137,7 @@ class Reference:
 
 
 def make_reference(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     *,
     experiment: Conditions | None = None,
@@ -201,7 +201,7 @@ def make_reference(
     )
 
 
-def _largest_inputs(definition: ModelDefinition, run: Conditions) -> list[tuple[float, str]]:
+def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
     """Largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
@@ -276,7 +276,7 @@ def observe(
     return np.array(rows), np.array(kinetic), np.array(residual)
 
 
-def describe(definition: ModelDefinition, equations: EquationsOfMotion) -> tuple[Variable, ...]:
+def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variable, ...]:
     """The compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
         *(Variable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
@@ -329,7 +329,7 @@ def constraint_scales(
     return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
 
 
-def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
+def provenance(definition: Declarations, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
     """What made a reference; nothing of day, place or machine beyond the versions that its digits may depend on."""
     return {
         "model": definition.name,
@@ -353,7 +353,7 @@ def provenance(definition: ModelDefinition, numeric: NumericEquations, run: Cond
 
 
 def by_euler(
-    definition: ModelDefinition, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
+    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
 ) -> Trajectory:
     """The same experiment by explicit Euler with a fixed step in s: for results that others published so.
 

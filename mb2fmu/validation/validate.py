@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.mechanism import Mechanism
-    from mb2fmu.model.definition import ModelDefinition
+    from mb2fmu.model.declarations import Declarations
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
 _PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
@@ -99,7 +99,7 @@ class Yardstick:
 
 
 def make_yardstick(
-    definition: ModelDefinition,
+    definition: Declarations,
     reference_equations: EquationsOfMotion,
     *,
     mechanism: Mechanism | None = None,
@@ -128,7 +128,7 @@ def make_yardstick(
 
 
 def _moved_yardstick(
-    definition: ModelDefinition,
+    definition: Declarations,
     equations: EquationsOfMotion,
     default: Reference,
     settable: Collection[str] | None,
@@ -156,7 +156,7 @@ def _moved_yardstick(
 
 def validate(
     fmu: Path,
-    definition: ModelDefinition,
+    definition: Declarations,
     reference_equations: EquationsOfMotion,
     *,
     method: Method | None = None,
@@ -252,7 +252,7 @@ def validate(
 
 
 def _occasion(
-    definition: ModelDefinition, description: UnitDescription, made: Yardstick, told: Conditions
+    definition: Declarations, description: UnitDescription, made: Yardstick, told: Conditions
 ) -> Occasion | None:
     """Where units are called in mid-run; None without a moved experiment."""
     if made.moved is None or made.moved.reference is None:
@@ -282,7 +282,7 @@ def _moved(second: MovedYardstick, simulations: Sequence[Simulation]) -> MovedRe
     )
 
 
-def _compared(definition: ModelDefinition, equations: EquationsOfMotion) -> list[str]:
+def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
     return [variable.name for variable in describe(definition, equations)]
 
 

@@ -34,7 +34,7 @@ def closed(**values):
     coordinates = tuple(replace(c, start=values.get(c.name, c.start)) for c in definition.coordinates)
     speeds = tuple(replace(s, start=values.get(s.name, s.start)) for s in definition.speeds)
     changed = replace(definition, parameters=parameters, coordinates=coordinates, speeds=speeds)
-    found = mechanism.close_loops(mechanism.read(changed)).definition
+    found = mechanism.close_loops(mechanism.read(changed)).declared
     return [item.start for item in (*found.coordinates, *found.speeds)]
 
 

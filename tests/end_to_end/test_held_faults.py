@@ -87,7 +87,7 @@ class Judge:
 def yardstick() -> tuple[Yardstick, EquationsOfMotion]:
     mechanism = close_loops(read(check(trolley())))
     equations = formulate(mechanism, "tmt")
-    return validation.make_yardstick(mechanism.definition, equations), equations
+    return validation.make_yardstick(mechanism.declared, equations), equations
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ MODELS = Path(__file__).parents[2] / "models"
 
 def _still(read, q, **parameters):
     """The arm at rest in a pose, frictionless there; ``parameters`` replace values by name."""
-    free = [p for p in read.definition.parameters if not p.calculated]
+    free = [p for p in read.declared.parameters if not p.calculated]
     values = np.array([parameters.get(p.name, p.value) for p in free], dtype=float)
     return State(0.0, np.concatenate([q, np.zeros(len(q))]), np.zeros(len(read.r)), values)
 

@@ -22,7 +22,7 @@ def test_every_model_has_a_stored_reference():
 def test_stored_reference_is_current(name):
     old = stored.read(ROOT / "reference" / name)
     read = mechanism.close_loops(mechanism.read(model.check(model.load(ROOT / "models" / f"{name}.py"))))
-    definition = read.definition
+    definition = read.declared
     numeric = str(old.provenance["formulation"]).startswith("Newton-Euler")
     equations = (
         formulation.formulate_motion(read) if numeric else formulation.formulate(read, old.provenance["formulation"])

@@ -43,7 +43,7 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
 
 
 def _of_starts(subject: Subject) -> Iterator[Mutant]:
-    definition = subject.mechanism.definition
+    definition = subject.mechanism.declared
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     states = set(subject.derivation.program.layout.states)
     guessed = {str(symbol) for symbol in subject.derivation.equations.guessed}

@@ -128,7 +128,7 @@ class Subject:
             package.pack(pipeline.build(self.derivation).core, path)
             unit = read_description(package.unpack(path))
         return validation.make_yardstick(
-            self.mechanism.definition,
+            self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,
             settable=settable_names(unit),
@@ -138,7 +138,7 @@ class Subject:
     @cached_property
     def motions(self) -> Any:
         """What the user's own objects say at random points."""
-        return own_motions(self.mechanism.definition, self.mechanism)
+        return own_motions(self.derivation.checked, self.mechanism)
 
 
 def generator(*words: object) -> np.random.Generator:

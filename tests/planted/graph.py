@@ -267,7 +267,7 @@ def _largest_speeds(subject: Subject, program: Program) -> dict[int, float]:
 
 def _speeds(subject: Subject) -> Iterator[tuple[Any, Any]]:
     mechanism = subject.mechanism
-    return zip(mechanism.u, mechanism.definition.speeds, strict=False)
+    return zip(mechanism.u, mechanism.declared.speeds, strict=False)
 
 
 def _of_results(subject: Subject, program: Program) -> Planted:
@@ -314,7 +314,7 @@ def points(subject: Subject, seed: int) -> list[tuple[float, Any, Any, Any]]:
     """Times, states, inputs and parameters that the unit offers, near and far from its start."""
     rng = generator("points", subject.name, seed)
     x0, r0, p0 = _values(subject)
-    free = [p for p in subject.mechanism.definition.parameters if not p.calculated]
+    free = [p for p in subject.mechanism.declared.parameters if not p.calculated]
     low = np.array([-np.inf if p.minimum is None else p.minimum for p in free])
     high = np.array([np.inf if p.maximum is None else p.maximum for p in free])
     largest = _largest_speeds(subject, subject.derivation.program)

@@ -19,7 +19,8 @@ import mb2fmu.interface
 from mb2fmu import derivatives, package, pipeline, validation
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
-from mb2fmu.pipeline import proving
+from mb2fmu.model import ModelDefinition
+from mb2fmu.pipeline import deriving, proving
 from mb2fmu.pipeline.outcomes import Build, Derivation
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -87,7 +88,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
     right = subject.derivation
     if mutant.level == "reading":
         wrong = mutant.change(subject.mechanism)
-        with _reading(wrong):
+        with _reading(subject.derivation.checked, wrong):
             derivation = pipeline.derive(subject.model)
     elif mutant.level == "equations":
         equations = mutant.change(right.equations)
@@ -106,9 +107,9 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
 
 
 @contextlib.contextmanager
-def _reading(wrong: Any) -> Iterator[None]:
+def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
-    with patch.object(pipeline, "_read", lambda *_: (wrong.definition, wrong)):
+    with patch.object(deriving, "read_model", lambda *_: (checked, wrong)):
         yield
 
 
@@ -137,8 +138,8 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     if mutant.level == "reading":
         wrong = derivation.mechanism
         stage = Stopwatch(None)
-        return proving.prove(unit, wrong, used, stage).result
-    definition = subject.mechanism.definition
+        return proving.prove(unit, subject.derivation.checked, wrong, used, stage).result
+    definition = subject.mechanism.declared
     result = validation.validate(
         unit,
         definition,
@@ -152,7 +153,9 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         return result
     return replace(
         result,
-        independence=validation.prove_independently(unit, definition, subject.mechanism, motions=subject.motions),
+        independence=validation.prove_independently(
+            unit, subject.derivation.checked, subject.mechanism, motions=subject.motions
+        ),
     )
 
 

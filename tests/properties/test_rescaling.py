@@ -65,7 +65,7 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
     mechanism = mechanism_of(model)
     if mechanism.holonomic:
         mechanism = close_loops(mechanism)
-    definition = mechanism.definition
+    definition = mechanism.declared
     reference = make_reference(definition, formulate(mechanism, "kane"))
     limits = bounds(reference, measure_sensitivity(reference))
     values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}

@@ -12,8 +12,6 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, ClosedForm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.loops.kind import Start
-from mb2fmu.mechanism.constraint_reading import find_row
-from mb2fmu.mechanism.quaternions import of_unit_length
 from mb2fmu.mechanism.records import Mechanism
 
 HEADLINE = "a closed form that the model says cannot be used:"
@@ -117,26 +115,22 @@ def given_loops(m: Mechanism, start: Start) -> Iterator[GivenLoop]:
     """
     phis = [phi for _, phi in m.holonomic]
     known = set(start.values)
-    for loop in m.definition.loops:
-        places = [find_row(of_unit_length(m.plain(row), m.quaternions, m.q), phis, []) for row in loop.rows]
-        strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
-        if strange:
-            what = f"{str(strange[0])[:80]} is none of the mechanics' holonomic constraints"
+    for loop in m.loops:
+        if loop.strange:
+            what = f"{loop.strange} is none of the mechanics' holonomic constraints"
             raise FormulationError(HEADLINE, [Fault(what, loop.where, "give the expression that the mechanics have")])
-        branches = [{m.plain(q): m.plain(value) for q, value in branch.items()} for branch in loop.branches]
-        rest = (tuple(map(m.plain, loop.positive)), tuple(map(m.plain, loop.relation)))
-        every = [*(value for branch in branches for value in branch.values()), *rest[0], *rest[1]]
+        rest = (loop.positive, loop.relation)
+        every = [*(value for branch in loop.branches for value in branch.values()), *rest[0], *rest[1]]
         unknown = set().union(*(e.free_symbols for e in every)) - known
         if unknown:
             what = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
             raise FormulationError(HEADLINE, [Fault(what, loop.where, "use those only")])
-        numbers = [place for place in places if place is not None]
         yield GivenLoop(
             loop.name,
-            tuple(m.holonomic[i][0] for i in numbers),
-            tuple(phis[i] for i in numbers),
-            tuple(branches[0]),
-            tuple(branches),
+            tuple(m.holonomic[i][0] for i in loop.rows),
+            tuple(phis[i] for i in loop.rows),
+            tuple(loop.branches[0]),
+            loop.branches,
             *rest,
             loop.where,
         )

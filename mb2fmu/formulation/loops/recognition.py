@@ -22,7 +22,6 @@ from mb2fmu.mechanism.calculating import calculated_parameters
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
-from mb2fmu.model import mechanics as door
 
 KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans(), Rod())
 """In the order in which they are tried."""
@@ -84,10 +83,9 @@ def dependent_coordinates(m: Mechanism, given: Sequence[GivenLoop]) -> Iterator[
         FormulationError: If there are not as many.
     """
     count = len(m.holonomic)
-    users = {str(s) for s in door.dependent_coordinates(m.definition.mechanics)}
-    named = {q for q in m.q if str(m.dynamic[q]) in users}
+    named = {q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.name in m.declared.dependent}
     appearing = {s for _, phi in m.holonomic for s in phi.free_symbols & set(m.q)}
-    guesses = {q for q, c in zip(m.q, m.definition.coordinates, strict=True) if c.kind == "guess"} & appearing
+    guesses = {q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.kind == "guess"} & appearing
     needed = {q for loop in given for q in loop.unknowns}
     for chosen in (named, guesses):
         if len(chosen) == count and needed <= chosen:
@@ -112,8 +110,8 @@ def start_of(m: Mechanism) -> Start:
     numeric = calculated_parameters(m)(parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
-    values |= {q: float(c.start) for q, c in zip(m.q, m.definition.coordinates, strict=True)}
-    values |= {r: float(i.start) for r, i in zip(m.r, m.definition.inputs, strict=True)}
+    values |= {q: float(c.start) for q, c in zip(m.q, m.declared.coordinates, strict=True)}
+    values |= {r: float(i.start) for r, i in zip(m.r, m.declared.inputs, strict=True)}
     values[m.t] = 0.0
     every = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
     return Start(values, frozenset({m.t, *m.q, *m.r}), every)
@@ -157,7 +155,7 @@ class _Row:
 def _said(rows: Sequence[_Row], given: Sequence[GivenLoop], start: Start, m: Mechanism) -> ClosedForm | None:
     """The closed form of a loop of the model's own whose rows contain no other unknowns any more."""
     left = {row.name: row for row in rows}
-    angles = frozenset(q for q, c in zip(m.q, m.definition.coordinates, strict=True) if c.unit == "rad")
+    angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
     for loop in given:
         if all(name in left and left[name].unknowns <= set(loop.unknowns) for name in loop.rows):
             return loop.closed_form(start, angles)
@@ -209,7 +207,7 @@ def dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = 
     Raises:
         FormulationError: If the constraints do not determine them at the start.
     """
-    c, d = m.velocity_constraints, m.definition
+    c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
     A, _, K = NumericConstraints(m).at(0.0, q, z, r, parameter_values(m))

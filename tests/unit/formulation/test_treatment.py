@@ -57,7 +57,7 @@ def four_bar_with(*more):
 
 def test_redundant_rows_are_named_and_change_no_motion():
     once = pipeline.derive(FOUR_BAR, method="tmt")
-    first = once.definition.mechanics.holonomic_constraints[0]
+    first = once.checked.mechanics.holonomic_constraints[0]
     twice = pipeline.derive(four_bar_with(lambda *_: 3 * first), method="tmt")
     # Either of two rows that say the same follows from the other.
     told = r"redundant: holonomic\[[13]\]\. How holonomic\[1\], holonomic\[3\] share their forces is not"

@@ -27,7 +27,7 @@ def slider():
 
 def changed(read, **values):
     """The mechanism with other values of parameters, start values (``q1``) and kinds of these (``q1_kind``)."""
-    d = read.definition
+    d = read.declared
     parameters = tuple(replace(p, value=values.get(p.name, p.value)) for p in d.parameters)
     coordinates, speeds = (
         tuple(
@@ -35,12 +35,12 @@ def changed(read, **values):
         )
         for declared in (d.coordinates, d.speeds)
     )
-    return replace(read, definition=replace(d, parameters=parameters, coordinates=coordinates, speeds=speeds))
+    return replace(read, declared=replace(d, parameters=parameters, coordinates=coordinates, speeds=speeds))
 
 
 def closed(read, **values):
     """Start values of q and u on the constraints."""
-    d = mechanism.close_loops(changed(read, **values)).definition
+    d = mechanism.close_loops(changed(read, **values)).declared
     return np.array([[c.start for c in d.coordinates], [s.start for s in d.speeds]])
 
 
@@ -145,13 +145,13 @@ def test_what_each_treatment_makes_of_a_singular_start(read):
 def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     """By both treatments that start there: 2 m l² q'' = −2 m g l cos(q), the coupler stays parallel."""
     flat = mechanism.close_loops(changed(read, **FLAT))
-    p = np.array([item.value for item in flat.definition.parameters])
+    p = np.array([item.value for item in flat.declared.parameters])
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
         equations, _ = formulation.treat(formulation.formulate(flat, "tmt"), flat, asked)
         f = evaluation.evaluator(lowering.lower(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
-        x = np.array([item.start for item in (*flat.definition.coordinates, *flat.definition.speeds)])
+        x = np.array([item.start for item in (*flat.declared.coordinates, *flat.declared.speeds)])
         rhs = lambda t, x, f=f, rate=rate: f(t, x, [0.0], np.array([*p, *rate]))  # noqa: E731
         assert rhs(0.0, x)[3:] == pytest.approx([-9.81, 9.81, -9.81], rel=1e-9)
         end = solve_ivp(rhs, (0.0, 0.4), x, method="DOP853", rtol=1e-9, atol=1e-9).y[:, -1]

@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 def worst_against_second_reading(path: Path, **settings: object) -> float:
     """Largest error of x' over its bound, at the points of the proof."""
     derivation = pipeline.derive(path, arguments=settings)
-    f, d = pipeline.right_hand_side(derivation), derivation.definition
+    f, d = pipeline.right_hand_side(derivation), derivation.checked
     made = robot_motions(d)
     assert not made.missing
     names = [item.name for item in (*d.coordinates, *d.speeds)]
@@ -100,7 +100,7 @@ def test_the_second_reading_notices_a_fault_of_the_first(file: Path, given: str,
     """The file is changed between the two: as if the first reader had misread it."""
     derivation = pipeline.derive(file)
     file.write_text(ARM.replace(given, instead, 1))
-    f, d = pipeline.right_hand_side(derivation), derivation.definition
+    f, d = pipeline.right_hand_side(derivation), derivation.checked
     made = robot_motions(d)
     sample = made.samples[0]
     values = sample.point.values

@@ -30,9 +30,10 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu import pipeline
-from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism import Mechanism, read
+from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.model.requests import OutputRequest
+from mb2fmu.model import Model, ModelDefinition, check
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
@@ -41,15 +42,23 @@ from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
 from mb2fmu.validation.own_symbols import OwnSymbols
-from mb2fmu.variables import Output
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
 
-def verdict(true: Mechanism, used: Mechanism, motions=None, method: str = "auto") -> Independence:
+Read = tuple[ModelDefinition, Mechanism]
+
+
+def read_of(model: Model) -> Read:
+    """The checked model, and its mechanism."""
+    checked = check(model)
+    return checked, read(checked)
+
+
+def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> Independence:
     """What is said of a unit that evaluates ``used`` where the model says ``true``; its program answers for it."""
-    definition = true.definition
-    made = motions or own_motions(definition, true)
+    made = motions or own_motions(*true)
+    definition = true[1].declared
     evaluated = Evaluated(used, method)
     e = evaluated.equations
     names = [definition.coordinates[i].name for i in e.q_independent]
@@ -75,7 +84,7 @@ def verdict(true: Mechanism, used: Mechanism, motions=None, method: str = "auto"
     return judged(made, description, answers)
 
 
-def models() -> dict[str, Callable[[], Mechanism]]:
+def models() -> dict[str, Callable[[], Read]]:
     named = {name: (lambda path=MODELS / f"{name}.py": pipeline.load(path)) for name in (
         "four_bar", "rolling_disc", "snakeboard", "governor", "driven_crank", "heavy_top",
         "turntable_ball", "muscle_arm", "bowl", "crank_slider",
@@ -87,21 +96,21 @@ def models() -> dict[str, Callable[[], Mechanism]]:
         "pivot": moving_pivot,
         "lagrangian": lagrangian_with_bodies,
     }
-    return {name: (lambda make=make: mechanism_of(make())) for name, make in (named | small).items()}
+    return {name: (lambda make=make: read_of(make())) for name, make in (named | small).items()}
 
 
 @pytest.mark.parametrize("name", models())
 def test_right_equations_pass_against_the_objects_own(name):
-    mechanism = models()[name]()
-    said = verdict(mechanism, mechanism)
+    true = models()[name]()
+    said = verdict(true, true[1])
     assert said.passed
     assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
 
 
 @pytest.mark.parametrize("name", STRANGERS)
 def test_what_strangers_hand_over_passes_against_their_own_objects(name):
-    mechanism = mechanism_of(STRANGERS[name]())
-    said = verdict(mechanism, mechanism)
+    true = read_of(STRANGERS[name]())
+    said = verdict(true, true[1])
     assert said.passed, said
     assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
 
@@ -153,7 +162,7 @@ def moves_nothing(true: Mechanism, wrong: Mechanism, motions) -> bool:
     samples = motions.samples[:5]
     right, off = Evaluated(true, "kane"), Evaluated(wrong, "kane")
     for sample in samples:
-        d = true.definition
+        d = true.declared
         e = right.equations
         names = [d.coordinates[i].name for i in e.q_independent] + [d.speeds[i].name for i in e.u_independent]
         names += [z.name for z in d.auxiliary_states]
@@ -171,10 +180,10 @@ def moves_nothing(true: Mechanism, wrong: Mechanism, motions) -> bool:
 
 @pytest.mark.parametrize("name", ["four_bar", "rolling_disc", "governor", "snakeboard", "crank_slider", "pathways"])
 def test_what_was_read_wrongly_fails(name):
-    mechanism = models()[name]()
-    motions = own_motions(mechanism.definition, mechanism)
+    true = models()[name]()
+    mechanism, motions = true[1], own_motions(*true)
     for what, wrong in faults(mechanism).items():
-        said = verdict(mechanism, wrong, motions, "kane")
+        said = verdict(true, wrong, motions, "kane")
         assert not said.passed or moves_nothing(mechanism, wrong, motions), what
 
 
@@ -189,17 +198,17 @@ def test_what_was_read_wrongly_fails(name):
 def test_faults_in_the_reading_of_random_trees_are_found(kinds, tilted, random):
     system = build(kinds, tilted=tilted)
     model = model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
-    mechanism = mechanism_of(model)
-    motions = own_motions(mechanism.definition, mechanism)
-    said = verdict(mechanism, mechanism, motions, "kane")
+    true = read_of(model)
+    mechanism, motions = true[1], own_motions(*true)
+    said = verdict(true, mechanism, motions, "kane")
     assert [rung.verdict for rung in said.rungs[:2]] == ["passed", "passed"], said
     what, wrong = random.choice(sorted(faults(mechanism).items()))
-    assert not verdict(mechanism, wrong, motions, "kane").passed or moves_nothing(mechanism, wrong, motions), what
+    assert not verdict(true, wrong, motions, "kane").passed or moves_nothing(mechanism, wrong, motions), what
 
 
 def test_a_joint_about_another_axis_fails():
-    right = mechanism_of(_arm("x"))
-    wrong = replace(mechanism_of(_arm("y")), definition=right.definition)
+    right = read_of(_arm("x"))
+    wrong = replace(mechanism_of(_arm("y")), declared=right[1].declared)
     said = verdict(right, wrong)
     assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
 
@@ -211,20 +220,19 @@ def _arm(axis: str):
 
 @pytest.mark.parametrize("name", ["driven_crank", "four_bar"])
 def test_an_output_that_is_not_what_the_model_says_fails(name):
-    mechanism = models()[name]()
-    motions = own_motions(mechanism.definition, mechanism)
+    true = models()[name]()
+    mechanism, motions = true[1], own_motions(*true)
     told = {output for sample in motions.samples for output in sample.outputs}
-    outputs = mechanism.definition.outputs
+    outputs = mechanism.outputs
     assert told
     for i, item in enumerate(outputs):
-        if isinstance(item, Output) and item.name in told:
+        if isinstance(item, WrittenOutput) and item.name in told:
             off = replace(item, expression=item.expression * sm.Rational(1001, 1000))
-        elif isinstance(item, OutputRequest) and item.kind == "position":
-            off = replace(item, subject=(mechanism.definition.mechanics.bodies[0].masscenter,))
+        elif isinstance(item, RequestedOutput) and item.kind == "position":
+            off = replace(item, subject=(mechanism.bodies[0].masscenter,))
         else:
             continue
-        definition = replace(mechanism.definition, outputs=(*outputs[:i], off, *outputs[i + 1 :]))
-        said = verdict(mechanism, replace(mechanism, definition=definition), motions)
+        said = verdict(true, replace(mechanism, outputs=(*outputs[:i], off, *outputs[i + 1 :])), motions)
         assert [rung.verdict for rung in said.rungs] == ["passed", "passed", "failed"], item.name
         assert item.name in said.rungs[-1].reason
 
@@ -240,21 +248,23 @@ def test_a_deprecated_body_keeps_its_rotational_inertia():
         me.PinJoint("J", ceiling, rod, q, u, child_point=length / 2 * rod.frame.y, joint_axis=N.z)
     rod.apply_force(-m * g * N.y)
     kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[rod], forcelist=rod.loads)
-    mechanism = mechanism_of(model_of("Rod", kane, [q], [u], m=1.0, l=1.0, g=9.81))
+    true = read_of(model_of("Rod", kane, [q], [u], m=1.0, l=1.0, g=9.81))
+    mechanism = true[1]
     lost = _with(mechanism, "bodies", 0, replace(mechanism.bodies[0], inertia=None, frame=-1))
-    said = verdict(mechanism, lost)
+    said = verdict(true, lost)
     assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
 
 
 def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(monkeypatch):
     monkeypatch.setattr("mb2fmu.validation.own_motion.MOST_WORK", -1)
-    mechanism = models()["governor"]()
-    said = verdict(mechanism, mechanism)
+    true = models()["governor"]()
+    mechanism = true[1]
+    said = verdict(true, mechanism)
     assert [rung.verdict for rung in said.rungs] == ["unjudged", "passed", "passed", "passed"]
     heavier = replace(mechanism.bodies[-1], mass=mechanism.bodies[-1].mass * sm.Rational(101, 100))
     wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
-    against = own_motions(mechanism.definition, wrong)
-    assert verdict(mechanism, mechanism, against).rungs[-1].verdict == "failed"
+    against = own_motions(true[0], wrong)
+    assert verdict(true, mechanism, against).rungs[-1].verdict == "failed"
 
 
 def test_a_spring_along_many_joints_is_not_composed():
@@ -282,8 +292,7 @@ def snapshot(mechanics) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["simple_pendulum", "rolling_disc", "double_pendulum", "bowl", "four_bar"])
 def test_the_users_objects_stay_as_they_were(name):
-    mechanism = read_model(MODELS / f"{name}.py", None, Stopwatch(None))
-    definition = mechanism.definition
+    definition, mechanism = read_model(MODELS / f"{name}.py", None, Stopwatch(None))
     before = snapshot(definition.mechanics)
     own_motions(definition, mechanism)
     assert snapshot(definition.mechanics) == before
@@ -292,8 +301,7 @@ def test_the_users_objects_stay_as_they_were(name):
 @pytest.mark.parametrize("off", [1e-10, 1e-8])
 def test_what_closing_anew_is_allowed_hides_no_fault(off):
     """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in a unit is larger."""
-    mechanism = models()["four_bar"]()
-    made = own_motions(mechanism.definition, mechanism)
+    made = own_motions(*models()["four_bar"]())
     names = tuple(made.samples[0].rates["kinematics"])
     description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
     largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
@@ -311,8 +319,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
 
 
 def test_samples_are_admissible():
-    mechanism = models()["four_bar"]()
-    d = mechanism.definition
+    d, mechanism = models()["four_bar"]()
     made = own_motions(d, mechanism)
     assert len(made.samples) == POINTS
     with untouched(d.mechanics):
@@ -330,8 +337,7 @@ def test_samples_are_admissible():
 
 def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     """A compound pendulum driven at its pivot has an acceleration that is known by hand."""
-    mechanism = models()["pivot"]()
-    d = mechanism.definition
+    d, _ = models()["pivot"]()
     with untouched(d.mechanics):
         parts = handed(d.mechanics)
         symbols = OwnSymbols(d, parts)
@@ -344,7 +350,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
 def test_real_units_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation
-    said = prove_independently(exported.path, derivation.definition, derivation.mechanism, kind=kind)
+    said = prove_independently(exported.path, derivation.checked, derivation.mechanism, kind=kind)
     assert [rung.verdict for rung in said.rungs] == ["passed"] * 3
 
 
@@ -355,8 +361,7 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
-    mechanism = read_model(path, None, Stopwatch(None))
-    definition = mechanism.definition
+    definition, mechanism = read_model(path, None, Stopwatch(None))
     said = prove_independently(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.rungs[0].reason

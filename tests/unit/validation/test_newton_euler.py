@@ -70,7 +70,7 @@ def test_compiled_it_is_what_it_is_in_numpy(make):
 
 def test_a_whole_reference():
     mechanism = _chain(2, spatial=True)
-    definition = mechanism.definition
+    definition = mechanism.declared
     object.__setattr__(definition.experiment, "stop", 0.5)
     equations = formulate(mechanism, "tmt")
     reference = make_reference(definition, equations, mechanism=mechanism)

@@ -167,5 +167,5 @@ def test_dependent_speeds_that_become_undetermined_are_noticed(dependent, when):
         model.speed(symbol, start, kind="guess" if symbol == uy else "fixed")
     model.experiment(stop=1.0, step=0.05, tolerance=1e-6)
     mechanism = mechanism_of(model)
-    reference = make_reference(mechanism.definition, formulate(mechanism, "tmt"))
+    reference = make_reference(mechanism.declared, formulate(mechanism, "tmt"))
     assert reference.undetermined() == (when if when is None else pytest.approx(when))

@@ -89,7 +89,7 @@ def rotor_beside_loop() -> Model:
 
 def reference_of(model: Model) -> Reference:
     mechanism = mechanism_of(model)
-    return make_reference(mechanism.definition, formulate(mechanism, "kane"))
+    return make_reference(mechanism.declared, formulate(mechanism, "kane"))
 
 
 def integrated(reference: Reference, parameters: dict[str, float], definition) -> np.ndarray:
@@ -116,7 +116,7 @@ def simulation(reference: Reference, values: np.ndarray) -> Simulation:
 def test_a_fast_rotor_hides_no_wrong_spring(amplitude):
     """Seen: with k = 4 instead of 5 it passed, for the bound of 0.4 mm was that of 1,000 rad/s."""
     model = rotor_beside_spring(5.0, amplitude)
-    definition = mechanism_of(model).definition
+    definition = mechanism_of(model).declared
     reference = reference_of(model)
     limits = bounds(reference, measure_sensitivity(reference))
     assert np.all(limits.values[:, 1] <= 0.05 * 2 * amplitude)
@@ -171,7 +171,7 @@ def rescaled(model: Model, factors: dict[str, float]):
         powers = dict(zip(BASE_UNITS, parse_unit(unit).exponents, strict=True))
         return value * float(np.prod([factor ** powers[base] for base, factor in factors.items()]))
 
-    d = mechanism_of(model).definition
+    d = mechanism_of(model).declared
     return replace(
         d,
         parameters=tuple(replace(p, value=scaled(p.value, p.unit)) for p in d.parameters),
@@ -189,7 +189,7 @@ def rescaled(model: Model, factors: dict[str, float]):
 )
 def test_natural_units_follow_every_change_of_units(length, mass, time, unit):
     model = rotor_beside_loop()
-    before = natural_units(mechanism_of(model).definition)
+    before = natural_units(mechanism_of(model).declared)
     after = natural_units(rescaled(model, {"m": length, "kg": mass, "s": time}))
     powers = dict(zip(BASE_UNITS, parse_unit(unit).exponents, strict=True))
     factor = length ** powers["m"] * mass ** powers["kg"] * time ** powers["s"]
@@ -199,7 +199,7 @@ def test_natural_units_follow_every_change_of_units(length, mass, time, unit):
 def test_round_off_says_nothing():
     """Seen: speeds that loops had given as 1e-17 made a natural time of a day."""
     model = rotor_beside_loop()
-    d = mechanism_of(model).definition
+    d = mechanism_of(model).declared
     speeds = [replace(s, start=1e-17) if s.name == "u" else s for s in d.speeds]
     guessed = [replace(s, start=1e-17, kind="guess") if s.name == "u" else s for s in d.speeds]
     for unit in ("s", "m", "kg"):
@@ -210,8 +210,8 @@ def test_round_off_says_nothing():
 
 def test_what_a_model_says_nothing_of_has_si_units():
     model = rotor_beside_loop()
-    assert natural_units(mechanism_of(model).definition).magnitude("A") == 1.0
-    assert natural_units(mechanism_of(model).definition, [(3.0, "A")]).magnitude("mA") == pytest.approx(3000.0)
+    assert natural_units(mechanism_of(model).declared).magnitude("A") == 1.0
+    assert natural_units(mechanism_of(model).declared, [(3.0, "A")]).magnitude("mA") == pytest.approx(3000.0)
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,0 +1,235 @@
+"""Reads what a model asks of its mechanism: the user's points, frames, loads, bodies and rows become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics.joint import Joint as SympyJoint
+
+from mb2fmu.mechanism.constraint_reading import find_row
+from mb2fmu.mechanism.observables import (
+    Joint,
+    Observable,
+    RefusedOutput,
+    RequestedOutput,
+    WrittenLoop,
+    WrittenOutput,
+)
+from mb2fmu.mechanism.quaternions import of_unit_length
+from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.mechanism.symbols import SymbolMap
+from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.variables import Output, Quantity
+
+_KNOWN_OF_LAGRANGIAN = frozenset(
+    {"multiplier", "momentum", "position_residual", "velocity_residual", "constraint_rank", "constraint_condition"}
+)
+_QUANTITY = tuple(item.name for item in fields(Quantity))
+
+
+class _RefusedError(Exception):
+    """What is asked for is not there: what, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of the user's objects.
+
+    Attributes:
+        frames, points: The user's object → number.
+        loads, bodies: ``id`` of the user's object → number.
+        joints: The user's joints, in the order of ``Mechanism.joints``.
+    """
+
+    frames: Mapping[Any, int] = field(default_factory=dict)
+    points: Mapping[Any, int] = field(default_factory=dict)
+    loads: Mapping[int, int] = field(default_factory=dict)
+    bodies: Mapping[int, int] = field(default_factory=dict)
+    joints: Sequence[Any] = ()
+
+    def joint_records(self) -> tuple[Joint, ...]:
+        """The joints by numbers."""
+        return tuple(
+            Joint(
+                joint.name,
+                self.bodies.get(id(joint.parent), -1),
+                self.bodies.get(id(joint.child), -1),
+                self.points[joint.child_point],
+            )
+            for joint in self.joints
+        )
+
+
+def read_outputs(
+    definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers
+) -> tuple[Observable, ...]:
+    """Outputs in declared order; what cannot be answered is kept with the reason.
+
+    Args:
+        definition: The checked model.
+        mechanism: All but its outputs.
+        plain: Translates the user's expressions.
+        numbers: Of the user's objects.
+
+    Raises:
+        MechanismError: If an expression contains something that nothing declares.
+    """
+    asked = _Asked(mechanism, plain, numbers, [speed.symbol for speed in definition.speeds])
+    return tuple(asked.read(item) for item in definition.outputs)
+
+
+class _Asked:
+    """Turns one request after the other into numbers."""
+
+    def __init__(self, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers, speeds: Sequence[sm.Expr]) -> None:
+        self._m, self._plain, self._numbers = mechanism, plain, numbers
+        self._speeds = {speed: j for j, speed in enumerate(speeds)}
+        self._name = ""
+
+    def read(self, item: Output | OutputRequest) -> Observable:
+        """One output."""
+        self._name = item.name
+        quantity = {name: getattr(item, name) for name in _QUANTITY}
+        if isinstance(item, Output):
+            return WrittenOutput(**quantity, expression=self._plain(item.expression))
+        try:
+            return RequestedOutput(
+                **quantity,
+                kind=item.kind,
+                subject=self._subject(item),
+                relative_to=self._reference(item),
+                of_joint=_is_of_joint(item),
+                expressed_in=None if item.expressed_in is None else self._oriented(item.expressed_in),
+                representation=item.representation,
+            )
+        except _RefusedError as refused:
+            what, remedy = refused.args
+            return RefusedOutput(**quantity, what=what, remedy=remedy)
+
+    def _subject(self, item: OutputRequest) -> tuple[int, ...]:
+        """Numbers of what is asked about."""
+        kind = item.kind
+        if self._m.lagrangian_alone and not (kind.endswith("energy") or kind in _KNOWN_OF_LAGRANGIAN):
+            raise _RefusedError(
+                f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
+                "hand over a System, a KanesMethod or Parts, or write the output as an expression",
+            )
+        reaction = self._joint if _is_of_joint(item) else self._body
+        numbers: Mapping[str, Callable[[Any], int]] = {
+            "position": self._located,
+            "distance": self._located,
+            "velocity": self._point,
+            "acceleration": self._point,
+            "angular_velocity": self._frame,
+            "orientation": self._oriented,
+            "force": self._load,
+            "power": self._load,
+            "multiplier": self._row,
+            "momentum": self._speed,
+            "reaction_force": reaction,
+            "reaction_torque": reaction,
+        }
+        return tuple(numbers[kind](one) for one in item.subject)
+
+    def _reference(self, item: OutputRequest) -> int | None:
+        """Number of the point or frame that the output is relative to."""
+        other = item.relative_to
+        if other is None or self._m.lagrangian_alone:
+            return None
+        if item.kind == "angular_velocity":
+            return self._frame(other)
+        if item.kind == "orientation":
+            return self._oriented(other)
+        return self._located(other) if item.kind == "position" else self._point(other)
+
+    def _frame(self, frame: Any) -> int:
+        if frame not in self._numbers.frames:
+            raise _RefusedError(f"frame {frame} is not connected to the inertial frame", "orient it")
+        return self._numbers.frames[frame]
+
+    def _oriented(self, frame: Any) -> int:
+        number = self._frame(frame)
+        if not self._m.frames[number].oriented:
+            raise _RefusedError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
+        return number
+
+    def _point(self, point: Any) -> int:
+        if point not in self._numbers.points:
+            raise _RefusedError(f"point {point} is not connected to the mechanism", "locate it, or give its velocity")
+        return self._numbers.points[point]
+
+    def _located(self, point: Any) -> int:
+        number = self._point(point)
+        if not self._m.points[number].located:
+            raise _RefusedError(
+                f"no chain of positions leads from the origin to point {point}", "locate it by set_pos or locatenew"
+            )
+        return number
+
+    def _load(self, load: Any) -> int:
+        number = self._numbers.loads.get(id(load))
+        if number is None:
+            raise _RefusedError(
+                f"{self._name} asks for a load that is not among those handed over",
+                "pass the very object that was given to the mechanics",
+            )
+        return number
+
+    def _row(self, row: sm.Expr) -> int:
+        m, c = self._m, self._m.velocity_constraints
+        rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
+        index = find_row(of_unit_length(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
+        if index is None:
+            raise _RefusedError(
+                f"{str(row)[:80]} is none of the mechanics' constraints", "give the expression given to the mechanics"
+            )
+        return index
+
+    def _speed(self, speed: sm.Expr) -> int:
+        if speed not in self._speeds:
+            listed = ", ".join(map(str, self._speeds))
+            raise _RefusedError(f"{speed} is no speed of the mechanics", f"take one of {listed}")
+        return self._speeds[speed]
+
+    def _joint(self, joint: Any) -> int:
+        if joint not in self._numbers.joints:
+            raise _RefusedError(
+                f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies"
+            )
+        return list(self._numbers.joints).index(joint)
+
+    def _body(self, body: Any) -> int:
+        if id(body) not in self._numbers.bodies:
+            raise _RefusedError(f"{body} is no moving body of the mechanics", "give one that was handed over")
+        return self._numbers.bodies[id(body)]
+
+
+def _is_of_joint(item: OutputRequest) -> bool:
+    """Whether a reaction is that of one joint."""
+    return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
+
+
+def read_loops(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[WrittenLoop]:
+    """Closed forms that the model gives, in plain symbols."""
+    m = mechanism
+    phis = [phi for _, phi in m.holonomic]
+    for loop in definition.loops:
+        places = [find_row(of_unit_length(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows]
+        strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
+        yield WrittenLoop(
+            loop.name,
+            tuple(place for place in places if place is not None),
+            tuple({_symbol(plain(q)): plain(value) for q, value in branch.items()} for branch in loop.branches),
+            tuple(map(plain, loop.positive)),
+            tuple(map(plain, loop.relation)),
+            loop.where,
+            str(strange[0])[:80] if strange else "",
+        )
+
+
+def _symbol(expression: sm.Expr) -> sm.Symbol:
+    """The same: what a coordinate is translated to is a symbol."""
+    return expression

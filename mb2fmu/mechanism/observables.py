@@ -1,0 +1,106 @@
+"""What is asked of a mechanism beside its motion: outputs, joints, closed forms of loops; by numbers, in plain symbols.
+
+Numbers are those of the mechanism's records: of frames, points, bodies, loads, joints, speeds and constraint rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.model.requests import OutputKind
+from mb2fmu.variables import Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenOutput(Quantity):
+    """An output that the model writes as an expression.
+
+    Attributes:
+        expression: In plain symbols; accelerations as u'.
+    """
+
+    expression: sm.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedOutput(Quantity):
+    """An output that the mechanism computes.
+
+    Attributes:
+        kind: What is asked.
+        subject: Numbers, by ``kind``: of a point (``position``, ``velocity``, ``acceleration``), a frame
+            (``angular_velocity``, ``orientation``), two points (``distance``), a load (``force``, ``power``), a
+            constraint row (``multiplier``), a speed (``momentum``), bodies or one joint (``reaction_force``,
+            ``reaction_torque``); empty for energies and diagnostics.
+        of_joint: Of a reaction: ``subject`` is a joint.
+        relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,
+            the joint's point on its child, the inertial frame.
+        expressed_in: Number of the frame of the components; None: the inertial frame.
+        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
+    """
+
+    kind: OutputKind
+    subject: tuple[int, ...] = ()
+    of_joint: bool = False
+    relative_to: int | None = None
+    expressed_in: int | None = None
+    representation: str = "quaternion"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedOutput(Quantity):
+    """An output that asks for something that the mechanism does not have.
+
+    Attributes:
+        what: Is wrong.
+        remedy: What to do.
+    """
+
+    what: str
+    remedy: str = ""
+
+
+Observable = WrittenOutput | RequestedOutput | RefusedOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint between two bodies.
+
+    Attributes:
+        name: Of the joint.
+        parent: Number of the body before it; -1: the ground.
+        child: Number of the body after it; -1: the ground.
+        point: Number of the joint's point on its child.
+    """
+
+    name: str
+    parent: int
+    child: int
+    point: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLoop:
+    """A loop's closed form that the model gives.
+
+    Attributes:
+        name: As the model calls it.
+        rows: Numbers of the holonomic constraints that it solves.
+        branches: Each unknown coordinate's value, per way of assembly.
+        positive: What must be positive.
+        relation: Rows whose rates stand in for those of ``rows``.
+        where: In the model file.
+        strange: A row of the model's that is no holonomic constraint, as it is written; empty if there is none.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    branches: tuple[Mapping[sm.Symbol, sm.Expr], ...]
+    positive: tuple[sm.Expr, ...]
+    relation: tuple[sm.Expr, ...]
+    where: str
+    strange: str = ""
