@@ -1,10 +1,16 @@
-"""Settings for all tests, and what each file of them took."""
+"""Settings for all tests, which of them are slow, and what each file of them took.
+
+``slow_tests.txt`` names files, and functions of files, that take more than about half a second in all, as measured on a
+quiet machine: ``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out. ``pytest --write-slow``, which runs
+the tests it is given, brings their lines up to date.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +19,40 @@ from hypothesis import settings
 # a change that breaks something is the one that shows it.
 settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("project")
+
+
+SLOW = Path(__file__).with_name("slow_tests.txt")
+LIMIT = 0.5
+"""Seconds that a function may take in all, with its set-up, before it is called slow."""
+
+
+def named_slow() -> set[str]:
+    """Files, and functions of files."""
+    return set(SLOW.read_text(encoding="utf-8").split())
+
+
+def function_of(nodeid: str) -> str:
+    """Without the parameters."""
+    return nodeid.partition("[")[0]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-slow", action="store_true", help=f"write {SLOW.name} afresh for what is run")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    names = named_slow()
+    for item in items:
+        if {function_of(item.nodeid), item.nodeid.partition("::")[0]} & names:
+            item.add_marker(pytest.mark.slow)
+
+
+def with_measured(names: set[str], reports: Iterable[pytest.TestReport]) -> set[str]:
+    """The names, those of functions that were run by what they took; files stay."""
+    taken: dict[str, float] = defaultdict(float)
+    for report in reports:
+        taken[function_of(report.nodeid)] += report.duration
+    return (names - taken.keys()) | {name for name, seconds in taken.items() if seconds > LIMIT}
 
 
 def seconds_by_file(reports: Iterable[pytest.TestReport]) -> list[tuple[str, float, int]]:
@@ -28,11 +68,14 @@ def seconds_by_file(reports: Iterable[pytest.TestReport]) -> list[tuple[str, flo
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Where the durations of tests are asked for, those of files too; all processes together."""
+    everything = chain.from_iterable(terminalreporter.stats.values())
+    reports = [each for each in everything if isinstance(each, pytest.TestReport)]
+    if config.option.write_slow:
+        SLOW.write_text("\n".join(sorted(with_measured(named_slow(), reports))) + "\n", encoding="utf-8")
     shown = config.option.durations
     if shown is None:
         return
-    everything = chain.from_iterable(terminalreporter.stats.values())
-    rows = seconds_by_file(each for each in everything if isinstance(each, pytest.TestReport))
+    rows = seconds_by_file(reports)
     terminalreporter.section(f"seconds by file, {sum(row[1] for row in rows):.0f} in all")
     for file, seconds, count in rows[: shown or None]:
         terminalreporter.line(f"{seconds:8.1f}  {count:4d} tests  {file}")
