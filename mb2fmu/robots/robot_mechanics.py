@@ -24,7 +24,6 @@ class JointVariables:
         u: Speeds. ``floating``: velocity and angular velocity along the moving axes; ``ball``: angular velocity along
             them; all others: q'.
         effort: Input along u; None where there is none.
-        damping: Parameter; None where nothing damps.
         prescribed: Inputs (position, speed, acceleration) in place of q and u; None: it moves by itself.
     """
 
@@ -32,7 +31,6 @@ class JointVariables:
     q: tuple[sm.Expr, ...] = ()
     u: tuple[sm.Expr, ...] = ()
     effort: sm.Expr | None = None
-    damping: sm.Symbol | None = None
     prescribed: tuple[sm.Expr, sm.Expr, sm.Expr] | None = None
 
 
@@ -45,6 +43,7 @@ class RobotMechanics(RecordedMechanics):
         settings: What it leaves open.
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
+        damping: Number of a part → parameter of its joint's damper, where there is one.
         gravity: Acceleration, m/s², components in the ground.
     """
 
@@ -52,4 +51,5 @@ class RobotMechanics(RecordedMechanics):
     settings: RobotSettings
     tree: MovingTree
     variables: Mapping[int, JointVariables]
+    damping: Mapping[int, sm.Symbol]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -58,6 +58,7 @@ class _Modeller:
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
     notes: list[str] = field(default_factory=list)
     variables: dict[int, JointVariables] = field(default_factory=dict)
+    damping: dict[int, sm.Symbol] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
     signals: dict[int, sm.Expr] = field(default_factory=dict)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
@@ -69,9 +70,10 @@ class _Modeller:
         for i, part in enumerate(self.tree.parts[1:], 1):
             if part.coordinate is None or part.coordinate[0] == i:
                 self.variables[i] = self._declare(part)
+                self._declare_damping(i, part.moved_by, self.variables[i].name)
         for i, part in enumerate(self.tree.parts[1:], 1):
             if i not in self.variables:
-                self._declare_follower(part)
+                self._declare_follower(i, part)
         self._note_what_is_left_out()
         mechanics = self._mechanics(gravity, format_)
         name = self.settings.name or self.description.name or self._stem
@@ -132,7 +134,7 @@ class _Modeller:
 
     def _single(self, joint: JointRecord, name: str) -> JointVariables:
         turns = joint.kind == "revolute"
-        units = ("rad", "rad/s", "N.m", "N.m.s/rad") if turns else ("m", "m/s", "N", "N.s/m")
+        units = ("rad", "rad/s", "N.m") if turns else ("m", "m/s", "N")
         word, where = ("angle" if turns else "position"), self._where(joint.line)
         if joint.name in self.settings.prescribed:
             return self._prescribed(joint, name, word, units)
@@ -165,11 +167,13 @@ class _Modeller:
             )  # fmt: skip
             members = {"tau": effort, "phi": q, "w": u} if turns else {"f": effort, "s": q, "v": u}
             self.terminals.append((name, members, next(iter(members))))
-        return JointVariables(name=name, q=(q,), u=(u,), effort=effort, damping=self._damping(joint, name, units[3]))
+        return JointVariables(name=name, q=(q,), u=(u,), effort=effort)
 
-    def _damping(self, joint: JointRecord, name: str, unit: str) -> sm.Symbol | None:
-        if not joint.damping:
-            return None
+    def _declare_damping(self, i: int, joint: JointRecord, name: str) -> None:
+        """The damper of a joint; floating joints have none."""
+        if not joint.damping or joint.kind == "floating" or joint.name in self.settings.prescribed:
+            return
+        unit = "N.m.s/rad" if joint.kind in {"revolute", "ball"} else "N.s/m"
         symbol = sm.Symbol(f"damping_{name}")
         self.declared.append(
             Parameter(
@@ -177,7 +181,7 @@ class _Modeller:
                 where=self._where(joint.line), description=f"viscous damping of joint {joint.name}",
             )
         )  # fmt: skip
-        return symbol
+        self.damping[i] = symbol
 
     def _prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
         where, q = self._where(joint.line), _function(f"q_{name}")
@@ -201,7 +205,7 @@ class _Modeller:
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
             for symbol, (word, unit) in zip(symbols, named, strict=True):
                 self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where))
-        return JointVariables(name=name, q=q, u=u, damping=self._damping(joint, name, "N.s/m"))
+        return JointVariables(name=name, q=q, u=u)
 
     def _free(self, joint: JointRecord, name: str) -> JointVariables:
         """Floating joints and balls; speeds are along the axes of what moves."""
@@ -214,10 +218,9 @@ class _Modeller:
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, start in rows:
                 self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=start, unit=unit, where=where))
-        damping = self._damping(joint, name, "N.m.s/rad") if not floats else None
-        return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u), damping=damping)
+        return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
-    def _declare_follower(self, part: Part) -> None:
+    def _declare_follower(self, i: int, part: Part) -> None:
         """The position of a joint that mimics another one is an output."""
         joint = part.moved_by
         assert part.coordinate is not None
@@ -225,6 +228,8 @@ class _Modeller:
         leader = self.variables[owner]
         q, u = (leader.q[0], leader.u[0]) if leader.prescribed is None else leader.prescribed[:2]
         name, turns = self._legal(joint.name, "joint"), joint.kind == "revolute"
+        if leader.prescribed is None:
+            self._declare_damping(i, joint, name)
         text = f"joint {joint.name}, which follows {leader.name}"
         word, units = ("angle", ("rad", "rad/s")) if turns else ("position", ("m", "m/s"))
         rows = ((word, factor * q + offset, units[0]), ("speed", factor * u, units[1]))
@@ -261,6 +266,7 @@ class _Modeller:
             settings=self.settings,
             tree=self.tree,
             variables=self.variables,
+            damping=self.damping,
             gravity=gravity,
         )
 

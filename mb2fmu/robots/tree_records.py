@@ -311,8 +311,7 @@ class _RobotReader:
             row = rows[self._of_u[self.to_plain[variables.u[0]]]]
             position, speed = self._moved(part)
             own = self.robot.variables.get(i)
-            damping = own.damping if own and own.damping is not None else number(joint.damping)
-            forces = [-damping * speed]
+            forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
             if joint.stiffness:
                 forces.append(-number(joint.stiffness) * (position - number(joint.spring_reference)))
             if own and own.effort is not None:
@@ -324,11 +323,9 @@ class _RobotReader:
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
         """Damping of joints with several speeds."""
         variables = self.robot.variables[i]
-        if variables.damping is None:
-            return
-        for u in variables.u:
+        for u in variables.u if i in self.robot.damping else ():
             speed = self.to_plain[u]
-            rows[self._of_u[speed]].append(-variables.damping * speed)
+            rows[self._of_u[speed]].append(-self.robot.damping[i] * speed)
 
     # --- what outputs ask for ----------------------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ class _Sampler:
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
     def _situation(self, values: list[float]) -> Situation:
-        q, u, acceleration, effort, damping = {}, {}, {}, {}, {}
+        q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moved_by.name
             if each.prescribed is not None:
@@ -139,11 +139,7 @@ class _Sampler:
             u[joint] = [values[self._of[symbol]] for symbol in each.u]
             if each.effort is not None:
                 effort[joint] = values[self._of[each.effort]]
-            if each.damping is not None:
-                damping[joint] = values[self._of[each.damping]]
-        for i, part in enumerate(self._robot.tree.parts[1:], 1):
-            if i not in self._robot.variables and part.moved_by.damping:
-                damping[part.moved_by.name] = part.moved_by.damping
+        damping = {self._robot.tree.parts[i].moved_by.name: values[self._of[d]] for i, d in self._robot.damping.items()}
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         return Situation(q, u, acceleration, effort, damping, gravity)
