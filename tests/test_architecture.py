@@ -34,6 +34,7 @@ WORLDLY = (
     "systems/system_simulation.py",
     "systems/master/master_process.py",
     "robots/robot_loading.py",
+    "robots/package_paths.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("emit/python/runtime",)

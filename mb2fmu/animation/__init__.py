@@ -18,6 +18,7 @@ from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene
 from mb2fmu.animation.scene_building import describe, variables
 from mb2fmu.animation.still import still
+from mb2fmu.animation.thinning import thinned_together
 
 __all__ = [
     "FILE",
@@ -34,6 +35,7 @@ __all__ = [
     "element",
     "page",
     "still",
+    "thinned_together",
     "triangles",
     "variables",
 ]

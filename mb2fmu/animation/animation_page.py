@@ -27,6 +27,8 @@ PLOTTED = 24
 """Variables that a page offers for its plot."""
 
 _STROBE = 6  # instants in the picture for print
+_STROBED = 8_000
+"""Triangles of meshes up to which the still picture has earlier instants: each draws all of them once more."""
 _ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of one time
 
 
@@ -79,7 +81,8 @@ def element(
     script = _script()
     library = three.library()
     signals = _plotted(signals, shown) if signals else None
-    picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if len(drawing.poses.time) > 1 else 0)
+    light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _STROBED and len(drawing.poses.time) > 1
+    picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if light else 0)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
     given = sum(len(mesh.faces) for mesh in drawing.meshes)
     if room is not None:

@@ -53,13 +53,14 @@ class Triangles:
         return cls(vertices, faces)
 
 
-def triangles(content: bytes, name: str, where: str = "") -> Triangles:
+def triangles(content: bytes, name: str, where: str = "", most: int | None = MOST) -> Triangles:
     """Reads a mesh file.
 
     Args:
         content: Of the file.
         name: Its name; the extension tells the format.
         where: For messages.
+        most: Triangles that it may have; None: any number.
 
     Raises:
         ModelError: If it holds no triangles, or too many.
@@ -80,8 +81,8 @@ def triangles(content: bytes, name: str, where: str = "") -> Triangles:
         raise ModelError(headline, [fault]) from error
     if not len(faces) or not np.all(np.isfinite(vertices)):
         raise ModelError(headline, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")])
-    if len(faces) > MOST:
-        remedy = f"thin it out to {MOST:,} or fewer"
+    if most is not None and len(faces) > most:
+        remedy = f"thin it out to {most:,} or fewer"
         raise ModelError(headline, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
     return Triangles(vertices.astype(np.float32), faces.astype(np.uint32))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mb2fmu.animation.meshes import Triangles
@@ -34,3 +36,12 @@ def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
         faces //= 2
         kept = tuple(thinned(mesh, faces) for mesh in meshes)
     return kept
+
+
+def thinned_together(meshes: Mapping[str, Triangles], budget: int) -> dict[str, Triangles]:
+    """Meshes with about ``budget`` triangles in all; each keeps a part of it by the root of what it had."""
+    if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
+        return dict(meshes)
+    weights = {key: float(np.sqrt(len(mesh.faces))) for key, mesh in meshes.items()}
+    share = budget / sum(weights.values())
+    return {key: thinned(mesh, int(share * weights[key])) for key, mesh in meshes.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import sympy as sm
@@ -85,6 +86,21 @@ class DrawnJoint:
     axis: Components
 
 
+@dataclass(frozen=True, slots=True)
+class MeshUse:
+    """A mesh file that is turned and scaled when it is read, and left out if it cannot be.
+
+    Attributes:
+        key: What ``DrawnShape.mesh`` says.
+        path: Of the file.
+        matrix: From the mesh's axes and unit to the shape's frame, m, row by row.
+    """
+
+    key: str
+    path: Path
+    matrix: tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenery:
     """All that is drawn beside what the mechanism's records tell.
@@ -94,6 +110,7 @@ class Scenery:
         traces: Likewise.
         arrows: Likewise.
         joints: In the order of the mechanics.
+        meshes: Files of those shapes whose mesh is no path.
         frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
     """
 
@@ -101,5 +118,6 @@ class Scenery:
     traces: tuple[TracedPoint, ...] = ()
     arrows: tuple[DrawnLoad, ...] = ()
     joints: tuple[DrawnJoint, ...] = ()
+    meshes: tuple[MeshUse, ...] = ()
     frames: tuple[Frame, ...] = ()
     points: tuple[Place, ...] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mb2fmu import animation
 from mb2fmu.animation.poses import sampled_inputs
 from mb2fmu.errors import Fault, ModelError, PackageError
+from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
 from mb2fmu.model import Model
 from mb2fmu.package.references import FOLDER, RESULT
 from mb2fmu.pipeline.deriving import AnyModel
@@ -79,10 +80,12 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
         ModelError: If a mesh file cannot be read, naming each.
     """
     faults: list[Fault] = []
-    meshes = {}
+    scenery = mechanism.scenery or Scenery()
+    meshes = turned_meshes(scenery.meshes)
+    used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
-    for shape in mechanism.scenery.shapes if mechanism.scenery else ():
-        if not shape.mesh or shape.mesh in meshes:
+    for shape in scenery.shapes:
+        if not shape.mesh or shape.mesh in meshes or shape.mesh in used:
             continue
         try:
             content = (folder / shape.mesh).read_bytes()
@@ -95,6 +98,28 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
     if faults:
         raise ModelError("the looks of the mechanism cannot be used:", faults)
     return animation.describe(mechanism, equations, meshes)
+
+
+MOST_TRIANGLES = 30_000
+"""Of all meshes of a robot together: a page of it then stays below 5 MB."""
+
+
+def turned_meshes(uses: Sequence[MeshUse]) -> dict[str, animation.Triangles]:
+    """Meshes turned and scaled, thinned out to a budget; what cannot be read is left out."""
+    found: dict[str, animation.Triangles] = {}
+    read: dict[Path, animation.Triangles | None] = {}
+    for mesh in uses:
+        if mesh.path not in read:
+            try:
+                read[mesh.path] = animation.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
+            except (ModelError, OSError):
+                read[mesh.path] = None
+        triangles = read[mesh.path]
+        if triangles is not None:
+            matrix = np.array(mesh.matrix).reshape(3, 3)
+            faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
+            found[mesh.key] = animation.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
+    return animation.thinned_together(found, MOST_TRIANGLES)
 
 
 def scene_needed(simulated: Simulated) -> Scene:

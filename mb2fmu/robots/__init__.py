@@ -10,4 +10,9 @@ from mb2fmu.robots.robot_loading import is_robot_file, load_robot
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.tree_records import read_robot
 
-__all__ = ["RobotMechanics", "is_robot_file", "load_robot", "read_robot"]
+__all__ = [
+    "RobotMechanics",
+    "is_robot_file",
+    "load_robot",
+    "read_robot",
+]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
+from mb2fmu.mechanism.drawn_records import MeshUse
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.robots.moving_tree import MovingTree
 from mb2fmu.robots.robot_description import RobotDescription
@@ -44,6 +45,7 @@ class RobotMechanics(RecordedMechanics):
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
         damping: Number of a part → parameter of its joint's damper, where there is one.
+        meshes: Of its shapes.
         gravity: Acceleration, m/s², components in the ground.
     """
 
@@ -52,4 +54,5 @@ class RobotMechanics(RecordedMechanics):
     tree: MovingTree
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
+    meshes: tuple[MeshUse, ...]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -16,6 +16,7 @@ from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
 from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
+from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
 from mb2fmu.robots.tree_inertia import directions, inertia_and_weight, refuse_singular
@@ -245,6 +246,7 @@ class _Modeller:
 
     def _mechanics(self, gravity: tuple[sm.Expr, sm.Expr, sm.Expr], format_: str) -> RobotMechanics:
         links = tuple(link.name for link in self.description.links)
+        meshes, missing = mesh_uses(self.description, self.tree, self.settings.packages)
         ground = next(name for name in ("ground", "world", "inertial", "ground_") if name not in links)
         q = tuple(symbol for each in self.variables.values() for symbol in each.q)
         u = tuple(symbol for each in self.variables.values() for symbol in each.u)
@@ -259,7 +261,7 @@ class _Modeller:
             speeds=u,
             ground=ground,
             frames=(ground, *links),
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=tuple(dict.fromkeys((*self.notes, *missing))),
             position={name: each.q[0] for name, each in single.items()},
             speed={name: each.u[0] for name, each in single.items()},
             description=self.description,
@@ -267,6 +269,7 @@ class _Modeller:
             tree=self.tree,
             variables=self.variables,
             damping=self.damping,
+            meshes=meshes,
             gravity=gravity,
         )
 

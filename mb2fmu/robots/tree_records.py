@@ -20,6 +20,7 @@ from mb2fmu.model.expressions import rate_in_time
 from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
 from mb2fmu.robots.moving_tree import Part
 from mb2fmu.robots.robot_description import Array, Pose
+from mb2fmu.robots.robot_looks import Places, robot_scenery
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
@@ -71,6 +72,7 @@ class _RobotReader:
             self.frames = list(normalized(self.frames, self.quaternions, self.q))
         bodies, loads = self._bodies()
         self._read_requests()
+        scenery = robot_scenery(self.robot, Places(self._frame_at, self.own, self.origin, components))
         d = self.definition
         records = Mechanism(
             declared=d.declarations((), self.robot.kind),
@@ -95,6 +97,7 @@ class _RobotReader:
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
+            scenery=scenery,
         )
         numbers = Numbers(frames=self.frame_of, points=self.point_of)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
@@ -161,6 +164,9 @@ class _RobotReader:
             return parent
         self.frames.append(Frame(name, parent, matrix(pose.rotation), parent, ()))
         return len(self.frames) - 1
+
+    def _frame_at(self, part: int, pose: Pose) -> int:
+        return self._fixed_frame(f"shape {len(self.frames)}", self.own[part], pose)
 
     def _fixed_point(self, name: str, part: int, position: Array) -> int:
         terms: VectorTerms = ((self.own[part], components(position)),) if np.any(position) else ()
