@@ -32,6 +32,8 @@ WORLDLY = (
     "model/template.py",
     "systems/component.py",
     "systems/system_simulation.py",
+    "systems/other_masters.py",
+    "systems/foreign",
     "systems/master/master_process.py",
     "robots/robot_loading.py",
     "robots/package_paths.py",

@@ -19,13 +19,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import mb2fmu
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 
 _EXAMPLE = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
+
+
+class _Sourced(Protocol):
+    source: Path | None
+
+
+Promised = TypeVar("Promised", bound=_Sourced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +67,39 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
         ModelError: If there is no such file, it raises, it has none or several model functions, an argument does not
             fit, or the function returns something else.
     """
+    return load_promised(path, arguments, Model)
+
+
+def load_promised(path: Path | str, arguments: Mapping[str, Any] | None, promised: type[Promised]) -> Promised:
+    """As :func:`load`, for any class that a file's function is annotated to return and that has a ``source``."""
     path = located(path)
     _refuse_unreadable(path)
     path = path.resolve()
+    kind, headline = promised.__name__, f"the {_word(promised)} cannot be built from {path.name}:"
     with _importable_beside(path.parent):
         module = _run_file(path)
-        function = _model_function(path, module)
+        function = _promising_function(path, module, promised)
         keywords = _converted(path, function, arguments or {})
         try:
-            model = function(**keywords)
+            made = function(**keywords)
         except ModelError:
             raise  # it says all there is to say
         except Exception as error:
-            raise ModelError(f"the model cannot be built from {path.name}:", [_told(path, error)]) from error
-    if not isinstance(model, Model):
+            raise ModelError(
+                f"the {_word(promised)} cannot be built from {path.name}:", [_told(path, error)]
+            ) from error
+    if not isinstance(made, promised):
         where = f"{path.name}:{function.__code__.co_firstlineno}"
-        what = f"{function.__name__} returned {_described(model)}, not a Model"
-        raise ModelError(
-            f"the model cannot be built from {path.name}:", [Fault(what, where, "end the function with  return model")]
-        )
-    model.source = path
-    return model
+        what = f"{function.__name__} returned {_described(made)}, not a {kind}"
+        fault = Fault(what, where, f"end the function with  return {_word(promised)}")
+        raise ModelError(headline, [fault])
+    made.source = path
+    return made
+
+
+def _word(promised: type) -> str:
+    """``Model`` is a model, ``CoupledSystem`` a system."""
+    return "model" if issubclass(promised, Model) else "system"
 
 
 def shipped_models() -> Path:
@@ -140,9 +159,14 @@ def _promises_model(node: ast.FunctionDef) -> bool:
 
 def _names_model(annotation: object) -> bool:
     """Whether an annotation (a class, or its text) means ``Model``."""
+    return _names(annotation, Model)
+
+
+def _names(annotation: object, promised: type) -> bool:
+    """Whether an annotation (a class, or its text) means ``promised``."""
     if isinstance(annotation, str):
-        return annotation.strip("'\"").rpartition(".")[2] == "Model"
-    return isinstance(annotation, type) and issubclass(annotation, Model)
+        return annotation.strip("'\"").rpartition(".")[2] == promised.__name__
+    return isinstance(annotation, type) and issubclass(annotation, promised)
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -205,14 +229,14 @@ def _told(path: Path, error: BaseException) -> Fault:
     return Fault(message, where, f"raised by  {line}" if line else "")
 
 
-def _model_function(path: Path, module: ModuleType) -> Callable[..., Any]:
+def _promising_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:
     found = [
         function
         for name, function in vars(module).items()
         if inspect.isfunction(function)
         and function.__module__ == module.__name__
         and not name.startswith("_")
-        and _names_model(function.__annotations__.get("return"))
+        and _names(function.__annotations__.get("return"), promised)
     ]
     others = [
         f
@@ -223,14 +247,15 @@ def _model_function(path: Path, module: ModuleType) -> Callable[..., Any]:
         return found[0]
     if not found and len(others) == 1 and "return" not in others[0].__annotations__:
         return others[0]
-    headline = f"{path.name} has {'no' if not found else len(found)} model functions, it needs one:"
+    headline = f"{path.name} has {'no' if not found else len(found)} {_word(promised)} functions, it needs one:"
     if found:
         remedy = "begin the names of all but one with an underscore, or put them into files of their own"
         lines = [
-            Fault(f"{f.__name__} is annotated -> Model", f"{path.name}:{f.__code__.co_firstlineno}") for f in found
+            Fault(f"{f.__name__} is annotated -> {promised.__name__}", f"{path.name}:{f.__code__.co_firstlineno}")
+            for f in found
         ]
         raise ModelError(headline, [*lines[:-1], Fault(lines[-1].what, lines[-1].where, remedy)])
-    what = "no function is annotated -> Model"
+    what = f"no function is annotated -> {promised.__name__}"
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
     raise ModelError(headline, [Fault(what, path.name, _EXAMPLE)])

@@ -76,19 +76,19 @@ def unpack(path: Path) -> FileTree:
     return unarchived(content, str(path))
 
 
-def unarchived(content: bytes, where: str) -> FileTree:
-    """As :func:`unpack`, from bytes; ``where`` is for messages."""
+def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
+    """As :func:`unpack`, from bytes, for any kind of archive with a ``needed`` member; ``where`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             _refuse_lost_members(content, len(members))
-            faults = list(_faults(members))
+            faults = list(_faults(members, needed, what))
             if faults:
-                raise PackageError(f"{where} is not a sound FMU:", faults)
+                raise PackageError(f"{where} is not a sound {what}:", faults)
             return FileTree({m.filename: archive.read(m) for m in members if not m.is_dir()})
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise PackageError(
-            f"{where} is not an FMU:",
+            f"{where} is not an {what}:",
             [Fault(f"it is no whole ZIP archive: {error}", where, "transfer or export it once more")],
         ) from error
 
@@ -101,11 +101,11 @@ def _refuse_lost_members(content: bytes, found: int) -> None:
         raise zipfile.BadZipFile(f"it has {found} members, not {said}")
 
 
-def _faults(members: list[zipfile.ZipInfo]) -> Iterator[Fault]:
-    """Everything about the members that makes an archive unsafe or no FMU."""
+def _faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[Fault]:
+    """Everything about the members that makes an archive unsafe or no FMU (or other archive)."""
     names = [member.orig_filename for member in members]
-    if DESCRIPTION not in names:
-        yield Fault(f"it has no {DESCRIPTION} at its top", "", "is it an FMU at all?")
+    if needed not in names:
+        yield Fault(f"it has no {needed} at its top", "", f"is it an {what} at all?")
     # On Windows and macOS two names that differ in case are one file.
     folded = Counter(name.casefold() for name in names)
     for member in members:

@@ -55,7 +55,8 @@ class Component:
     Attributes:
         name: In the system.
         path: Of its archive.
-        tree: Its content.
+        content: Its archive.
+        tree: The files in it.
         description: All of ``modelDescription.xml``.
         variables: By name; scalars of doubles only.
         units: By name.
@@ -67,6 +68,7 @@ class Component:
 
     name: str
     path: Path
+    content: bytes
     tree: FileTree
     description: Description
     variables: Mapping[str, Variable]
@@ -114,7 +116,7 @@ def read_component(name: str, path: Path) -> Component:
         PackageError: If it is no sound archive.
         ValidationError: If it is no Co-Simulation unit of FMI 2 or 3 that runs on this machine.
     """
-    tree = unpack(path)
+    tree, content = unpack(path), path.read_bytes()
     try:
         driven = read_for_driving(tree)
         description = read_fully(tree["modelDescription.xml"])
@@ -129,6 +131,7 @@ def read_component(name: str, path: Path) -> Component:
     return Component(
         name,
         path,
+        content,
         tree,
         description,
         MappingProxyType(scalars),

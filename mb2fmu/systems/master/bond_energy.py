@@ -2,8 +2,9 @@
 
 Over a step each signal is a polynomial: an input its course, an output that through its values at the step's ends and,
 where inputs are not held, at the communication point before. The integral of effort times flow, of degree four at most,
-is exact by Gauss's rule of three points. At the end of a step an input jumps from its course to what the outputs give.
-A position that jumps does work: the mean effort before and after, times the jump.
+is exact by Gauss's rule of three points. At the end of a step an input jumps from its course to what the outputs give;
+a held one may also jump at the beginning. A position that jumps does work: the mean effort before and after, times the
+jump.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ class BondAccount:
         wiring: The system.
         order: Of the inputs' courses.
         time: Of the first communication point, in s.
+        inputs: There, shape (n_inputs,).
         outputs: There, shape (n_outputs,).
 
     Attributes:
         energy: Taken up by each side of each bond since the beginning, in J: one array of shape (n_sides,) per bond.
     """
 
-    def __init__(self, wiring: Wiring, order: int, time: float, outputs: Floats) -> None:
+    def __init__(self, wiring: Wiring, order: int, time: float, inputs: Floats, outputs: Floats) -> None:
         self._bonds = wiring.bonds
         self._known = 1 if order == 0 else 2
         self._past = [(time, outputs.copy())]
+        self._inputs = inputs.copy()
         self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
     def add(self, done: Stepped, inputs: Floats, outputs: Floats) -> None:
@@ -50,13 +53,19 @@ class BondAccount:
         """
         end = done.begin + done.size
         if self._bonds:
-            known = [*self._past, (end, done.ends)]
+            before = self._past[-1]
+            known = [*self._past[:-1], (before[0], done.starts), (end, done.ends)]
             fitted = courses.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
+            begun, ended = courses.at(done.courses, 0.0), courses.at(done.courses, done.size)
             for energy, bond in zip(self.energy, self._bonds, strict=True):
                 for k, side in enumerate(bond.sides):
-                    energy[k] += side.sign * (_work(side, done, fitted) + _jump(side, done, inputs, outputs))
+                    work = _work(side, done, fitted)
+                    work += _jump(side, (self._inputs, begun), (before[1], done.starts))
+                    work += _jump(side, (ended, inputs), (done.ends, outputs))
+                    energy[k] += side.sign * work
         past = [*self._past, (end, outputs.copy())]
         self._past = past[-1:] if done.event else past[-self._known :]
+        self._inputs = inputs.copy()
 
     def defects(self) -> Floats:
         """Energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
@@ -73,14 +82,14 @@ def _work(side: BondSide, done: Stepped, fitted: Floats) -> float:
     return done.size * float(_WEIGHTS @ (effort * flow))
 
 
-def _jump(side: BondSide, done: Stepped, inputs: Floats, outputs: Floats) -> float:
+def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
+    """Work of a position that jumps; inputs and outputs before and after."""
     flow, effort = side.flow, side.effort
     if flow.kind != "input" or not flow.rate:
         return 0.0
-    reached = courses.at(done.courses, done.size)
-    before, after = (reached, inputs) if effort.kind == "input" else (done.ends, outputs)
+    before, after = inputs if effort.kind == "input" else outputs
     mean = effort.factor * (before[effort.index] + after[effort.index]) / 2.0
-    return float(mean * flow.factor * (inputs[flow.index] - reached[flow.index]))
+    return float(mean * flow.factor * (inputs[1][flow.index] - inputs[0][flow.index]))
 
 
 def _values(signal: Signal, inputs: Floats, outputs: Floats, points: Floats) -> Floats:

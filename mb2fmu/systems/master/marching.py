@@ -62,6 +62,7 @@ class Stepped:
         change: Of the inputs at the end in the last pass, relative to their size.
         error: Of the extrapolated inputs at the end, relative to their size.
         event: At the end.
+        starts: Outputs at the beginning once the inputs are those of the courses, shape (n_outputs,).
         ends: Outputs at the end while the inputs are still those of the courses, shape (n_outputs,).
     """
 
@@ -72,6 +73,7 @@ class Stepped:
     change: float
     error: float
     event: bool
+    starts: Floats
     ends: Floats
 
 
@@ -97,7 +99,7 @@ class March:
         self._scale = np.zeros(len(wiring.inputs))
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
         self._next: float = np.inf
-        self._busy = 0
+        self._starts = self.closing.y
         self.time = time
 
     def begin(self) -> None:
@@ -151,13 +153,14 @@ class March:
         predicted = courses.at(self._courses(size, None, None), size)
         end: Floats | None = None
         change, made, ends = np.inf, 0, self.closing.y
+        self._starts = self.closing.y.copy()
         newton = self._stepping.jacobian and states is not None
         for made in range(1, self._stepping.passes + 1):
             if made > 1:
                 self._back(states)
             used, shortest, event = self._pass(size, end)
             if shortest < size * (1.0 - _SLACK):
-                return Stepped(self.time, shortest, used, made, 0.0, 0.0, event, self.closing.y.copy())
+                return Stepped(self.time, shortest, used, made, 0.0, 0.0, event, self._starts, self.closing.y.copy())
             found = self.closing.linked(np.arange(len(self._scale))) if newton else None
             ends = self.closing.y.copy()
             self._guarded(self.closing.close)
@@ -170,7 +173,7 @@ class March:
             if found is not None:
                 end = given + self._newton(size, given, found, states)
         error = self._relative(self.closing.u - predicted)
-        return Stepped(self.time, size, used, made, change, error, event, ends)
+        return Stepped(self.time, size, used, made, change, error, event, self._starts, ends)
 
     def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
         """All components once; the courses they had, the shortest way that one of them went, any event."""
@@ -182,6 +185,9 @@ class March:
             ins = self.closing.ins(k)
             if self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
                 used[ins] = self._courses(size, target, known)[ins]
+            if self._wiring.bonds and not self._stepping.order:  # a held input may jump at the beginning
+                self._guarded(self._slaves[k].write, used[ins, 0], component=k)
+                self._starts[self.closing.outs(k)] = self._guarded(self._slaves[k].read, component=k)
             done: Advance = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
             shortest = min(shortest, done.reached - self.time)
             event = event or done.event

@@ -111,7 +111,9 @@ def test_back_and_again_gives_the_same_bits() -> None:
     assert all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
 
 
-@pytest.mark.parametrize(("options", "order"), [(HOLD, 1), (LINES, 2), (PARABOLAS, 3), (ITERATED, 3)])
+@pytest.mark.parametrize(
+    ("options", "order"), [(HOLD, 1), ({"order": 0}, 1), (LINES, 2), (PARABOLAS, 3), (ITERATED, 3)]
+)
 def test_energy_over_the_bond_errs_with_the_order_of_the_method(options: dict[str, object], order: int) -> None:
     coarse, fine = (marched(step, **options)[2] for step in (0.0025, 0.00125))
     assert np.log2(coarse / fine) > order - 0.2

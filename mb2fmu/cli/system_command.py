@@ -1,0 +1,64 @@
+"""The command ``mb2fmu system``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mb2fmu.cli.command_options import debug_option, options, say, set_option
+from mb2fmu.cli.progress import Progress
+
+
+@click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
+@click.argument("system", type=click.Path(path_type=Path), metavar="SYSTEM.py")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+@click.option(
+    "--masters",
+    default="",
+    metavar="LIST",
+    help="Also run the files in other masters: fmpy, libcosim, ecos, separated by commas, as far as installed.",
+)
+@options(set_option, debug_option)
+def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) -> None:
+    """Couples units as a system file says, runs them, and holds them against the whole model if one is given.
+
+    Writes DIR/NAME.ssp (SSP 1.0), DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
+    a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
+
+    \b
+    Examples:
+      mb2fmu system systems/two_masses/system.py
+      mb2fmu system systems/two_masses/system.py --set step=0.001 --masters fmpy,libcosim
+    """
+    from mb2fmu.pipeline.coupled import couple
+
+    wanted = [name.strip() for name in masters.split(",") if name.strip()]
+    with Progress() as progress:
+        done = couple(system, folder, arguments=arguments, masters=wanted, observer=progress)
+    tally = done.motion.tally
+    say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
+    for note in (*done.joined.notes, *tally["notes"]):
+        say(f"Note: {note}")
+    width = max((len(each.name) for each in done.deviations), default=0)
+    for each in done.deviations:
+        say(f"  {each.name:{width}}  largest error {each.error:.3e} {each.unit}, {each.relative:.2e} of its size")
+    for k, bond in enumerate(done.motion.bonds):
+        say(f"  bond {bond}: energy defect {done.motion.defects[-1, k]:.3e} J")
+    for answer in done.answers:
+        values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.values.items())
+        say(f"  {answer.master}: {answer.failure or values}")
+    bound = done.joined.system.run.bound
+    if bound is not None and done.deviations:
+        say(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
+    say("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))
+    click.get_current_context().exit(0 if done.passed else 1)

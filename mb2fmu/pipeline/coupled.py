@@ -1,0 +1,234 @@
+"""Systems: the organ of the pipeline behind ``pipeline.couple``.
+
+Path → CoupledSystem → units (exported, or as they are) → Joined → SystemMotion → files, report
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import package
+from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.filetree import FileTree
+from mb2fmu.model.loading import load_promised
+from mb2fmu.pipeline.deriving import derive
+from mb2fmu.pipeline.evaluating import right_hand_side
+from mb2fmu.pipeline.outcomes import Observer, Timing
+from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.scratch import work_folder
+from mb2fmu.systems.component import Component, read_component
+from mb2fmu.systems.coupled_system import CoupledSystem, resolved_path
+from mb2fmu.systems.fmpy_script import fmpy_script
+from mb2fmu.systems.held_against import Deviation, deviations
+from mb2fmu.systems.joining import CouplingError, Joined, join, name_faults
+from mb2fmu.systems.osp import osp_files
+from mb2fmu.systems.other_masters import MASTERS, Answer, ask_others
+from mb2fmu.systems.ssp import ssp_files
+from mb2fmu.systems.system_picture import system_picture
+from mb2fmu.systems.system_report import system_page
+from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+
+if TYPE_CHECKING:
+    from mb2fmu.pipeline.outcomes import Derivation
+
+Floats = npt.NDArray[np.float64]
+
+TRUTH = 1e-11
+"""Relative tolerance with which the whole model is integrated."""
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """A system that was run and written.
+
+    Attributes:
+        joined: Its checked connections.
+        motion: What it did.
+        deviations: Against the whole model; () if none is given.
+        answers: Of other masters on the same files.
+        files: What was written.
+        timings: Of the stages.
+    """
+
+    joined: Joined
+    motion: SystemMotion
+    deviations: tuple[Deviation, ...]
+    answers: tuple[Answer, ...]
+    files: tuple[Path, ...]
+    timings: tuple[Timing, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Every variable is within the stated bound of the whole model, if one is stated."""
+        bound = self.joined.system.run.bound
+        return bound is None or all(each.relative <= bound for each in self.deviations)
+
+
+def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
+    """The system that a file's function (annotated ``-> CoupledSystem``) returns."""
+    return load_promised(path, arguments or {}, CoupledSystem)
+
+
+def joined_system(
+    system: CoupledSystem | Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Joined:
+    """Path → CoupledSystem → units → Joined; units of models are exported into a folder that is thrown away.
+
+    Raises:
+        CouplingError: With everything that is wrong with names, connections, units of measure, loops.
+    """
+    given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
+    faults = list(name_faults(given))
+    if faults:
+        raise CouplingError(f"{given.name} cannot be coupled:", faults)
+    with work_folder("build the units") as folder:
+        return join(given, [_component(given, name, folder, observer) for name in given.names])
+
+
+def _component(system: CoupledSystem, name: str, folder: Path, observer: Observer | None) -> Component:
+    from mb2fmu.pipeline import export
+
+    declared = next(each for each in system.components if each.name == name)
+    source = resolved_path(declared.source, system.source)
+    if isinstance(source, Path) and source.suffix == ".fmu":
+        return read_component(name, source)
+    exported = export(source, folder / name, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
+    return read_component(name, exported.path)
+
+
+def couple(
+    system: CoupledSystem | Path | str,
+    folder: Path | str,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    masters: Sequence[str] = (),
+    observer: Observer | None = None,
+) -> Coupled:
+    """Couples units, runs them, writes files for other masters and a report.
+
+    Args:
+        system: A system, or the file that has its function.
+        folder: Where to write ``NAME.ssp``, ``NAME.html``, ``NAME.svg``, ``NAME.csv``, ``NAME_fmpy.py``, and the folder
+            ``NAME`` with the units and ``OspSystemStructure.xml``.
+        arguments: Of the file's function.
+        masters: Others that are asked on the same files: keys of ``systems.other_masters.MASTERS``.
+        observer: Is told of each stage.
+
+    Raises:
+        CouplingError: If the system is wrong, or its coupling is foretold to explode.
+        SystemRunError: If a component fails in mid-run; files and results up to there are written all the same.
+    """
+    unknown = [name for name in masters if name not in MASTERS]
+    if unknown:
+        raise CouplingError("no such master:", [Fault(f"{n!r}", "", f"name {', '.join(MASTERS)}") for n in unknown])
+    stage = Stopwatch(observer)
+    joined = joined_system(system, arguments=arguments, observer=observer)
+    target, name = Path(folder), joined.system.name
+    with stage("write the system"):
+        written = list(package.write_tree(_files(joined), target))
+    try:
+        with stage("run the system"):
+            motion = simulate_system(joined)
+    except SystemRunError as error:
+        package.write_tree(FileTree({f"{name}.csv": table(error.motion)}), target)
+        raise
+    truth: tuple[Deviation, ...] = ()
+    if joined.system.whole is not None:
+        with stage("run the whole"):
+            truth = deviations(motion, joined.system.whole.same, _truth(joined, motion, observer))
+    answers: tuple[Answer, ...] = ()
+    if masters:
+        run = joined.system.run
+        with stage("ask other masters"):
+            wanted = [each.name for each in truth] or list(motion.names)
+            answers = ask_others(masters, target / f"{name}.ssp", target / name, run.stepping.step, run.stop, wanted)
+    with stage("report"):
+        page = system_page(joined, motion, truth, answers)
+        results = FileTree({f"{name}.html": page, f"{name}.csv": table(motion)})
+    written += package.write_tree(results, target)
+    return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
+
+
+def _files(joined: Joined) -> FileTree:
+    name = joined.system.name
+    return FileTree(
+        {
+            f"{name}.ssp": package.archived(ssp_files(joined)),
+            f"{name}.svg": system_picture(joined.wiring, f"{name}: units and what flows between them").encode(),
+            f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
+        }
+    ).joined(osp_files(joined).under(name))
+
+
+def table(motion: SystemMotion) -> bytes:
+    """Results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["time", *motion.names, *(f"defect of {bond} in J" for bond in motion.bonds)])
+    for time, values, defects in zip(motion.time, motion.values, motion.defects, strict=True):
+        writer.writerow([repr(float(each)) for each in (time, *values, *defects)])
+    return stream.getvalue().encode()
+
+
+def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> dict[str, Floats]:
+    """The whole model's variables at the motion's times."""
+    declared = joined.system.whole
+    assert declared is not None
+    source = resolved_path(declared.source, joined.system.source)
+    derivation = derive(source, arguments=declared.arguments, observer=observer)
+    found = whole_motion(derivation, motion.time)
+    faults = [
+        Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
+        for whole in declared.same.values()
+        if whole not in found
+    ]
+    faults += [
+        Fault(f"the system has no output {own}", declared.where, f"it has {', '.join(motion.names)}")
+        for own in declared.same
+        if own not in motion.names
+    ]
+    if faults:
+        raise CouplingError(f"{joined.system.name} cannot be held against its whole:", faults)
+    return found
+
+
+def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH) -> dict[str, Floats]:
+    """States and outputs of a model at given times, by its own equations, inputs at their start values.
+
+    Args:
+        derivation: Of the model.
+        time: In s, rising, shape (n_t,).
+        tolerance: Relative.
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    f = right_hand_side(derivation)
+    method: Literal["Radau", "DOP853"] = "Radau" if derivation.definition.experiment.stiff else "DOP853"
+    span = (float(time[0]), float(time[-1]))
+    solution = solve_ivp(
+        lambda t, x: f(t, x, f.r0), span, f.x0, method=method, t_eval=time, rtol=tolerance, atol=tolerance
+    )
+    if not solution.success:
+        where = f"t = {solution.t[-1] if len(solution.t) else 0.0:g} s"
+        raise ValidationError(
+            f"{derivation.definition.name} cannot be simulated:", [Fault(str(solution.message), where)]
+        )
+    x = np.asarray(solution.y.T)
+    inputs = np.tile(f.r0, (len(time), 1))
+    y = f.outputs(time, x, inputs).reshape(len(time), -1)
+    names = [*f.states, *f.output_names]
+    return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))

@@ -1,0 +1,46 @@
+"""The system as a Python script that needs FMPy only."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from mb2fmu.systems.joining import Joined
+from mb2fmu.systems.master.dependency_order import levels, sequence
+
+
+def fmpy_script(joined: Joined, folder: str) -> str:
+    """The script.
+
+    Args:
+        joined: The system.
+        folder: Of the units, from the script's.
+    """
+    wiring, run = joined.wiring, joined.system.run
+    order = sequence(wiring, run.stepping.sequence)
+    by_target = {link.target: link for link in wiring.links}
+    links = []
+    for group in levels(wiring).groups:
+        for target in group:
+            link = by_target[target]
+            source = wiring.outputs[link.source]
+            links.append(
+                (wiring.components[source.component], source.name, wiring.components[wiring.inputs[target].component],
+                 wiring.inputs[target].name, link.factor, link.offset)
+            )  # fmt: skip
+    template = Environment(
+        loader=PackageLoader("mb2fmu.systems"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  a Python file
+    ).get_template("fmpy_script.py.jinja")
+    return template.render(
+        name=joined.system.name,
+        components=[
+            (wiring.components[k], f"{folder}{wiring.components[k]}.fmu", dict(joined.values[k])) for k in order
+        ],
+        links=links,
+        recorded=[(wiring.components[port.component], port.name) for port in wiring.outputs],
+        step=repr(run.stepping.step),
+        stop=repr(run.stop),
+        tolerance=repr(run.tolerance),
+    )

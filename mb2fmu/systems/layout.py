@@ -1,0 +1,68 @@
+"""Where the boxes of a system stand: columns in the order in which values go through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mb2fmu.systems.coupling import Wiring
+from mb2fmu.systems.master.dependency_order import components_of
+
+WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
+MARGIN = 40.0
+MOST_SHOWN = 8
+"""Connectors drawn at one side of a box; further ones that nothing is connected with are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One component in the picture, y downward.
+
+    Attributes:
+        left: Edges, in units of the drawing.
+        top: …
+        right: …
+        bottom: …
+        inputs: Connected inputs (indices into the wiring's), from top to bottom.
+        outputs: Outputs drawn, connected ones first.
+    """
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def input_height(self, index: int) -> float:
+        """y of an input's connector."""
+        return self.top + HEAD + ROW * (self.inputs.index(index) + 0.5)
+
+    def output_height(self, index: int) -> float:
+        """y of an output's connector."""
+        return self.top + HEAD + ROW * (self.outputs.index(index) + 0.5)
+
+
+def boxes(wiring: Wiring) -> tuple[Box, ...]:
+    """Places of all components."""
+    count = range(len(wiring.components))
+    feeds: dict[int, set[int]] = {k: set() for k in count}
+    for link in wiring.links:
+        feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
+    column: dict[int, int] = {}
+    for part in components_of(count, feeds):
+        start = 1 + max((column[k] for each in part for k in feeds[each] if k in column), default=-1)
+        for step, each in enumerate(part):
+            column[each] = start + step
+    heights: dict[int, float] = {}
+    found = {}
+    for k in sorted(count, key=lambda each: (column[each], each)):
+        inputs = wiring.inputs_of(k)
+        used = tuple(dict.fromkeys(link.source for link in wiring.links if wiring.outputs[link.source].component == k))
+        others = tuple(j for j in wiring.outputs_of(k) if j not in used)
+        outputs = (*used, *others[: max(0, MOST_SHOWN - len(used))])
+        left = MARGIN + column[k] * (WIDTH + GAP)
+        top = heights.get(column[k], MARGIN)
+        bottom = top + HEAD + ROW * max(len(inputs), len(outputs), 1) + 8.0
+        heights[column[k]] = bottom + MARGIN
+        found[k] = Box(left, top, left + WIDTH, bottom, inputs, outputs)
+    return tuple(found[k] for k in count)

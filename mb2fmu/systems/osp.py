@@ -1,0 +1,68 @@
+"""The system as libcosim reads it: ``OspSystemStructure.xml`` of the Open Simulation Platform (MSMI 0.1)."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from mb2fmu.filetree import FileTree
+from mb2fmu.systems.coupling import Port
+from mb2fmu.systems.joining import Joined
+
+NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
+FILE = "OspSystemStructure.xml"
+
+Element = etree._Element  # noqa: SLF001  lxml has no public name for it
+
+
+def osp_files(joined: Joined) -> FileTree:
+    """The configuration and the units, for one folder."""
+    files = {f"{component.name}.fmu": component.content for component in joined.components}
+    files[FILE] = etree.tostring(_structure(joined), xml_declaration=True, encoding="UTF-8", pretty_print=True)
+    return FileTree(files)
+
+
+def _structure(joined: Joined) -> Element:
+    run, wiring = joined.system.run, joined.wiring
+    root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
+    for name, text in (("StartTime", "0.0"), ("BaseStepSize", repr(run.stepping.step)), ("Algorithm", "fixedStep")):
+        _child(root, name).text = text
+    simulators = _child(root, "Simulators")
+    for component, values in zip(joined.components, joined.values, strict=True):
+        made = _child(simulators, "Simulator", name=component.name, source=f"{component.name}.fmu",
+                      stepSize=repr(run.stepping.step))  # fmt: skip
+        if values:
+            given = _child(made, "InitialValues")
+            for name, value in values.items():
+                _child(_child(given, "InitialValue", variable=name), "Real", value=repr(value))
+    changed = {k: link for k, link in enumerate(wiring.links) if (link.factor, link.offset) != (1.0, 0.0)}
+    if changed:
+        functions = _child(root, "Functions")
+        for k, link in changed.items():
+            factor, offset = repr(link.factor), repr(link.offset)
+            _child(functions, "LinearTransformation", name=f"link{k}", factor=factor, offset=offset)
+    connections = _child(root, "Connections")
+    for k, link in enumerate(wiring.links):
+        source, target = wiring.outputs[link.source], wiring.inputs[link.target]
+        if k not in changed:
+            made = _child(connections, "VariableConnection")
+            _variable(made, joined, source)
+            _variable(made, joined, target)
+            continue
+        before = _child(connections, "SignalConnection")
+        _variable(before, joined, source)
+        _child(before, "Signal", function=f"link{k}", name="in")
+        after = _child(connections, "SignalConnection")
+        _child(after, "Signal", function=f"link{k}", name="out")
+        _variable(after, joined, target)
+    return root
+
+
+def _variable(parent: Element, joined: Joined, port: Port) -> None:
+    _child(parent, "Variable", simulator=joined.wiring.components[port.component], name=port.name)
+
+
+def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
+    made = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
+    for key, value in attributes.items():
+        made.set(key, value)
+    return made

@@ -1,0 +1,110 @@
+"""``ask_others``: what other masters give on the files that were written."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from mb2fmu.systems import foreign
+
+TIME_LIMIT = 120.0
+_LAST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMaster:
+    """One other master.
+
+    Attributes:
+        name: For the report.
+        module: What must be installed.
+        script: In ``foreign``.
+        takes: ``ssp`` or ``osp``.
+    """
+
+    name: str
+    module: str
+    script: str
+    takes: str
+
+
+MASTERS: Mapping[str, OtherMaster] = MappingProxyType(
+    {
+        "fmpy": OtherMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp"),
+        "libcosim": OtherMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
+        "ecos": OtherMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What another master gave.
+
+    Attributes:
+        master: Its name.
+        values: Variable → value at the end; empty if it failed.
+        failure: Why it failed, or why it was not asked.
+    """
+
+    master: str
+    values: Mapping[str, float]
+    failure: str = ""
+
+
+def ask_others(
+    wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]
+) -> tuple[Answer, ...]:
+    """Runs a system in other masters, each in a process of its own.
+
+    Args:
+        wanted: Keys of :data:`MASTERS`.
+        ssp: The ``.ssp``.
+        osp: Folder of the OSP configuration.
+        step: Communication step in s.
+        stop: In s.
+        names: ``component.variable`` of what is wanted at the end.
+    """
+    return tuple(_asked(MASTERS[name], ssp, osp, step, stop, names) for name in wanted)
+
+
+def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]) -> Answer:
+    if importlib.util.find_spec(master.module) is None:
+        return Answer(master.name, {}, f"not asked: the package {master.module} is not installed")
+    script = Path(foreign.__file__).with_name(master.script)
+    source = ssp if master.takes == "ssp" else osp
+    command = [sys.executable, "-P", str(script), str(source.resolve()), repr(step), repr(stop), *names]
+    try:
+        done = subprocess.run(  # noqa: S603  our own script
+            command,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT,
+            check=False,
+            errors="replace",
+            env=_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(master.name, {}, f"was not done after {TIME_LIMIT:g} s")
+    # libcosim's own messages go to stdout too.
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        return Answer(master.name, {}, f"failed: {(done.stderr or done.stdout).strip()[-_LAST:]}")
+    try:
+        return Answer(master.name, json.loads(lines[-1]))
+    except ValueError:
+        return Answer(master.name, {}, f"printed no values: {lines[-1][-_LAST:]}")
+
+
+def _environment() -> dict[str, str]:
+    """As it is, with the folder of the environment's libraries: ecos looks for its own (libtbb) there."""
+    libraries = Path(sys.prefix) / "lib"
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    return {**os.environ, "LD_LIBRARY_PATH": f"{libraries}{os.pathsep}{before}" if before else str(libraries)}

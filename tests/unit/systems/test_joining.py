@@ -1,0 +1,166 @@
+"""Systems that are wrong: every fault is told at once, where it stands, with a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mb2fmu.errors import Mb2FmuError
+from mb2fmu.systems import Component, CoupledSystem, CouplingError, join, read_component
+from mb2fmu.systems.component import UnitOfMeasure
+from mb2fmu.systems.joining import conversion
+
+Units = dict[str, dict[str, Path]]
+
+
+@pytest.fixture(scope="session")
+def components(mass_units: Units) -> list[Component]:
+    return [read_component(name, mass_units["2"][name]) for name in ("left", "right")]
+
+
+def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
+    made = CoupledSystem("Wrong")
+    made.component("left", "left.fmu")
+    made.component("right", "right.fmu")
+    for source, target in links:
+        made.connect(source, target)
+    made.experiment(**{"stop": 1.0, "step": 0.1, **options})  # type: ignore[arg-type]
+    return made
+
+
+def told(given: CoupledSystem, components: list[Component]) -> str:
+    with pytest.raises(CouplingError) as error:
+        join(given, components)
+    assert all(fault.where.startswith("test_joining.py:") for fault in error.value.faults)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("links", "words"),
+    [
+        ([("left.x", "right.s"), ("right.x", "right.s")], ["right.s has two sources", "keep one of left.x"]),
+        ([("left.v", "right.s")], ["left.v → right.s: m/s is not m", "same kind"]),
+        ([("right.s", "left.F")], ["right.s is no output, but input", "turn the connection around"]),
+        ([("left.x", "right.x")], ["right.x is no input, but output"]),
+        ([("left.y", "right.s")], ["left has no variable or terminal y", "did you mean"]),
+        ([("middle.x", "right.s")], ["'middle.x' names no component", "left"]),
+        ([("left", "right.s")], ["'left' names no component"]),
+        ([("left.F", "right.s")], ["left.F is no output"]),
+    ],
+)
+def test_wrong_connections_are_named(
+    components: list[Component], links: list[tuple[str, str]], words: list[str]
+) -> None:
+    said = told(system(*links), components)
+    for word in words:
+        assert word in said
+
+
+def test_all_faults_are_told_at_once(components: list[Component]) -> None:
+    said = told(system(("left.v", "right.s"), ("left.y", "right.s"), ("middle.x", "left.F")), components)
+    assert said.count("•") == 3
+
+
+def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[Component]) -> None:
+    """The left unit is said to pass its force on to its place at once."""
+    looping = [_through(components[0]), components[1]]
+    links = (("left.x", "right.s"), ("right.force", "left.F"))
+    said = told(system(*links), looping)
+    assert "algebraic loop: left.F → left.x → right.s → right.force → left.F" in said
+    assert 'loops="solve"' in said
+    joined = join(system(*links, loops="solve"), looping)
+    assert any("algebraic loop" in note for note in joined.notes)
+
+
+def _through(component: Component) -> Component:
+    """The same without declared dependencies: everything depends on everything."""
+    unknowns = tuple(replace(each, dependencies=None) for each in component.description.unknowns)
+    return replace(component, description=replace(component.description, unknowns=unknowns))
+
+
+def test_who_cannot_go_back_is_named(components: list[Component]) -> None:
+    stuck = [replace(each, abilities=replace(each.abilities, back=False)) for each in components]
+    said = told(system(("left.x", "right.s"), passes=3), stuck)
+    assert "which left cannot" in said
+    assert "which right cannot" in said
+    said = told(system(("left.x", "right.s"), accuracy=1e-3), stuck)
+    assert "steps of adapted size" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"mass": 1.0}, "no such variable"),
+        ({"force": 1.0}, "cannot be set"),
+        ({"m": (1.0, "N")}, "N is not kg"),
+    ],
+)
+def test_wrong_values_are_named(components: list[Component], values: dict[str, object], words: str) -> None:
+    given = system(("left.x", "right.s"))
+    given.components[1] = replace(given.components[1], values=values)
+    assert words in told(given, components)
+
+
+def test_values_are_converted(components: list[Component]) -> None:
+    given = system(("left.x", "right.s"))
+    given.components[1] = replace(given.components[1], values={"m": (2500.0, "g"), "x": 0.1})
+    assert join(given, components).values[1] == pytest.approx({"m": 2.5, "x": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"step": 0.0}, "step is 0.0"),
+        ({"order": 3}, "order is 3"),
+        ({"passes": 0}, "passes is 0"),
+        ({"sequence": ("left",)}, "must name each of left, right once"),
+    ],
+)
+def test_wrong_numbers_are_named(components: list[Component], change: dict[str, object], words: str) -> None:
+    assert words in told(system(("left.x", "right.s"), **change), components)
+
+
+def test_names_that_collide_are_named(components: list[Component]) -> None:
+    given = system()
+    given.component("Left", "other.fmu")
+    assert "two components are called Left" in told(given, [*components, components[0]])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "wanted"),
+    [
+        (
+            UnitOfMeasure("mm", (0, 1, 0, 0, 0, 0, 0, 0), 1e-3),
+            UnitOfMeasure("m", (0, 1, 0, 0, 0, 0, 0, 0)),
+            (1e-3, 0.0),
+        ),
+        (
+            UnitOfMeasure("degC", (0, 0, 0, 0, 1, 0, 0, 0), 1.0, 273.15),
+            UnitOfMeasure("K", (0, 0, 0, 0, 1, 0, 0, 0)),
+            (1.0, 273.15),
+        ),
+        (
+            UnitOfMeasure("N.m/rad", (1, 2, -2, 0, 0, 0, 0, -1)),
+            UnitOfMeasure("N.m", (1, 2, -2, 0, 0, 0, 0, 0)),
+            (1.0, 0.0),
+        ),
+    ],
+)
+def test_units_of_measure_are_converted(
+    source: UnitOfMeasure, target: UnitOfMeasure, wanted: tuple[float, float]
+) -> None:
+    assert conversion(source, target) == pytest.approx(wanted)
+
+
+def test_a_unit_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:
+    from mb2fmu import package
+    from mb2fmu.filetree import FileTree
+
+    tree = package.unpack(mass_units["2"]["left"])
+    other = FileTree({path.replace("linux64", "elsewhere"): tree[path] for path in tree})
+    package.pack(other, tmp_path / "other.fmu")
+    with pytest.raises(Mb2FmuError, match="left cannot be a component") as error:
+        read_component("left", tmp_path / "other.fmu")
+    assert "no binary for this machine" in str(error.value)

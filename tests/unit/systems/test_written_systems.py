@@ -1,0 +1,148 @@
+"""Files for other masters: schema-valid, the same bytes again, and run by those masters with the known numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from mb2fmu import package
+from mb2fmu.filetree import FileTree
+from mb2fmu.pipeline.coupled import couple
+from mb2fmu.systems import CoupledSystem, Joined, join, read_component
+from mb2fmu.systems import foreign as foreign_scripts
+from mb2fmu.systems.fmpy_script import fmpy_script
+from mb2fmu.systems.osp import FILE, osp_files
+from mb2fmu.systems.ssp import STRUCTURE, schema_faults, ssp_files
+from mb2fmu.systems.system_picture import system_picture
+
+Units = dict[str, dict[str, Path]]
+HELD = 1.01993416
+"""x1(1) of held inputs at 1 ms, one unit after another, every output of new inputs."""
+FMPY_SSP = 1.06143743
+"""What FMPy's SSP simulation gives: it passes outputs on that were read of old inputs, and begins with zeros."""
+
+
+def two_masses(units: dict[str, Path]) -> CoupledSystem:
+    system = CoupledSystem("TwoMasses")
+    system.component("left", units["left"], values={"m": (1000.0, "g")})
+    system.component("right", units["right"])
+    system.connect("left.x", "right.s")
+    system.connect("right.force", "left.F")
+    system.experiment(stop=1.0, step=0.001, tolerance=1e-11, order=0)
+    return system
+
+
+@pytest.fixture(scope="session")
+def joined(mass_units: Units) -> Joined:
+    system = two_masses(mass_units["2"])
+    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+
+
+@pytest.fixture(scope="session")
+def written(joined: Joined, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    package.write_tree(FileTree({"TwoMasses.ssp": package.archived(ssp_files(joined))}), folder)
+    package.write_tree(osp_files(joined).under("TwoMasses"), folder)
+    (folder / "TwoMasses_fmpy.py").write_text(fmpy_script(joined, "TwoMasses/"))
+    return folder
+
+
+def foreign(script: str, source: Path) -> float:
+    command = [sys.executable, "-P", str(Path(foreign_scripts.__file__).with_name(script)), str(source), "0.001", "1.0"]
+    done = subprocess.run([*command, "left.x"], capture_output=True, text=True, timeout=120, check=True)
+    (line,) = [each for each in done.stdout.splitlines() if each.startswith("{")]
+    return float(json.loads(line)["left.x"])
+
+
+def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) -> None:
+    files = ssp_files(joined)
+    assert list(schema_faults(STRUCTURE, files[STRUCTURE])) == []
+    root = etree.fromstring(files[STRUCTURE])
+    connections = root.findall(".//{*}Connection")
+    assert [(c.get("startConnector"), c.get("endConnector")) for c in connections] == [("x", "s"), ("force", "F")]
+    assert root.find(".//{*}FixedStepMaster").get("stepSize") == "0.001"
+    assert b'value="1.0" unit="kg"' in files["resources/left.ssv"]
+
+
+def test_a_broken_structure_is_noticed(joined: Joined) -> None:
+    content = ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
+    assert list(schema_faults(STRUCTURE, content))
+
+
+def test_the_same_system_gives_the_same_bytes(joined: Joined) -> None:
+    assert package.archived(ssp_files(joined)) == package.archived(ssp_files(joined))
+
+
+def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> None:
+    command = [sys.executable, str(written / "TwoMasses_fmpy.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert float(rows[-1]["left.x"]) == pytest.approx(HELD, abs=2e-8)
+
+
+def test_fmpy_opens_the_archive(written: Path) -> None:
+    """Its own error is its own: feedthrough outputs are read before their inputs are new."""
+    assert foreign("fmpy_master.py", written / "TwoMasses.ssp") == pytest.approx(FMPY_SSP, abs=2e-8)
+
+
+def test_libcosim_runs_the_configuration(written: Path) -> None:
+    """1.06181193: feedthrough outputs of old inputs."""
+    assert foreign("libcosim_master.py", written / "TwoMasses") == pytest.approx(1.06181193, abs=2e-8)
+
+
+def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
+    system = two_masses(mass_units["2"])
+    joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    link = joined.wiring.links[1]
+    turned = type(link)(link.source, link.target, -1.0, 0.5)
+    from dataclasses import replace
+
+    changed = replace(joined, wiring=replace(joined.wiring, links=(joined.wiring.links[0], turned)))
+    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in ssp_files(changed)[STRUCTURE]
+    assert b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>' in osp_files(changed)[FILE]
+
+
+def test_the_picture_is_a_document_with_all_names(joined: Joined) -> None:
+    picture = system_picture(joined.wiring, "a < b")
+    root = etree.fromstring(picture.encode())
+    text = " ".join(root.itertext())
+    for word in ("left", "right", "force", "a < b"):
+        assert word in text
+
+
+def test_a_system_is_coupled_written_and_held_against_the_whole(tmp_path: Path, mass_units: Units) -> None:
+    example = Path(__file__).parents[3] / "systems" / "two_masses"
+    system = two_masses(mass_units["2"])
+    system.monolith(example / "whole.py", {"left.x": "x1", "right.v": "v2"})
+    system.experiment(stop=0.2, step=0.01, tolerance=1e-11, order=2, passes=20, converged=1e-11, bound=1e-3)
+    done = couple(system, tmp_path)
+    assert done.passed
+    assert {path.name for path in done.files} >= {
+        "TwoMasses.ssp",
+        "TwoMasses.html",
+        "TwoMasses.csv",
+        "TwoMasses.svg",
+        FILE,
+    }
+    assert {each.name for each in done.deviations} == {"left.x", "right.v"}
+    page = (tmp_path / "TwoMasses.html").read_text()
+    assert "Passed" in page
+    assert "left.x" in page
+    rows = list(csv.reader(io.StringIO((tmp_path / "TwoMasses.csv").read_text())))
+    assert len(rows) == 22
+
+
+def test_a_bound_that_is_missed_fails(tmp_path: Path, mass_units: Units) -> None:
+    system = two_masses(mass_units["2"])
+    system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
+    system.experiment(stop=0.2, step=0.01, tolerance=1e-11, order=0, bound=1e-3)
+    done = couple(system, tmp_path)
+    assert not done.passed
+    assert "Failed" in (tmp_path / "TwoMasses.html").read_text()
