@@ -19,7 +19,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.systems.component import Component, UnitOfMeasure
 from mb2fmu.systems.joining import Joined
-from mb2fmu.systems.layout import Box, boxes
+from mb2fmu.systems.system_layout import Box, boxes
 from mb2fmu.units import BASE_UNITS
 
 STRUCTURE = "SystemStructure.ssd"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import escape
 
 from mb2fmu.systems.coupling import Wiring
-from mb2fmu.systems.layout import MARGIN, Box, boxes
+from mb2fmu.systems.system_layout import MARGIN, Box, boxes
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#f5f7fa;stroke-width:3px}"
