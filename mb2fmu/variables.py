@@ -114,7 +114,7 @@ class Constraint(Quantity):
         row: The constraint as it stands in the mechanics: phi(q, t), or an expression linear in the speeds.
         symbol: Its multiplier, a function of time for outputs to contain; None: not wanted.
         acts: (point, vector), (frame, vector), (point, vector, body whose particle is there): where the constraint's
-            force acts. Each vector times minus the multiplier is the force on its point, or the torque on its frame.
+            force acts. Applied force or torque = −λ · vector, at the point or on the frame.
     """
 
     row: sm.Expr

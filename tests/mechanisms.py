@@ -1,4 +1,4 @@
-"""Mechanisms for tests, built by the same door as a user's, and ways to evaluate their equations."""
+"""Mechanisms for tests, built as a user does, and ways to evaluate their equations."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
 from mb2fmu.evaluation import evaluator
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model, Parts
 
 Array = npt.NDArray[np.float64]
@@ -136,12 +136,12 @@ class _Own:
         self.inputs = [i.symbol for i in d.inputs]
         self.parameters = [p.symbol for p in d.parameters if not p.calculated]
         self.calculated = {p.symbol: p.value for p in d.parameters if p.calculated}
-        self.q, self.u = list(method.q), list(door.speeds(method).all)
+        self.q, self.u = list(method.q), list(mechanics_source.speeds(method).all)
         self.z = [s for s in self.states if s not in {*self.q, *self.u}]
         declared = [s.symbol for s in model.declared if type(s).__name__ == "AuxiliaryState"]
         self.z += [s for s in declared if s not in self.z]
         rates = {s.symbol: s.derivative for s in model.declared if type(s).__name__ == "AuxiliaryState"}
-        replaced: dict[sm.Basic, sm.Expr] = dict.fromkeys(door.speeds(method).auxiliary, sm.S.Zero)
+        replaced: dict[sm.Basic, sm.Expr] = dict.fromkeys(mechanics_source.speeds(method).auxiliary, sm.S.Zero)
         replaced |= {sm.Derivative(z, self.t): rate for z, rate in rates.items()}
         replaced |= dict.fromkeys((f.symbol for f in d.constraint_forces), sm.S.Zero)
         replaced |= self.calculated
@@ -150,8 +150,8 @@ class _Own:
         numbers = _Numbers(self.known, replaced)
         self.full = numbers(method.mass_matrix_full.row_join(method.forcing_full))
         self.z_dot = numbers(sm.Matrix([rates[z] for z in self.z])) if self.z else None
-        self.phi = sm.Matrix(list(door.holonomic_constraints(method)))
-        rows = sm.Matrix(list(door.velocity_constraints(method)))
+        self.phi = sm.Matrix(list(mechanics_source.holonomic_constraints(method)))
+        rows = sm.Matrix(list(mechanics_source.velocity_constraints(method)))
         self.n_phi, self.n_rows = len(self.phi), len(rows)
         self.at_phi = numbers(self.phi.row_join(self.phi.jacobian(self.q))) if self.n_phi else None
         if self.n_rows:
@@ -204,7 +204,7 @@ def own_constraint_forces(found: Compared) -> Array:
     method = own_method(d.mechanics)
     unknown = [f.symbol for f in d.constraint_forces]
     t = me.dynamicsymbols._t
-    still: dict[sm.Basic, sm.Expr] = dict.fromkeys(door.speeds(method).auxiliary, sm.S.Zero)
+    still: dict[sm.Basic, sm.Expr] = dict.fromkeys(mechanics_source.speeds(method).auxiliary, sm.S.Zero)
     rates = [sm.Derivative(u, t) for u in method.u]
     known = [t, *method.q, *method.u, *rates, *(p.symbol for p in d.parameters if not p.calculated)]
     matrix = method.auxiliary_eqs.jacobian(unknown)

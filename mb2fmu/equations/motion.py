@@ -265,8 +265,8 @@ class EquationsOfMotion:
         closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
         reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
             their place; None: those themselves.
-        remembered: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
-        remembered_at: Start values of the independent coordinates, to which they belong.
+        warm_start: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
+        warm_start_at: Start values of the independent coordinates, to which they belong.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
             may contain; empty where nobody may ask for them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
@@ -305,8 +305,8 @@ class EquationsOfMotion:
     q_dependent: tuple[int, ...] = ()
     closed_forms: tuple[ClosedForm, ...] = ()
     reduction: VelocityConstraints | None = None
-    remembered: tuple[float, ...] = ()
-    remembered_at: tuple[float, ...] = ()
+    warm_start: tuple[float, ...] = ()
+    warm_start_at: tuple[float, ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     attractor_rate: sm.Expr | None = None
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
@@ -386,8 +386,8 @@ class EquationsOfMotion:
                 f"{len(self.q_dependent)} dependent coordinates for {len(self.holonomic)} holonomic constraints",
             ),
             (
-                len(self.remembered) == (len(self.q_dependent) if self.treatment == "partition" else 0),
-                f"{len(self.remembered)} values to begin with for {len(self.q_dependent)} dependent coordinates",
+                len(self.warm_start) == (len(self.q_dependent) if self.treatment == "partition" else 0),
+                f"{len(self.warm_start)} values to begin with for {len(self.q_dependent)} dependent coordinates",
             ),
             (len(self.row_lengths) in (0, m), f"{len(self.row_lengths)} typical lengths for {m} constraints"),
             (len(self.multipliers) in (0, m), f"{len(self.multipliers)} multipliers for {m} constraints"),

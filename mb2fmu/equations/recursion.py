@@ -91,7 +91,7 @@ class Link:
         frame: Number of the frame whose axes it has (a first frame, see ``FrameRelation.axes``).
         offset: Its origin from the parent's origin.
         velocity: Of its origin in N where it is given, not following from ``offset``; None otherwise.
-        heavy: True if mass or a load is fixed to it or to a link after it.
+        massive: True if mass or a load is fixed to it or to a link after it.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Link:
     frame: int
     offset: tuple[Displacement, ...]
     velocity: tuple[LinearVector, ...] | None = None
-    heavy: bool = False
+    massive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

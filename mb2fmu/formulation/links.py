@@ -273,7 +273,7 @@ class _Grower:
     # --- merging -----------------------------------------------------------------------------------------------------
 
     def _merged(self, points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]) -> LinkTree:
-        """Massless links that slide where another turns give their displacement to it: a free body, a screw."""
+        """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
         needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
         needed |= {of_axes[axes] for axes in self.wanted}
         into: dict[int, int] = {}
@@ -297,8 +297,8 @@ class _Grower:
         points = [replace(place, link=new[place.link]) for place in points]
         bodies = [replace(place, link=new[place.link]) for place in bodies]
         of_axes = {axes: new[link] for axes, link in of_axes.items()}
-        heavy = self._heavy(links, points, bodies, of_axes)
-        links = [replace(link, heavy=i in heavy) for i, link in enumerate(links)]
+        massive = self._massive(links, points, bodies, of_axes)
+        links = [replace(link, massive=i in massive) for i, link in enumerate(links)]
         return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
     def _is_one_step(self, link: Link, child: Link) -> bool:
@@ -310,18 +310,18 @@ class _Grower:
         turning = {j for vector in self.frames[child.frame].spin for j, _ in vector.columns}
         return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
-    def _heavy(
+    def _massive(
         self, links: list[Link], points: list[Attachment], bodies: list[Attachment], of_axes: dict[int, int]
     ) -> set[int]:
         """Links with mass or loads on them or after them."""
-        heavy = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
+        massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
         for load in self.m.loads:
             numbers = [*getattr(load, "points", ()), *([load.point] if hasattr(load, "point") else [])]
-            heavy |= {points[number].link for number in numbers}
+            massive |= {points[number].link for number in numbers}
         for number in range(len(links) - 1, 0, -1):
-            if number in heavy:
-                heavy.add(links[number].parent)
-        return heavy
+            if number in massive:
+                massive.add(links[number].parent)
+        return massive
 
 
 def _three(components: Iterable[sm.Expr]) -> Components:

@@ -63,7 +63,7 @@ def applies_articulated(mechanism: Mechanism) -> Applies:
     geared = _geared(recursion)
     owners: dict[int, str] = {}
     for number, link in enumerate(recursion.links):
-        for j in recursion.speeds(number) if link.heavy and number not in geared else ():
+        for j in recursion.speeds(number) if link.massive and number not in geared else ():
             if j in owners:
                 u = mechanism.u[j]
                 return not_because(f"{u} moves both {owners[j]} and {link.name} against what comes before them")
@@ -82,7 +82,7 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     """Equations without a mass matrix."""
     kinematics, recursion = _start(mechanism)
     geared = _geared(recursion)
-    moved = (number for number, link in enumerate(recursion.links) if link.heavy and number not in geared)
+    moved = (number for number, link in enumerate(recursion.links) if link.massive and number not in geared)
     dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in moved), tuple(geared))
     return assemble("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
@@ -111,11 +111,11 @@ def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
 
 def _geared(recursion: Recursion) -> list[int]:
     """Links from the ground on that are moved by one speed, which moves the joint of another link, too."""
-    heavy = [number for number, link in enumerate(recursion.links) if link.heavy and number > 0]
-    own = {number: recursion.speeds(number) for number in heavy}
+    massive = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
+    own = {number: recursion.speeds(number) for number in massive}
     root: dict[int, int] = {}
     moved_by: dict[int, set[int]] = {}
-    for number in heavy:
+    for number in massive:
         parent = recursion.links[number].parent
         root[number] = root.get(parent, number)
         moved_by.setdefault(root[number], set()).update(own[number])
@@ -123,12 +123,12 @@ def _geared(recursion: Recursion) -> list[int]:
     geared: set[int] = set()
     for j in sorted(set().union(*alone.values())) if alone else ():
         trees = [number for number, speeds in alone.items() if speeds == {j}]
-        joints = [number for number in heavy if j in own[number] and root[number] not in trees]
+        joints = [number for number in massive if j in own[number] and root[number] not in trees]
         if len(joints) == 1 and own[joints[0]] == {j}:
             geared.update(trees)
         elif not joints:
             geared.update(trees[1:])
-    return [number for number in heavy if root[number] in geared]
+    return [number for number in massive if root[number] in geared]
 
 
 def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:

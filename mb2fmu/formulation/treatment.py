@@ -134,8 +134,8 @@ class Plan:
                 "partition",
                 chosen.q_dependent,
                 chosen.u_dependent,
-                remembered=chosen.last,
-                remembered_at=chosen.place,
+                warm_start=chosen.last,
+                warm_start_at=chosen.place,
             )
         return equations
 
@@ -257,8 +257,8 @@ def with_independent_states(
     u_dependent: Sequence[int],
     closed_forms: Sequence[ClosedForm] = (),
     reduction: VelocityConstraints | None = None,
-    remembered: Sequence[float] = (),
-    remembered_at: Sequence[float] = (),
+    warm_start: Sequence[float] = (),
+    warm_start_at: Sequence[float] = (),
 ) -> EquationsOfMotion:
     """The equations with independent coordinates and speeds as the only states besides z.
 
@@ -269,8 +269,8 @@ def with_independent_states(
         u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
         closed_forms: Of those coordinates, by the treatment ``explicit``.
         reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
-        remembered: Their start values, by the treatment ``partition``.
-        remembered_at: Start values of the other coordinates.
+        warm_start: Their start values, by the treatment ``partition``.
+        warm_start_at: Start values of the other coordinates.
     """
     return dataclasses.replace(
         equations,
@@ -280,6 +280,6 @@ def with_independent_states(
         u_independent=tuple(i for i in range(len(equations.u)) if i not in u_dependent),
         closed_forms=tuple(closed_forms),
         reduction=reduction,
-        remembered=tuple(remembered),
-        remembered_at=tuple(remembered_at),
+        warm_start=tuple(warm_start),
+        warm_start_at=tuple(warm_start_at),
     )

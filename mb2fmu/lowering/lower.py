@@ -82,7 +82,7 @@ class Lowering:
             states=tuple(map(str, equations.states)),
             inputs=tuple(map(str, equations.r)),
             parameters=tuple(map(str, equations.p)),
-            memory=tuple(f"last {equations.q[i]}" for i in equations.q_dependent) if equations.remembered else (),
+            memory=tuple(f"last {equations.q[i]}" for i in equations.q_dependent) if equations.warm_start else (),
             seeds=tuple(seeds),
         )
         builder = ProgramBuilder(layout)
@@ -157,7 +157,7 @@ class Lowering:
     def _define_partition(self) -> None:
         """By the treatment ``partition`` dependent coordinates come from Newton's method, from where they were last."""
         e, b = self.equations, self.builder
-        if not e.remembered:
+        if not e.warm_start:
             return
         dependent = [e.q[i] for i in e.q_dependent]
         rows = [phi for _, phi in e.holonomic]
@@ -168,11 +168,11 @@ class Lowering:
     def _add_memory(self) -> None:
         """Entry points of every program that has memory: what it becomes after an accepted step, and how it begins."""
         e, b = self.equations, self.builder
-        if e.remembered:
+        if e.warm_start:
             self._entry("remember", b.layout.memory, [e.q[i] for i in e.q_dependent])
-            b.entry("first_memory", b.layout.memory, [b.constant(value) for value in e.remembered])
-            place = b.layout.states[: len(e.remembered_at)]
-            b.entry("first_place", place, [b.constant(value) for value in e.remembered_at])
+            b.entry("first_memory", b.layout.memory, [b.constant(value) for value in e.warm_start])
+            place = b.layout.states[: len(e.warm_start_at)]
+            b.entry("first_place", place, [b.constant(value) for value in e.warm_start_at])
 
     def _define_projection(self) -> None:
         """By the treatment ``attractor`` q and u are the projected states."""

@@ -88,7 +88,7 @@ def _overruled(rows: Closing, end: PathEnd, m: Mechanism, free: Sequence[int]) -
 
 
 def _not_closed(rows: Closing, end: PathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]) -> Fault:
-    """Another branch, or none."""
+    """Fault: the loop closes only on another branch, or not at all."""
     kept = _listed(m, [i for i in range(len(m.q)) if i not in free])
     angles = [i for i, c in enumerate(m.declared.coordinates) if c.unit == "rad"]
     others = other_branches(rows, guesses, free, angles)

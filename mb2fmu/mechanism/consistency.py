@@ -17,7 +17,15 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.records import Act, ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad, VectorTerms
+from mb2fmu.mechanism.records import (
+    ForceApplication,
+    ForceLoad,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
 from mb2fmu.mechanism.sampling import (
     TOLERANCE,
     Sample,
@@ -226,7 +234,7 @@ def _act_faults(numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]
     return faults
 
 
-def _frame_instead(m: Mechanism, acts: Sequence[Act]) -> str:
+def _frame_instead(m: Mechanism, acts: Sequence[ForceApplication]) -> str:
     """A body may have been given where its frame was meant."""
     centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
     bodies = [centres[act.at] for act in acts if not act.torque and act.at in centres]
@@ -236,7 +244,7 @@ def _frame_instead(m: Mechanism, acts: Sequence[Act]) -> str:
     return f"; on a body or its mass centre acts a force, a torque on its frame ({named})"
 
 
-def _act_partials(numeric: NumericMechanism, act: Act) -> Array:
+def _act_partials(numeric: NumericMechanism, act: ForceApplication) -> Array:
     """Partial velocities of what a constraint's force acts on, shape (3, n_u)."""
     if act.torque:
         return numeric.frames[act.at].partials

@@ -17,10 +17,10 @@ from sympy.physics.mechanics.body_base import BodyBase
 from mb2fmu.equations.motion import VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.quaternions import Group, of_unit_length, vanishes
-from mb2fmu.mechanism.records import Act
+from mb2fmu.mechanism.records import ForceApplication
 from mb2fmu.mechanism.symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.mechanism.trees import Trees
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Mechanics
 from mb2fmu.variables import Constraint
 
@@ -71,8 +71,8 @@ def read_constraints(mechanics: Mechanics, plain: SymbolMap, motion: Motion, sai
         MechanismError: For rows that are not linear in the speeds or contain accelerations, holonomic rows with speeds
             or inputs in them or without their rate among the velocity constraints, and what is said of no row.
     """
-    phis = [plain(row) for row in door.holonomic_constraints(mechanics)]
-    rows = [plain(row) for row in door.velocity_constraints(mechanics)]
+    phis = [plain(row) for row in mechanics_source.holonomic_constraints(mechanics)]
+    rows = [plain(row) for row in mechanics_source.velocity_constraints(mechanics)]
     phis, rows = _of_unit_length(phis, rows, motion)
     faults = _faults_of_rows(phis, rows, motion)
     if faults:
@@ -117,7 +117,9 @@ def _auxiliary_columns(parts: Sequence[sm.Expr], motion: Motion) -> sm.Immutable
     return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), slopes)
 
 
-def read_acts(said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[Any]) -> tuple[tuple[Act, ...], ...]:
+def read_force_applications(
+    said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[Any]
+) -> tuple[tuple[ForceApplication, ...], ...]:
     """Where the force of each row acts; an empty tuple where nothing is said.
 
     Raises:
@@ -138,7 +140,7 @@ def read_acts(said: Sequence[Constraint | None], trees: Trees, bodies: Sequence[
             if particle_of and body < 0:
                 what = f"{particle_of[0]} is no moving body of the mechanics"
                 faults.append(Fault(what, item.where if item else "", "give one that was handed over"))
-            row.append(Act(numbers[centre], not isinstance(centre, Point), trees.terms(vector), body))
+            row.append(ForceApplication(numbers[centre], not isinstance(centre, Point), trees.terms(vector), body))
         acts.append(tuple(row))
     if faults:
         raise MechanismError(HEADLINE, faults)

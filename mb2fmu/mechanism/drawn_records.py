@@ -8,7 +8,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.mechanism.kinematic_records import Components, Frame, Place, VectorTerms
+from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
 
 ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
 JointKind = Literal["pin", "slide", "other"]
@@ -120,4 +120,4 @@ class Scenery:
     joints: tuple[DrawnJoint, ...] = ()
     meshes: tuple[MeshUse, ...] = ()
     frames: tuple[Frame, ...] = ()
-    points: tuple[Place, ...] = ()
+    points: tuple[KinematicPoint, ...] = ()

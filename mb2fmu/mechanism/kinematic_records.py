@@ -39,7 +39,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KinematicPoint:
     """One point.
 
     Attributes:

@@ -231,7 +231,7 @@ class NamedKinematics:
     # ------------------------------------------------------------------ points
 
     def position(self, i: int) -> Components:
-        """Position of point i from the origin, m; only where ``Place.located``."""
+        """Position of point i from the origin, m; only where ``KinematicPoint.located``."""
         return self._remember("position", i, self._position)
 
     def velocity(self, i: int) -> Components:

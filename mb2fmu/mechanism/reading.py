@@ -26,8 +26,8 @@ from mb2fmu.mechanism.constraint_reading import (
     Motion,
     acted_on,
     dependent_speeds,
-    read_acts,
     read_constraints,
+    read_force_applications,
 )
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
@@ -35,7 +35,7 @@ from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.observable_reading import Numbers, read_loops, read_outputs
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
 from mb2fmu.mechanism.recasting import recast
-from mb2fmu.mechanism.records import Act, Body, Frame, Lagrangian, Mechanism
+from mb2fmu.mechanism.records import Body, ForceApplication, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanism.scenery import looked_at, read_scenery
 from mb2fmu.mechanism.symbols import (
     SymbolMap,
@@ -46,7 +46,7 @@ from mb2fmu.mechanism.symbols import (
     time_derivative,
 )
 from mb2fmu.mechanism.trees import Trees
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.definition import ModelDefinition, OutputRequest, Parts
 from mb2fmu.model.expressions import rate_in_time
@@ -194,25 +194,25 @@ class _Reader:
         return tuple(at_rest.diff(q) for q in self.q)
 
     def _with_bodies(self, **more: Any) -> Mechanism:
-        trees = Trees(door.inertial_frame(self.mechanics), self.plain)
+        trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain)
         frames = self._frames(trees)
         constraints = self._constraints()
-        bodies = door.bodies(self.mechanics)
-        points = trees.read_points(door.origin(self.mechanics) or Point("O"), self._wanted_points())
+        bodies = mechanics_source.bodies(self.mechanics)
+        points = trees.read_points(mechanics_source.origin(self.mechanics) or Point("O"), self._wanted_points())
         loads, load_of, z_dot = read_loads(
-            door.loads(self.mechanics),
-            door.actuators(self.mechanics),
+            mechanics_source.loads(self.mechanics),
+            mechanics_source.actuators(self.mechanics),
             trees,
             [self.plain(s.derivative) for s in self.definition.auxiliary_states],
             self.taken,
         )
-        shared = self._shared(constraints, read_acts(constraints.said, trees, bodies))
+        shared = self._shared(constraints, read_force_applications(constraints.said, trees, bodies))
         numbers = Numbers(
             frames=trees.frame_of,
             points=trees.point_of,
             loads=load_of,
             bodies={id(body): i for i, body in enumerate(bodies)},
-            joints=door.joints(self.mechanics),
+            joints=mechanics_source.joints(self.mechanics),
         )
         draft = Mechanism(
             **shared | {"z_dot": z_dot},
@@ -230,9 +230,9 @@ class _Reader:
 
     def _origin_was_found(self) -> bool:
         """True if nobody named the origin: a KanesMethod's is the nearest point of zero velocity."""
-        return not isinstance(self.mechanics, (System, Parts)) and door.origin(self.mechanics) is not None
+        return not isinstance(self.mechanics, (System, Parts)) and mechanics_source.origin(self.mechanics) is not None
 
-    def _shared(self, constraints: Constraints, acts: tuple[tuple[Act, ...], ...]) -> dict[str, Any]:
+    def _shared(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> dict[str, Any]:
         """Fields common to all mechanics types."""
         d = self.definition
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
@@ -266,20 +266,23 @@ class _Reader:
             "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
             "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
             "declared_potential": sm.Add(
-                *(self.plain(door.potential_energy(body)) for body in door.bodies(self.mechanics))
+                *(
+                    self.plain(mechanics_source.potential_energy(body))
+                    for body in mechanics_source.bodies(self.mechanics)
+                )
             ),
         }
 
     def _declarations(self) -> Declarations:
         """The plain part of the definition, and what the mechanics name as dependent."""
         d = self.definition
-        named = {str(q) for q in door.dependent_coordinates(self.mechanics)}
+        named = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}
         named |= {str(u) for u in self.speeds.dependent}
         states: tuple[Coordinate | Speed, ...] = (*d.coordinates, *d.speeds)
         dependent = tuple(item.name for item in states if str(item.symbol) in named)
-        return d.declarations(dependent, door.named_kind(self.mechanics))
+        return d.declarations(dependent, mechanics_source.named_kind(self.mechanics))
 
-    def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[Act, ...], ...]) -> bool:
+    def _asks_for_multipliers(self, constraints: Constraints, acts: tuple[tuple[ForceApplication, ...], ...]) -> bool:
         """Whether an output or unknown force may need multipliers."""
         d = self.definition
         kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
@@ -301,11 +304,11 @@ class _Reader:
     def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
         """Frames that something needs, be it their angular velocity only; of bodies with that of their inertia."""
         wanted: dict[Any, ReferenceFrame | None] = {}
-        for body in door.bodies(self.mechanics):
+        for body in mechanics_source.bodies(self.mechanics):
             terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
             wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
-        others: list[Any] = [load[0] for load in door.loads(self.mechanics)]
-        for actuator in door.actuators(self.mechanics):
+        others: list[Any] = [load[0] for load in mechanics_source.loads(self.mechanics)]
+        for actuator in mechanics_source.actuators(self.mechanics):
             others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest) and request.kind == "angular_velocity":
@@ -316,26 +319,26 @@ class _Reader:
 
     def _wanted_points(self) -> list[Point]:
         """Points that something needs: mass centres, loads, pathways, outputs, joints."""
-        wanted: list[Point] = [body.masscenter for body in door.bodies(self.mechanics)]
-        places = [load[0] for load in door.loads(self.mechanics)]
+        wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(self.mechanics)]
+        places = [load[0] for load in mechanics_source.loads(self.mechanics)]
         wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
-        for actuator in door.actuators(self.mechanics):
+        for actuator in mechanics_source.actuators(self.mechanics):
             wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
             wanted += [load[0] for load in wrapping_loads(actuator)]
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 wanted += [*request.subject, request.relative_to]
         wanted += acted_on(self.definition.constraints)
-        for joint in door.joints(self.mechanics):
+        for joint in mechanics_source.joints(self.mechanics):
             wanted += [joint.parent_point, joint.child_point]
         wanted += looked_at(self.definition)
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
     def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
         bodies, faults = [], []
-        for body in door.bodies(self.mechanics):
+        for body in mechanics_source.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
-            if not door.is_rigid(body):
+            if not mechanics_source.is_rigid(body):
                 bodies.append(Body(body.name, point, -1, mass, None))
                 continue
             if body.frame not in trees.frame_of:

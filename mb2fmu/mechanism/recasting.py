@@ -19,7 +19,7 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.quaternions import quaternion_groups
 from mb2fmu.mechanism.trees import oriented_frames
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.usage import uses
@@ -40,7 +40,7 @@ class Recast:
     """
 
     definition: ModelDefinition
-    speeds: door.Speeds
+    speeds: mechanics_source.Speeds
     kinematic_equations: tuple[sm.Expr, ...]
     instead: dict[sm.Expr, sm.Expr]
 
@@ -53,7 +53,7 @@ def recast(definition: ModelDefinition) -> Recast:
             accelerations unknown.
     """
     mechanics = definition.mechanics
-    speeds, equations = door.speeds(mechanics), list(door.kinematic_equations(mechanics))
+    speeds, equations = mechanics_source.speeds(mechanics), list(mechanics_source.kinematic_equations(mechanics))
     definition, more = _with_prescribed_coordinates(definition)
     instead = _quaternion_rates(definition, equations)
     for speed, rate in instead.items():
@@ -148,10 +148,10 @@ def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition)
 def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
     """Dependent speed that is the rate of one coordinate of a quaternion of unit length → that rate."""
     mechanics = definition.mechanics
-    groups = [e for phi in door.holonomic_constraints(mechanics) if (e := _of_unit_length(phi, definition))]
+    groups = [e for phi in mechanics_source.holonomic_constraints(mechanics) if (e := _of_unit_length(phi, definition))]
     if not groups:
         return {}
-    frame = door.inertial_frame(mechanics)
+    frame = mechanics_source.inertial_frame(mechanics)
     q = [coordinate.symbol for coordinate in definition.coordinates]
     plain = dict(zip(q, sm.symbols(f"e:{len(q)}", cls=sm.Dummy), strict=True))
     rotations = [dcm.xreplace(plain) for dcm in oriented_frames(frame)] if frame is not None else []
@@ -161,8 +161,8 @@ def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr])
         if frozenset(q.index(c) for c in e) not in known:
             continue
         rates = {rate_in_time(c) for c in e}
-        pairs = {u: rate for u in door.speeds(mechanics).all for rate in rates if _says(equations, u, rate)}
-        if len(pairs) == 1 and pairs.keys() <= set(door.speeds(mechanics).dependent):
+        pairs = {u: rate for u in mechanics_source.speeds(mechanics).all for rate in rates if _says(equations, u, rate)}
+        if len(pairs) == 1 and pairs.keys() <= set(mechanics_source.speeds(mechanics).dependent):
             found |= pairs
     return found
 
@@ -191,7 +191,7 @@ def _says(equations: Sequence[sm.Expr], speed: sm.Expr, rate: sm.Expr) -> bool:
 
 def _unit_length_kept(definition: ModelDefinition, rate: sm.Expr) -> sm.Expr:
     """e·e', of the quaternion that has the coordinate with this rate."""
-    for phi in door.holonomic_constraints(definition.mechanics):
+    for phi in mechanics_source.holonomic_constraints(definition.mechanics):
         e = _of_unit_length(phi, definition)
         if any(rate_in_time(c) == rate for c in e):
             return sm.Add(*(c * rate_in_time(c) for c in e))

@@ -15,13 +15,24 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.drawn_records import Scenery
-from mb2fmu.mechanism.kinematic_records import Components, Frame, Place, VectorTerms
+from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanism.observables import Joint, Observable, WrittenLoop
 from mb2fmu.model.declarations import Declarations
 
 __all__ = [
-    "Act", "Body", "Components", "ForceLoad", "Frame", "Lagrangian", "Load", "Mechanism", "PathwayLoad", "Place",
-    "TorqueActuatorLoad", "TorqueLoad", "VectorTerms",
+    "Body",
+    "Components",
+    "ForceApplication",
+    "ForceLoad",
+    "Frame",
+    "KinematicPoint",
+    "Lagrangian",
+    "Load",
+    "Mechanism",
+    "PathwayLoad",
+    "TorqueActuatorLoad",
+    "TorqueLoad",
+    "VectorTerms",
 ]  # fmt: skip
 
 
@@ -106,8 +117,8 @@ Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """Where the force of a constraint acts: ``vector`` times minus the multiplier is the force or torque there.
+class ForceApplication:
+    """Where the force of a constraint is applied: applied force or torque = −λ · ``vector`` at this point or frame.
 
     Attributes:
         at: Number of the point, or of the frame.
@@ -194,7 +205,7 @@ class Mechanism:
     kinematics: KinematicEquations
     z_dot: tuple[sm.Expr, ...]
     frames: tuple[Frame, ...]
-    points: tuple[Place, ...]
+    points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
     dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
@@ -204,7 +215,7 @@ class Mechanism:
     auxiliary_rows: sm.ImmutableMatrix | None = None
     driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
-    acts: tuple[tuple[Act, ...], ...] = ()
+    acts: tuple[tuple[ForceApplication, ...], ...] = ()
     redundant: tuple[str, ...] = ()
     given_by_constraint: tuple[str, ...] = ()
     prescribed: bool = False

@@ -13,7 +13,7 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.drawn_records import DrawnJoint, DrawnLoad, DrawnShape, JointKind, Scenery, TracedPoint
 from mb2fmu.mechanism.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.model.visuals import Arrow, Look, Mesh, Trace, Visual
 
@@ -136,7 +136,7 @@ def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
 
 
 def _joints(definition: ModelDefinition, reader: Reader) -> Iterator[DrawnJoint]:
-    for joint in door.joints(definition.mechanics):
+    for joint in mechanics_source.joints(definition.mechanics):
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"
         if isinstance(joint, PrismaticJoint | CylindricalJoint):
             kind = "slide"

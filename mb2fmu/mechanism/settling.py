@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, Place, VectorTerms
+from mb2fmu.mechanism.records import ForceLoad, KinematicPoint, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.sampling import Sample, far, fastest_point, listed, move
 
 
@@ -65,7 +65,7 @@ def settle_points(
     return replace(draft, points=tuple(points), given_by_constraint=tuple(by_constraint)), faults
 
 
-def _unlocate_after(points: list[Place], lost: set[int]) -> None:
+def _unlocate_after(points: list[KinematicPoint], lost: set[int]) -> None:
     """Nor is what hangs on a point located whose position is not known; ``points`` change, ``lost`` grows."""
     for i, place in enumerate(points):
         if place.parent in lost and place.located:
@@ -143,7 +143,7 @@ def _moving_points(m: Mechanism) -> set[int]:
     return numbers
 
 
-def _prefer_given(m: Mechanism, place: Place, given: VectorTerms) -> bool:
+def _prefer_given(m: Mechanism, place: KinematicPoint, given: VectorTerms) -> bool:
     """True where the user's velocity says more (auxiliary speeds), or is the simpler of two equal expressions."""
     components = [c for _, cs in given for c in cs]
     if any(c.free_symbols & set(m.u_auxiliary) for c in components):

@@ -16,7 +16,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanism.records import Frame, Place, VectorTerms
+from mb2fmu.mechanism.records import Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap
 
 Node = TypeVar("Node")
@@ -111,7 +111,7 @@ class Trees:
         self.frame_of[frame] = len(frames)
         frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
 
-    def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[Place, ...]:
+    def read_points(self, origin: Point, wanted: Sequence[Point]) -> tuple[KinematicPoint, ...]:
         """The origin, the wanted points, and those between.
 
         What no chain of positions joins to the origin hangs on given velocities.
@@ -119,8 +119,8 @@ class Trees:
         Raises:
             MechanismError: Naming every point whose velocity cannot be told.
         """
-        places: list[Place] = []
-        self._number(origin, Place(origin.name, -1, None, (), located=True), places)
+        places: list[KinematicPoint] = []
+        self._number(origin, KinematicPoint(origin.name, -1, None, (), located=True), places)
         tree = _tree([origin], lambda point: point._pos_dict)
         for point in wanted:
             if point in tree:
@@ -147,7 +147,9 @@ class Trees:
             if number and self.N in point._vel_dict
         }
 
-    def _add_chain(self, point: Point, tree: dict[Point, Point | None], places: list[Place], *, located: bool) -> None:
+    def _add_chain(
+        self, point: Point, tree: dict[Point, Point | None], places: list[KinematicPoint], *, located: bool
+    ) -> None:
         """Adds ``point`` and those between it and what is already there."""
         chain = []
         current: Point | None = point
@@ -158,12 +160,14 @@ class Trees:
             parent = tree[node]
             if parent is None:
                 velocity = self.terms(node._vel_dict[self.N])
-                self._number(node, Place(node.name, -1, None, velocity, located=False), places)
+                self._number(node, KinematicPoint(node.name, -1, None, velocity, located=False), places)
             else:
                 offset = self.terms(node._pos_dict[parent])
-                self._number(node, Place(node.name, self.point_of[parent], offset, None, located=located), places)
+                self._number(
+                    node, KinematicPoint(node.name, self.point_of[parent], offset, None, located=located), places
+                )
 
-    def _number(self, point: Point, place: Place, places: list[Place]) -> None:
+    def _number(self, point: Point, place: KinematicPoint, places: list[KinematicPoint]) -> None:
         self.point_of[point] = len(places)
         places.append(place)
 

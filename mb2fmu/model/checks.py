@@ -15,7 +15,7 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.coherence import mechanics_faults
 from mb2fmu.model.connections import resolved, terminal_faults
 from mb2fmu.model.declared_loops import loop_faults
@@ -59,7 +59,7 @@ def check(model: Model) -> ModelDefinition:
         ModelError: With every fault found.
     """
     headline = f"the model {model.name} cannot be used:"
-    if not door.is_mechanics(model.mechanics):
+    if not mechanics_source.is_mechanics(model.mechanics):
         what = f"its mechanics are a {type(model.mechanics).__name__}"
         remedy = "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts"
         raise ModelError(headline, [Fault(what, model.where, remedy)])
@@ -84,8 +84,8 @@ def check(model: Model) -> ModelDefinition:
         mechanics=model.mechanics,
         parameters=parameters,
         inputs=_of(model, Input),
-        coordinates=_sorted(_of(model, Coordinate), door.coordinates(model.mechanics)),
-        speeds=_sorted(_of(model, Speed), door.speeds(model.mechanics).all),
+        coordinates=_sorted(_of(model, Coordinate), mechanics_source.coordinates(model.mechanics)),
+        speeds=_sorted(_of(model, Speed), mechanics_source.speeds(model.mechanics).all),
         auxiliary_states=_of(model, AuxiliaryState),
         constraint_forces=_of(model, ConstraintForce),
         constraints=_of(model, Constraint),
@@ -246,7 +246,7 @@ def _double_names(model: Model) -> Iterator[Fault]:
 
 def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
     """(name, owner, where) of each FMU variable."""
-    dependent = door.speeds(model.mechanics).dependent
+    dependent = mechanics_source.speeds(model.mechanics).dependent
     for item in model.declared:
         if isinstance(item, OutputRequest):
             yield from ((name, f"output {item.name}", item.where) for name in requested_names(item))
@@ -270,7 +270,7 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         **dict.fromkeys(("orientation", "angular_velocity"), frame),
         **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
     }
-    if door.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
+    if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
         remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
     elif request.kind in wanted:
@@ -293,17 +293,20 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
 def _handed_over(model: Model, subject: Any) -> bool:
     """Whether a load or actuator is one of the mechanics'; vectors are compared as written, for SymPy's == computes."""
     if isinstance(subject, ActuatorBase):
-        return any(subject is actuator for actuator in door.actuators(model.mechanics))
+        return any(subject is actuator for actuator in mechanics_source.actuators(model.mechanics))
     if not isinstance(subject, tuple) or len(subject) != 2:
         return False
     place, components = getattr(subject[0], "masscenter", subject[0]), getattr(subject[1], "args", ())
-    return any(load[0] is place and getattr(load[1], "args", ()) == components for load in door.loads(model.mechanics))
+    return any(
+        load[0] is place and getattr(load[1], "args", ()) == components
+        for load in mechanics_source.loads(model.mechanics)
+    )
 
 
 def _look_faults(model: Model) -> Iterator[Fault]:
     """What is wrong with shapes, traces and arrows."""
     parameters = frozenset(parameter.symbol for parameter in _of(model, Parameter))
-    if model.looks and door.inertial_frame(model.mechanics) is None and model.ground is None:
+    if model.looks and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
         remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"
         yield Fault("pictures need an inertial frame, which the mechanics do not have", model.looks[0].where, remedy)
     for look in model.looks:

@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.recorded import RecordedMechanics
@@ -18,8 +18,8 @@ from mb2fmu.variables import ConstraintForce, Coordinate, Speed, plain_name
 
 def mechanics_faults(model: Model) -> list[Fault]:
     """Everything that is missing from the mechanics, or stands in one of mechanics and declarations only."""
-    speeds = door.speeds(model.mechanics)
-    coordinates = door.coordinates(model.mechanics)
+    speeds = mechanics_source.speeds(model.mechanics)
+    coordinates = mechanics_source.coordinates(model.mechanics)
     return [
         *_start_faults(model, Coordinate, "coordinate", coordinates, '0.0, "rad"'),
         *_start_faults(model, Speed, "speed", speeds.all, '0.0, "rad/s"'),
@@ -52,8 +52,8 @@ def _start_faults(
 def _meant(model: Model, word: str, symbol: sm.Expr) -> str:
     """What a declaration that fits nothing may have been meant for."""
     other = "speed" if word == "coordinate" else "coordinate"
-    speeds = door.speeds(model.mechanics)
-    if symbol in (speeds.all if word == "coordinate" else door.coordinates(model.mechanics)):
+    speeds = mechanics_source.speeds(model.mechanics)
+    if symbol in (speeds.all if word == "coordinate" else mechanics_source.coordinates(model.mechanics)):
         return f"it is a {other}: model.{other}({written(symbol)}, …)"
     if symbol in speeds.auxiliary:
         return "it is an auxiliary speed, which is always zero: leave the declaration out"
@@ -75,7 +75,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
     """One equation for every q' that is not a speed itself, with that q' in it."""
     if isinstance(model.mechanics, RecordedMechanics):  # its kinematics are those of its joints
         return
-    equations = door.kinematic_equations(model.mechanics)
+    equations = mechanics_source.kinematic_equations(model.mechanics)
     moving = set(speeds)
     wanted = [q for q in coordinates if rate_in_time(q) not in moving]
     appearing = {function for row in equations for function, order in contents(row).derivatives if order == 1}
@@ -95,19 +95,20 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
             yield Fault(what, model.where, "it relates q' and u only")
 
 
-def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
+def _constraint_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
     """No more dependent speeds than velocity constraints; fewer where loops are closed, or rows follow from others."""
     mechanics = model.mechanics
     velocity, holonomic = (
-        len(door.velocity_constraints(mechanics)),
-        len(door.holonomic_constraints(mechanics)),
+        len(mechanics_source.velocity_constraints(mechanics)),
+        len(mechanics_source.holonomic_constraints(mechanics)),
     )
     if isinstance(mechanics, LagrangesMethod):
-        if velocity >= len(door.coordinates(mechanics)):
-            what = f"the LagrangesMethod has {velocity} constraints and {len(door.coordinates(mechanics))} coordinates"
+        if velocity >= len(mechanics_source.coordinates(mechanics)):
+            coordinates = len(mechanics_source.coordinates(mechanics))
+            what = f"the LagrangesMethod has {velocity} constraints and {coordinates} coordinates"
             yield Fault(what, model.where, "as many constraints as coordinates leave nothing to move")
         return
-    dependent = len(door.dependent_coordinates(mechanics))
+    dependent = len(mechanics_source.dependent_coordinates(mechanics))
     named = len(speeds.dependent)
     if named > velocity or (velocity and not named and not holonomic):
         what = f"there are {velocity} velocity constraints (holonomic ones included) and {named} dependent speeds"
@@ -119,7 +120,7 @@ def _constraint_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
 
 def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """A joint's own coordinates and speeds belong to the system."""
-    for joint in door.joints(model.mechanics):
+    for joint in mechanics_source.joints(model.mechanics):
         for word, own, of_system in (("coordinate", joint.coordinates, coordinates), ("speed", joint.speeds, speeds)):
             for symbol in own:
                 if symbol not in of_system:
@@ -132,14 +133,14 @@ def _body_faults(model: Model) -> Iterator[Fault]:
     if isinstance(mechanics, RecordedMechanics):  # whoever recorded it has judged them
         return
     if isinstance(mechanics, LagrangesMethod):
-        if door.loads(mechanics) and door.inertial_frame(mechanics) is None:
+        if mechanics_source.loads(mechanics) and mechanics_source.inertial_frame(mechanics) is None:
             what = "the LagrangesMethod has loads, but no inertial frame"
             yield Fault(what, model.where, "give it: LagrangesMethod(…, forcelist=…, frame=N)")
         return
-    if not door.bodies(mechanics):
+    if not mechanics_source.bodies(mechanics):
         remedy = "add the bodies; a KanesMethod has them after kanes_equations(bodies, loads), or by bodies=… when made"
         yield Fault("the mechanics have no body that can move", model.where, remedy)
-    for body in door.bodies(mechanics):
+    for body in mechanics_source.bodies(mechanics):
         for what, quantity in (("mass", body.mass), ("inertia", getattr(body, "inertia", (None,))[0])):
             if quantity is None:
                 continue
@@ -150,7 +151,7 @@ def _body_faults(model: Model) -> Iterator[Fault]:
                 yield Fault(text, model.where, "mass and inertia are made of parameters only")
 
 
-def _constraint_force_faults(model: Model, speeds: door.Speeds) -> Iterator[Fault]:
+def _constraint_force_faults(model: Model, speeds: mechanics_source.Speeds) -> Iterator[Fault]:
     """A noncontributing force comes to light by an auxiliary speed only."""
     forces = [item for item in model.declared if isinstance(item, ConstraintForce)]
     if len(forces) > len(speeds.auxiliary):

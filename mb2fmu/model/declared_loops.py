@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.places import caller
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Loops:
 
 def loop_faults(model: Model) -> Iterator[Fault]:
     """What is wrong with declared closed forms."""
-    q = set(door.coordinates(model.mechanics))
+    q = set(mechanics_source.coordinates(model.mechanics))
     for loop in model.loops:
         given = [set(branch) for branch in loop.branches]
         if not given:

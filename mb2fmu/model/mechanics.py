@@ -1,7 +1,7 @@
-"""One way to ask any of the doors what it holds: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
+"""One way to ask any mechanics source what it holds: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
-points and frames they pass, so neither is called; only local relations are looked at. What a door cannot know comes
+points and frames they pass, so neither is called; only local relations are looked at. What a source cannot know comes
 back empty or as None (a Lagrangian alone has no bodies).
 """
 # ruff: noqa: SLF001 - what KanesMethod, points and frames were given stands in private attributes only
@@ -45,12 +45,12 @@ class Speeds:
 
 
 def is_mechanics(candidate: object) -> bool:
-    """Whether ``candidate`` is one of the doors."""
+    """Whether ``candidate`` is a mechanics source."""
     return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics)
 
 
 def coordinates(mechanics: Mechanics) -> Expressions:
-    """The generalized coordinates q, independent before dependent ones where the door tells them apart."""
+    """The generalized coordinates q, independent before dependent ones where the source tells them apart."""
     return mechanics.coordinates if isinstance(mechanics, RecordedMechanics) else tuple(mechanics.q)
 
 

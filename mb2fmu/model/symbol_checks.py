@@ -11,7 +11,7 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.coherence import written
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
@@ -49,13 +49,13 @@ class _Known:
         def declared(kind: type[Any]) -> set[sm.Basic]:
             return {item.symbol for item in model.declared if isinstance(item, kind)}
 
-        speeds = door.speeds(model.mechanics)
+        speeds = mechanics_source.speeds(model.mechanics)
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
         self.multipliers = declared(Constraint) - {None}
         self.states = declared(AuxiliaryState)
-        self.coordinates: set[sm.Basic] = set(door.coordinates(model.mechanics))
+        self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
         self.auxiliary: set[sm.Basic] = set(speeds.auxiliary)
         self.functions = (

@@ -19,7 +19,7 @@ from sympy.physics.mechanics.pathway import PathwayBase
 from sympy.physics.mechanics.wrapping_geometry import WrappingGeometryBase
 from sympy.physics.vector import Dyadic, Vector
 
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.definition import Mechanics, OutputRequest
 from mb2fmu.model.recorded import RecordedMechanics
 
@@ -48,20 +48,20 @@ def uses(mechanics: Mechanics, requests: Iterable[OutputRequest] = ()) -> list[U
     if isinstance(mechanics, RecordedMechanics):
         return [Use(place, "load", expression) for place, expression in mechanics.added()]
     collector = _Collector(mechanics)
-    for body in door.bodies(mechanics):
+    for body in mechanics_source.bodies(mechanics):
         collector.body(body)
-    for load in door.loads(mechanics):
+    for load in mechanics_source.loads(mechanics):
         collector.anchor(load[0])
         collector.vector(f"the load on {_name(load[0])}", "load", load[1])
-    for actuator in door.actuators(mechanics):
+    for actuator in mechanics_source.actuators(mechanics):
         collector.actuator(actuator)
     for request in requests:
         for item in (*request.subject, request.relative_to, request.expressed_in):
             collector.anchor(item)
     equations: list[tuple[str, Role, Iterable[sm.Basic]]] = [
-        ("kinematic equation", "velocity", door.kinematic_equations(mechanics)),
-        ("holonomic constraint", "position", door.holonomic_constraints(mechanics)),
-        ("velocity constraint", "velocity", door.velocity_constraints(mechanics)),
+        ("kinematic equation", "velocity", mechanics_source.kinematic_equations(mechanics)),
+        ("holonomic constraint", "position", mechanics_source.holonomic_constraints(mechanics)),
+        ("velocity constraint", "velocity", mechanics_source.velocity_constraints(mechanics)),
     ]
     if isinstance(mechanics, LagrangesMethod):
         equations.append(("the Lagrangian", "lagrangian", mechanics._L))
@@ -76,8 +76,8 @@ class _Collector:
     """Follows vectors to frames and points, and those to the ground."""
 
     def __init__(self, mechanics: Mechanics) -> None:
-        self.frame = door.inertial_frame(mechanics)
-        self.origin = door.origin(mechanics)
+        self.frame = mechanics_source.inertial_frame(mechanics)
+        self.origin = mechanics_source.origin(mechanics)
         self.found: list[Use] = []
         self.frames: dict[ReferenceFrame, None] = {}
         self.points: dict[Point, None] = {}
@@ -110,7 +110,7 @@ class _Collector:
         """Mass, inertia, potential energy and place of a body."""
         self.anchor(body)
         self.expression(f"the mass of body {body.name}", "inertia", body.mass)
-        self.expression(f"the potential energy of body {body.name}", "energy", door.potential_energy(body))
+        self.expression(f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body))
         inertia = getattr(body, "inertia", None)
         if inertia is not None:
             dyadic, point = inertia

@@ -137,7 +137,7 @@ class _Writer:
     def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
         """Who has no mass matrix says how the links follow one another."""
         recursion = self.equations.recursion
-        links = [link for link in recursion.links[1:] if link.heavy] if recursion else []
+        links = [link for link in recursion.links[1:] if link.massive] if recursion else []
         note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
         return EquationBlock("Dynamics", (), note if dynamics.joints else "")
 
@@ -146,7 +146,7 @@ class _Writer:
         recursion = self.equations.recursion
         if recursion is None:
             return EquationBlock("Links", ())
-        numbers = [number for number, link in enumerate(recursion.links) if link.heavy and number > 0]
+        numbers = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
         lines = tuple(self._link(recursion, number) for number in numbers[:LENGTH])
         hidden = len(numbers) - len(lines)
         note = "Index p: of the link before it. Components of vectors are in the frame named below them."

@@ -270,15 +270,15 @@ def _coordinate(
 
 def _refuse_massless(tree: MovingTree, where: str) -> None:
     """Names parts at the ends that have no mass: nothing would say how their joints move."""
-    heavy: set[int] = set()
+    massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):
         part = tree.parts[i]
-        if part.inertial is not None or i in heavy or part.moved_by.armature > 0:
-            heavy.update((i, part.parent))
-    moving = {part.coordinate[0] for i, part in enumerate(tree.parts) if i in heavy and part.coordinate is not None}
+        if part.inertial is not None or i in massive or part.moved_by.armature > 0:
+            massive.update((i, part.parent))
+    moving = {part.coordinate[0] for i, part in enumerate(tree.parts) if i in massive and part.coordinate is not None}
     faults = []
     for i, part in enumerate(tree.parts):
-        if i == 0 or i in heavy or i in moving:
+        if i == 0 or i in massive or i in moving:
             continue
         joint = part.moved_by
         if part.coordinate is not None and part.coordinate[0] != i:

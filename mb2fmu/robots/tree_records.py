@@ -13,7 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
-from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, Mechanism, Place, VectorTerms
+from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Mechanism, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
@@ -54,7 +54,7 @@ class _RobotReader:
     definition: ModelDefinition
     robot: RobotMechanics
     frames: list[Frame] = field(default_factory=list)
-    points: list[Place] = field(default_factory=list)
+    points: list[KinematicPoint] = field(default_factory=list)
     own: list[int] = field(default_factory=list)  # part → number of the frame of its axes
     origin: list[int] = field(default_factory=list)  # part → number of its origin
     quaternions: list[Group] = field(default_factory=list)
@@ -151,7 +151,7 @@ class _RobotReader:
     def _read_parts(self) -> None:
         ground = self.robot.ground
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
-        self.points = [Place(ground, -1, None, (), located=True)]
+        self.points = [KinematicPoint(ground, -1, None, (), located=True)]
         self.own, self.origin = [0], [0]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             before = self._fixed_frame(f"{part.name} before {part.moved_by.name}", self.own[part.parent], part.before)
@@ -170,7 +170,7 @@ class _RobotReader:
 
     def _fixed_point(self, name: str, part: int, position: Array) -> int:
         terms: VectorTerms = ((self.own[part], components(position)),) if np.any(position) else ()
-        self.points.append(Place(name, self.origin[part], terms, None, located=True))
+        self.points.append(KinematicPoint(name, self.origin[part], terms, None, located=True))
         return len(self.points) - 1
 
     def _read_joint(self, i: int, part: Part, before: int, start: int) -> None:
@@ -214,7 +214,7 @@ class _RobotReader:
         self.own.append(number_)
 
     def _displaced(self, part: Part, before: int, start: int, by: Components) -> None:
-        self.points.append(Place(part.name, start, ((before, by),), None, located=True))
+        self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
         self.origin.append(len(self.points) - 1)
 
     def _free_turn(self, part: Part, before: int, variables: JointVariables, first: int) -> None:
@@ -252,7 +252,9 @@ class _RobotReader:
                 self.K[self._of_q[coordinate], self._of_u[speed]] = rotation[i, j]
         given: VectorTerms = ((frame, (velocity[0], velocity[1], velocity[2])),)
         free = part.parent == 0
-        self.points.append(Place(part.name, start, ((before, (x, y, z)),), given if free else None, located=True))
+        self.points.append(
+            KinematicPoint(part.name, start, ((before, (x, y, z)),), given if free else None, located=True)
+        )
         self.origin.append(len(self.points) - 1)
 
     def _kinematics(self) -> KinematicEquations:

@@ -340,5 +340,5 @@ def test_every_model_says_what_it_is(path):
 
 
 def test_the_models_go_through_every_door():
-    doors = {type(load(path).mechanics).__name__ for path in MODELS}
-    assert doors == {"System", "KanesMethod", "LagrangesMethod", "Parts"}
+    sources = {type(load(path).mechanics).__name__ for path in MODELS}
+    assert sources == {"System", "KanesMethod", "LagrangesMethod", "Parts"}

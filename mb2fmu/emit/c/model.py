@@ -90,14 +90,14 @@ class PrintedUnit:
         texts: Definitions.
         tables: Lookup tables that they read.
         entries: Names of the functions of a table of ``runtime/equations.h``, in its order; of one unit only.
-        once: It is compiled once for all kinds of processors.
+        single_variant: It is compiled once for all kinds of processors.
     """
 
     prototypes: tuple[str, ...]
     texts: tuple[str, ...]
     tables: tuple[PrintedTable, ...]
     entries: tuple[str, ...] = ()
-    once: bool = False
+    single_variant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,10 @@ def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int
         motion: What was printed before.
         part: Largest number of values that one C function computes.
     """
-    once = len(native.program) > ONCE
-    functions = _derivatives(native, large=once)
+    single_variant = len(native.program) > ONCE
+    functions = _derivatives(native, large=single_variant)
     printer = _Printer(native.program, functions, motion.values, part, motion.failures)
-    printed = [printer.prepare("equations_prepare_derivatives", once=once)]
+    printed = [printer.prepare("equations_prepare_derivatives", single_variant=single_variant)]
     for function in functions:
         if native.colours is not None and function.signature.name == "equations_jacobian":
             tangent = [each.signature.stem for each in functions].index("tangent")
@@ -186,13 +186,13 @@ class _Printer:
         )
         self._bodies, self._inner = print_bodies(program, self._names)
 
-    def prepare(self, name: str, *, calculated: bool = False, once: bool = False) -> PrintedFunction:
+    def prepare(self, name: str, *, calculated: bool = False, single_variant: bool = False) -> PrintedFunction:
         """The function that stores what is prepared, the calculated parameters among that if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_stores("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
         parameters = ("const double p[]", "double w[]", "double work[]")
-        signature = Signature(name, parameters, {Op.PARAMETER: "p"}, once=once)
+        signature = Signature(name, parameters, {Op.PARAMETER: "p"}, single_variant=single_variant)
         return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
 
     def function(self, function: _Function) -> PrintedFunction:
@@ -256,7 +256,7 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
         ),
         weight=1,
         work=tangent.work + seeds + results,
-        prototype=declaration(signature.function, signature.parameters) if signature.once else "",
+        prototype=declaration(signature.function, signature.parameters) if signature.single_variant else "",
     )
 
 
@@ -270,10 +270,10 @@ def _units(
     units: list[PrintedUnit] = []
     entries = tuple(function.name for function in printed)
     shared = tuple(function.prototype for function in printed if function.prototype)
-    for once in (False, True):
-        functions = [function for function in printed if bool(function.prototype) is once]
+    for single_variant in (False, True):
+        functions = [function for function in printed if bool(function.prototype) is single_variant]
         prototypes = (*shared, *(part.prototype for function in functions for part in function.parts))
-        for group in _groups(functions) if functions or not once else ():
+        for group in _groups(functions) if functions or not single_variant else ():
             used = [body.text for body in bodies if any(f" {body.name}," in text for text in group)]
             units.append(
                 PrintedUnit(
@@ -281,7 +281,7 @@ def _units(
                     texts=(*used, *group),
                     tables=tuple(t for t in tables if any(f"&{t.name}," in text for text in (*used, *group))),
                     entries=() if units else entries,
-                    once=once,
+                    single_variant=single_variant,
                 )
             )
     return tuple(units)
@@ -322,18 +322,20 @@ def _derivatives(native: NativeProgram, *, large: bool) -> list[_Function]:
     derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)
-        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, once=large))
+        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, single_variant=large))
         derived = [*((f"initialize_{name}", seeds, array) for name, seeds, array in derived), *derived]
     for name, seeds, array in derived:
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)
-        once = large and (name != "tangent" or by_columns)
-        functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, once=once))
-    functions.append(_jacobian(native, once=large and by_columns))
+        single_variant = large and (name != "tangent" or by_columns)
+        functions.append(
+            _function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, single_variant=single_variant)
+        )
+    functions.append(_jacobian(native, single_variant=large and by_columns))
     return functions
 
 
-def _jacobian(native: NativeProgram, *, once: bool) -> _Function:
+def _jacobian(native: NativeProgram, *, single_variant: bool) -> _Function:
     entries = native.program.entries
     n = len(native.program.layout.states)
     by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
@@ -343,7 +345,9 @@ def _jacobian(native: NativeProgram, *, once: bool) -> _Function:
     outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
     zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
     parameters = ("double values[]", "double dfdt[]")
-    return _function("jacobian", parameters, _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros], once=once)
+    return _function(
+        "jacobian", parameters, _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros], single_variant=single_variant
+    )
 
 
 def _function(
@@ -353,9 +357,11 @@ def _function(
     outputs: tuple[tuple[str, int], ...],
     zeros: Iterable[str] = (),
     *,
-    once: bool = False,
+    single_variant: bool = False,
 ) -> _Function:
-    signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), once=once)
+    signature = Signature(
+        f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), single_variant=single_variant
+    )
     return _Function(signature, outputs)
 
 

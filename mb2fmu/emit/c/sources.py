@@ -181,7 +181,7 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
     named = translation_units(motion.sources.joined(FileTree(files).under("sources")))[1:]
     listed = {
         "equations": [name for name in named if not is_compiled_once(name)],
-        "once": [name for name in named if is_compiled_once(name)],
+        "single_variant": [name for name in named if is_compiled_once(name)],
     }
     files["CMakeLists.txt"] = render("CMakeLists.txt.jinja", interface=interface, **listed)
     more = packaged_operations(native.program)  # those of the derivatives alone
@@ -221,12 +221,13 @@ def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) ->
 
 def _equations(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
     """The translation units of one table, by their names."""
-    several = [unit for unit in printed.units if not unit.once]
-    once = [unit for unit in printed.units if unit.once]
-    names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(once)))
+    several = [unit for unit in printed.units if not unit.single_variant]
+    single_variant = [unit for unit in printed.units if unit.single_variant]
+    names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(single_variant)))
     files = operation_files(program)
     return {
-        name: _equations_file(name, unit, printed, files) for name, unit in zip(names, (*several, *once), strict=True)
+        name: _equations_file(name, unit, printed, files)
+        for name, unit in zip(names, (*several, *single_variant), strict=True)
     }
 
 
@@ -239,7 +240,7 @@ def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, fil
         prototypes=unit.prototypes,
         texts=unit.texts,
         entries=unit.entries,
-        once=unit.once,
+        single_variant=unit.single_variant,
         printed=printed,
     )
 

@@ -25,7 +25,7 @@ class CompositeBodies:
         kinematics: Of the links.
         loads: What is applied.
         n: Number of speeds.
-        only: The links that count; all heavy ones if nothing is said.
+        only: The links that count; all massive ones if nothing is said.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class CompositeBodies:
         self._g = kinematics.algebra
         self._loads = loads
         self._n = n
-        heavy = [i for i, link in enumerate(kinematics.recursion.links) if link.heavy and i > 0]
-        self._links = heavy if only is None else sorted(only)
+        massive = [i for i, link in enumerate(kinematics.recursion.links) if link.massive and i > 0]
+        self._links = massive if only is None else sorted(only)
         self._rigid = regrouped(kinematics, self._links)
 
     def mass_matrix(self) -> list[int]:

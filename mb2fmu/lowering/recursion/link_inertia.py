@@ -84,7 +84,7 @@ def _second_moments(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> 
 
 
 def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidInertia]:
-    """Per heavy link, what a hinge or slide cannot tell from inertia of the link before it moved there."""
+    """Per massive link, what a hinge or slide cannot tell from inertia of the link before it moved there."""
     g = kinematics.algebra
     inertias = rigid_inertias(kinematics)
     none = RigidInertia(g.zero, g.null, (g.null, g.null, g.null))

@@ -78,7 +78,7 @@ def test_derivatives_are_exact(partitioned):
     program = partitioned.program
     f = evaluator(program, "outputs")
     p = [item.value for item in partitioned.definition.parameters]
-    x, r, m = np.array([0.4, 1.3]), np.array([0.5]), np.array(partitioned.equations.remembered)
+    x, r, m = np.array([0.4, 1.3]), np.array([0.5]), np.array(partitioned.equations.warm_start)
     along = differentiate_forward(program, "outputs", ["states", "parameters"])
     direction = np.random.default_rng(2).normal(size=2 + len(p))
     exact = evaluator(along, "jvp_outputs")(0.0, x, r, p, m, direction)
@@ -90,7 +90,7 @@ def test_derivatives_are_exact(partitioned):
 
 
 def test_where_newton_begins_changes_no_more_than_last_digits(partitioned):
-    f, m = evaluator(partitioned.program, "rhs"), np.array(partitioned.equations.remembered)
+    f, m = evaluator(partitioned.program, "rhs"), np.array(partitioned.equations.warm_start)
     p = [item.value for item in partitioned.definition.parameters]
     near, far = (f(0.0, [0.3, 1.0], [0.0], p, m + offset) for offset in (0.0, 0.05))
     assert near == pytest.approx(far, rel=1e-11)
@@ -146,7 +146,7 @@ def test_a_memory_that_is_given_is_used_and_stays(partitioned):
     program = partitioned.program
     f, remember = evaluator(program, "rhs"), evaluator(program, "remember")
     p = [item.value for item in partitioned.definition.parameters]
-    m = np.array(partitioned.equations.remembered)
+    m = np.array(partitioned.equations.warm_start)
     for angle in np.linspace(0.2, 7.0, 60):
         m = remember(0.0, [angle, 1.0], [0.0], p, m)
         assert f(0.0, [angle, 1.0], [0.0], p, m) == pytest.approx(f(0.0, [angle, 1.0], [0.0], p), rel=1e-10)

@@ -1,4 +1,4 @@
-"""One pendulum through every door, and a way to read what is wrong with it."""
+"""One pendulum through every mechanics source, and a way to read what is wrong with it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ TIME = me.dynamicsymbols._t
 
 @dataclass
 class Pendulum:
-    """A damped driven pendulum in pieces that tests may spoil before the door is made."""
+    """A damped driven pendulum in pieces that tests may spoil before the mechanics source is made."""
 
     q: sm.Expr = field(default_factory=lambda: me.dynamicsymbols("q"))
     u: sm.Expr = field(default_factory=lambda: me.dynamicsymbols("u"))
@@ -28,7 +28,7 @@ class Pendulum:
     load: Any = 0
 
     def parts(self, **changes) -> Parts:
-        """The third door."""
+        """As parts."""
         self.N, self.A, self.O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
         rate = self.u if self.speed is None else self.speed
         self.A.orient_axis(self.N, self.N.z, self.q)
@@ -53,7 +53,7 @@ class Pendulum:
         )
 
     def kane(self, **changes) -> me.KanesMethod:
-        """The second door."""
+        """As a method object."""
         parts = self.parts()
         method = me.KanesMethod(
             parts.frame,
@@ -68,14 +68,14 @@ class Pendulum:
         return method
 
     def lagrange(self) -> me.LagrangesMethod:
-        """The second door, with q' for u."""
+        """As a method object, with q' for u."""
         self.speed = self.q.diff()
         parts = self.parts()
         energy = me.Lagrangian(parts.frame, self.bob) + self.m * self.g * self.length * sm.cos(self.q)
         return me.LagrangesMethod(energy, parts.q, forcelist=[self.drive], bodies=parts.bodies, frame=parts.frame)
 
     def system(self) -> me.System:
-        """The first door."""
+        """As a System."""
         wall = me.RigidBody("wall")
         system = me.System.from_newtonian(wall)
         self.N, self.A = system.frame, me.ReferenceFrame("A")

@@ -1,4 +1,4 @@
-"""Bad input at the model door: each fault names the symbol, the place, and what to do."""
+"""Bad input in models: each fault names the symbol, the place, and what to do."""
 
 import math
 
@@ -34,9 +34,9 @@ def test_an_undeclared_input(pendulum, faults_of):
     assert "model.input(torque, " in fault.remedy
 
 
-@pytest.mark.parametrize("door", ["parts", "kane", "system", "lagrange"])
-def test_every_door_misses_undeclared_symbols(pendulum, faults_of, door):
-    faults = faults_of(pendulum.model(getattr(pendulum, door)(), without="l c torque"))
+@pytest.mark.parametrize("source", ["parts", "kane", "system", "lagrange"])
+def test_every_source_misses_undeclared_symbols(pendulum, faults_of, source):
+    faults = faults_of(pendulum.model(getattr(pendulum, source)(), without="l c torque"))
     assert {fault.what.split()[0] for fault in faults} == {"l", "c", "torque(t)"}
 
 

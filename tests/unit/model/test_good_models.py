@@ -1,4 +1,4 @@
-"""Good models through every door: what ``check`` hands on, and that the user's objects stay as they are."""
+"""Good models through every mechanics source: what ``check`` hands on, and that the user's objects stay as they are."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, Musculo
 from mb2fmu.errors import ModelError
 from mb2fmu.functions import LookupTable
 from mb2fmu.model import Model, check
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.variables import Output, Parameter
 
@@ -22,7 +22,11 @@ TIME = me.dynamicsymbols._t
 
 def remembered(mechanics):
     """Everything that SymPy's points and frames remember, as text."""
-    points = [point for body in door.bodies(mechanics) for point in door.connected_points(body.masscenter)]
+    points = [
+        point
+        for body in mechanics_source.bodies(mechanics)
+        for point in mechanics_source.connected_points(body.masscenter)
+    ]
     frames = {frame.name: frame for point in points for frame in point._vel_dict}
     frames |= {other.name: other for frame in list(frames.values()) for other in frame._dcm_dict}
     texts = [str(entry) for point in points for entry in point._pdlist]
@@ -66,8 +70,8 @@ def test_the_ground_needs_no_mass(pendulum):
     system = pendulum.system()
     assert len(system.bodies) == 2
     assert len(system.loads) == 2
-    assert door.bodies(system) == (pendulum.bob,)
-    assert [load[0] for load in door.loads(system)] == [pendulum.P]
+    assert mechanics_source.bodies(system) == (pendulum.bob,)
+    assert [load[0] for load in mechanics_source.loads(system)] == [pendulum.P]
     check(pendulum.model(system))
 
 

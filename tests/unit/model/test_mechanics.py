@@ -1,11 +1,11 @@
-"""Every door, asked the same questions."""
+"""Every mechanics source, asked the same questions."""
 
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu.model import Parts
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 
 DOORS = ["parts", "kane", "system", "lagrange"]
 
@@ -13,23 +13,27 @@ DOORS = ["parts", "kane", "system", "lagrange"]
 @pytest.mark.parametrize("name", DOORS)
 def test_the_same_answers(pendulum, name):
     mechanics = getattr(pendulum, name)()
-    assert door.is_mechanics(mechanics)
-    assert door.coordinates(mechanics) == (pendulum.q,)
+    assert mechanics_source.is_mechanics(mechanics)
+    assert mechanics_source.coordinates(mechanics) == (pendulum.q,)
     rate = pendulum.q.diff()
-    assert door.speeds(mechanics) == door.Speeds((rate if name == "lagrange" else pendulum.u,))
-    kinematics = door.kinematic_equations(mechanics)
+    assert mechanics_source.speeds(mechanics) == mechanics_source.Speeds((rate if name == "lagrange" else pendulum.u,))
+    kinematics = mechanics_source.kinematic_equations(mechanics)
     if name == "lagrange":
         assert kinematics == ()
     else:
         assert sm.solve(kinematics[0], rate) == [pendulum.u]
-    assert door.bodies(mechanics) == (pendulum.bob,)
-    assert door.inertial_frame(mechanics) is pendulum.N
-    origin = door.origin(mechanics)
+    assert mechanics_source.bodies(mechanics) == (pendulum.bob,)
+    assert mechanics_source.inertial_frame(mechanics) is pendulum.N
+    origin = mechanics_source.origin(mechanics)
     assert origin.name == ("wall_masscenter" if name == "system" else "O")
-    assert door.velocity_constraints(mechanics) == door.holonomic_constraints(mechanics) == ()
-    assert door.dependent_coordinates(mechanics) == ()
-    assert len(door.loads(mechanics)) == {"parts": 2, "kane": 2, "system": 1, "lagrange": 1}[name]
-    assert len(door.actuators(mechanics)) == len(door.joints(mechanics)) == (1 if name == "system" else 0)
+    assert mechanics_source.velocity_constraints(mechanics) == mechanics_source.holonomic_constraints(mechanics) == ()
+    assert mechanics_source.dependent_coordinates(mechanics) == ()
+    assert len(mechanics_source.loads(mechanics)) == {"parts": 2, "kane": 2, "system": 1, "lagrange": 1}[name]
+    assert (
+        len(mechanics_source.actuators(mechanics))
+        == len(mechanics_source.joints(mechanics))
+        == (1 if name == "system" else 0)
+    )
 
 
 def test_kinematic_equations_of_a_kanes_method_are_the_given_ones():
@@ -38,9 +42,9 @@ def test_kinematic_equations_of_a_kanes_method_are_the_given_ones():
     N = me.ReferenceFrame("N")
     given = [sm.cos(q[1]) * q[0].diff() - u[0] + 2, q[1].diff() + sm.sin(q[0]) * u[0] - u[1]]
     method = me.KanesMethod(N, q, u, given, u_auxiliary=[w])
-    difference = [sm.expand(a - b) for a, b in zip(door.kinematic_equations(method), given, strict=True)]
+    difference = [sm.expand(a - b) for a, b in zip(mechanics_source.kinematic_equations(method), given, strict=True)]
     assert difference == [0, 0]
-    assert door.speeds(method) == door.Speeds(tuple(u), (), (w,))
+    assert mechanics_source.speeds(method) == mechanics_source.Speeds(tuple(u), (), (w,))
 
 
 @pytest.fixture
@@ -56,9 +60,9 @@ def test_constraints_of_a_kanes_method(sliding):
     method = me.KanesMethod(
         me.ReferenceFrame("N"), q, [u[0]], kinematics, u_dependent=[u[1]], velocity_constraints=[constraint]
     )
-    assert [sm.expand(row - constraint) for row in door.velocity_constraints(method)] == [0]
-    assert door.speeds(method) == door.Speeds((u[0],), (u[1],))
-    assert door.speeds(method).all == tuple(u)
+    assert [sm.expand(row - constraint) for row in mechanics_source.velocity_constraints(method)] == [0]
+    assert mechanics_source.speeds(method) == mechanics_source.Speeds((u[0],), (u[1],))
+    assert mechanics_source.speeds(method).all == tuple(u)
 
 
 def test_constraints_of_parts_and_of_a_system_are_alike(sliding):
@@ -84,10 +88,10 @@ def test_constraints_of_parts_and_of_a_system_are_alike(sliding):
     system.add_holonomic_constraints(shared["q"])
     system.add_nonholonomic_constraints(shared["u"])
     for ask in (
-        door.velocity_constraints,
-        door.holonomic_constraints,
-        door.dependent_coordinates,
-        door.speeds,
+        mechanics_source.velocity_constraints,
+        mechanics_source.holonomic_constraints,
+        mechanics_source.dependent_coordinates,
+        mechanics_source.speeds,
     ):
         assert ask(parts) == ask(system)
 
@@ -97,8 +101,8 @@ def test_speeds_that_are_derivatives_need_no_kinematic_equation():
     wall = me.RigidBody("wall")
     system = me.System.from_newtonian(wall)
     system.add_joints(me.PrismaticJoint("slide", wall, me.Particle("P", mass=mass), q, q.diff()))
-    assert door.kinematic_equations(system) == ()
-    assert door.speeds(system).all == (q.diff(),)
+    assert mechanics_source.kinematic_equations(system) == ()
+    assert mechanics_source.speeds(system).all == (q.diff(),)
 
 
 def test_an_origin_is_the_nearest_fixed_point():
@@ -109,7 +113,7 @@ def test_an_origin_is_the_nearest_fixed_point():
     P = near.locatenew("P", A.x)
     q, u = me.dynamicsymbols("q u")
     method = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("P", P, 1)])
-    assert door.origin(method) is near
+    assert mechanics_source.origin(method) is near
 
 
 def test_without_positions_there_is_no_origin():
@@ -117,8 +121,8 @@ def test_without_positions_there_is_no_origin():
     q, u = me.dynamicsymbols("q u")
     P.set_vel(N, u * N.x)
     method = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("P", P, 1)], forcelist=[(P, q * N.x)])
-    assert door.origin(method) is None
+    assert mechanics_source.origin(method) is None
 
 
 def test_other_things_are_no_mechanics():
-    assert not door.is_mechanics(me.ReferenceFrame("N"))
+    assert not mechanics_source.is_mechanics(me.ReferenceFrame("N"))
