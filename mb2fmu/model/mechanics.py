@@ -1,4 +1,4 @@
-"""One way to ask any mechanics source what it holds: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
+"""One way to ask any source of mechanics: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
 points and frames they pass, so neither is called; only local relations are looked at. What a source cannot know comes
