@@ -47,11 +47,13 @@ class Element:
         style: Rules for the page's style sheet.
         body: Where it is to stand; the data and scripts are in it.
         scripts: SHA-256 of every script that runs, in base64, for the page's content security policy.
+        runs: A module of WebAssembly runs in it, which the policy has to allow.
     """
 
     style: Markup
     body: Markup
     scripts: tuple[str, ...]
+    runs: bool = False
 
 
 def element(
@@ -62,6 +64,7 @@ def element(
     ghost: Ghost | None = None,
     limit: int | None = None,
     autoplay: bool = False,
+    live: str = "",
 ) -> Element:
     """The animation as part of a page; there can be one in a page.
 
@@ -73,6 +76,7 @@ def element(
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system asks for calm.
+        live: A unit that runs in the page, as :func:`live_json` writes it; empty: none. Its room is not in ``limit``.
 
     Returns:
         The same for the same arguments.
@@ -95,6 +99,7 @@ def element(
         library=Markup(library.packed),  # noqa: S704 (base64)
         script=Markup(script),  # noqa: S704 (our own file)
         still=Markup(picture.decode()),  # noqa: S704 (every text in it went through escape)
+        live=Markup(live),  # noqa: S704 (no "<" is left in it)
         ghost=data["ghost"] is not None,
         ghost_name=data["ghostName"],
         autoplay=autoplay,
@@ -106,7 +111,7 @@ def element(
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)
-    return Element(style, Markup(body), (digest, library.digest))  # noqa: S704
+    return Element(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
 
 
 def page(
@@ -240,6 +245,7 @@ def _still_parts(drawing: Drawing) -> dict[str, Any]:
         "near": float(f"{drawing.near:.6g}"),
         "travels": drawing.travels,
         "floor": float(f"{drawing.floor:.6g}"),
+        "arrowScales": _numbers(drawing.arrow_scales),
     }
 
 
@@ -259,7 +265,8 @@ def _json(data: dict[str, Any]) -> str:
 
 def _script() -> str:
     """The viewer without blank lines: a page that strips those does not change what its policy allows."""
-    return "\n".join(line.rstrip() for line in _text("viewer.js").splitlines() if line.strip())
+    text = _text("viewer_live.js") + _text("viewer.js").removeprefix('"use strict";\n')
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 @cache

@@ -138,6 +138,8 @@ class Drawing:
         travels: What moves goes many times its own extent.
         floor: Of the lowest point that is ever seen, its component along ``up``, m.
         ghost: The reference's poses; None if there is none.
+        keys: (point, frame) of the scene that each pose is.
+        arrow_scales: m of the picture per unit, of each vector.
     """
 
     name: str
@@ -158,6 +160,8 @@ class Drawing:
     travels: bool
     floor: float
     ghost: Poses | None = None
+    keys: tuple[tuple[int, int], ...] = ()
+    arrow_scales: tuple[float, ...] = ()
 
 
 def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
@@ -247,6 +251,8 @@ class _Artist:
             near=near,
             travels=bool(near > 0 and np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))) > FAR * near),
             floor=float((self.where.points @ up).min()),
+            keys=tuple(self.keys),
+            arrow_scales=tuple(self.scales),
         )
 
     def _mechanism(self) -> list[int]:

@@ -18,6 +18,7 @@ Must not: derive, lower, print, judge or draw by itself; the stages do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -29,6 +30,7 @@ from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
 from mb2fmu.pipeline.language_targets import source_code
+from mb2fmu.pipeline.living import living
 from mb2fmu.pipeline.options import BuildOptions, FormulationOptions, UnitOptions, build_options, formulation_options
 from mb2fmu.pipeline.outcomes import Build, Derivation, Exported, Finished, Observer, Timing, Validated
 from mb2fmu.pipeline.pages import report
@@ -98,6 +100,8 @@ def run(
         validated = proving.prove(
             results.unit, derivation.checked, derivation.mechanism, derivation.equations.method, stage
         )
+        with stage("compile for the page"):
+            built = replace(built, live=living(built))
         with stage("report"):
             command = pages.command(derivation.definition, arguments or {}, options)
             inside = pages.inside(built, validated, command)

@@ -15,6 +15,7 @@ from mb2fmu.program.dependencies import operation_count
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Scene
+    from mb2fmu.animation.live import LiveUnit
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.interface.fmu_interface import FmuInterface
@@ -89,6 +90,7 @@ class Build:
         scene: What the mechanism looks like; None where nothing can be drawn.
         core: The whole unit, without its report.
         timings: Of the stages so far.
+        live: The unit as a page runs it; None where there is none.
     """
 
     derivation: Derivation
@@ -99,6 +101,7 @@ class Build:
     scene: Scene | None
     core: FileTree
     timings: tuple[Timing, ...]
+    live: LiveUnit | None = None
 
 
 @dataclass(frozen=True, slots=True)

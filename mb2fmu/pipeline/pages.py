@@ -12,6 +12,7 @@ from mb2fmu.pipeline.outcomes import Build, Timing, Validated
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mb2fmu.animation import Drawing, Scene, Signals
     from mb2fmu.filetree import FileTree
     from mb2fmu.model import Declarations
 
@@ -132,15 +133,26 @@ def _report(
     core = package.digest(built.core) if built else ""
     equations = built.derivation.equations if built else validated.reference_equations
     scene = built.scene if built else animating.scene_of(validated.mechanism, equations)
+    motion = animating.proof_drawn(scene, validated.result) if scene else None
     return render(
         validated.definition,
         equations,
         built.interface if built else None,
         validated.result,
         Provenance(unit=unit, core=core, hashes=hashes, commands=(command,) if command else (), timings=spent),
-        motion=animating.proof_drawn(scene, validated.result) if scene else None,
+        motion=motion,
+        live=_live(built, scene, motion),
         limit=limit,
     )
+
+
+def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
+    """The unit as a page runs it; empty where it cannot."""
+    from mb2fmu.animation.live import live_json, live_record
+
+    if built is None or scene is None or motion is None or built.live is None:
+        return ""
+    return live_json(live_record(built.live, scene, motion[0]))
 
 
 def _sha256(path: Path) -> str:

@@ -37,6 +37,7 @@ def render(
     provenance: Provenance | None = None,
     *,
     motion: tuple[Drawing, Signals] | None = None,
+    live: str = "",
     limit: int | None = None,
 ) -> bytes:
     """One self-contained HTML page: verdict, model, motion, errors, trajectories, balances, checkers, equations.
@@ -48,12 +49,13 @@ def render(
         result: Of the validation. Its timings are not printed; hand them in with ``provenance`` if they are wanted.
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
         motion: What is to be animated; None: nothing.
+        live: The unit as the page runs it, see ``animation.live``; empty: it does not.
         limit: Most bytes; charts are thinned, then those of the best variables and frames of the motion left out.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
-    room = SMALLEST_MOTION if motion else 0
+    room = SMALLEST_MOTION + len(live) if motion else 0
     page = _page(definition, equations, interface, result, provenance or Provenance())
     content = print_page(page)
     for columns, most in _THINNER[1:]:
@@ -64,9 +66,9 @@ def render(
     if motion is None:
         return content
     drawing, signals = motion
-    left = None if limit is None else limit - len(content) - _AROUND
+    left = None if limit is None else limit - len(content) - len(live) - _AROUND
     shown = tuple(v.name for v in result.variables if v.kind == "coordinate")[:3]
-    part = element(drawing, signals, shown=shown, limit=left)
+    part = element(drawing, signals, shown=shown, limit=left, live=live)
     return print_page(replace(page, animation=part))
 
 

@@ -14,6 +14,7 @@ from mb2fmu.toolchain.libraries import load_library
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 from mb2fmu.toolchain.unit_compilation import Compilation, CompileObserver, compile_unit
+from mb2fmu.toolchain.web_compilation import compile_web
 from mb2fmu.toolchain.workshop import Order
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Platform",
     "compile_program",
     "compile_unit",
+    "compile_web",
     "host",
     "licence",
     "load_library",

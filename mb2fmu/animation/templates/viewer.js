@@ -184,13 +184,18 @@
       }
     }
 
-    trace(trace) {
-      const THREE = this.THREE;
-      const points = new Float32Array(3 * data.count);
+    /** Where an anchor is at all times. */
+    track(anchor, points) {
       for (let i = 0; i < data.count; i++) {
         this.move(this.main, Math.min(i, Math.max(data.count - 2, 0)), i === data.count - 1 && i > 0 ? 1 : 0);
-        this.place(trace).toArray(points, 3 * i);
+        this.place(anchor).toArray(points, 3 * i);
       }
+      return points;
+    }
+
+    trace(trace) {
+      const THREE = this.THREE;
+      const points = this.track(trace, new Float32Array(3 * data.count));
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.BufferAttribute(points, 3));
       const strong = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: trace.color }));
@@ -249,6 +254,19 @@
       grid.position.copy(centre.addScaledVector(up, data.floor - centre.dot(up)));
       this.world.add(grid);
       return grid;
+    }
+
+    /** Other poses over the same times: of a run with other values. */
+    replace(poses, vectors) {
+      this.main.poses = poses;
+      this.moving.vectors = vectors;
+      this.traces.forEach((trace, k) => {
+        const array = trace.strong.geometry.attributes.position;
+        const copy = trace.whole.geometry.attributes.position;
+        this.track(data.traces[k], array.array);
+        copy.array.set(array.array);
+        array.needsUpdate = copy.needsUpdate = true;
+      });
     }
 
     set(t) {
@@ -601,6 +619,19 @@
       actions[event.key]();
     }
 
+    /** What is shown as it came. */
+    kept() {
+      return { poses: this.scene.main.poses, vectors: this.scene.moving.vectors, values: this.plot.values };
+    }
+
+    /** Shows another run over the same times. */
+    replace(poses, vectors, values) {
+      this.scene.replace(poses, vectors);
+      this.plot.values = values;
+      this.plot.draw();
+      this.seek(this.t);
+    }
+
     play() {
       if (this.t >= this.last) this.seek(this.first);
       this.playing = true;
@@ -687,6 +718,12 @@
     const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (data.time.length > 1 && !wish.has("pause") && (wish.has("play") || (root.dataset.autoplay && !calm))) player.play();
     window.animation = player;
+    const live = root.querySelector(".animation-live-data");
+    if (live && typeof WebAssembly === "object") {
+      const unit = await mb2fmuLive.Unit.load(JSON.parse(live.textContent), unpacked);
+      player.live = new mb2fmuLive.Panel(unit, player, part, data);
+      if (wish.has("try")) part("live").open = true;
+    }
   }
 
   start().catch((error) => {

@@ -22,6 +22,7 @@ from mb2fmu.emit.c.sources import (
     translation_units,
 )
 from mb2fmu.emit.c.standalone import HeldInputs, emit_standalone
+from mb2fmu.emit.c.web_module import emit_web
 
 __all__ = [
     "PROBE",
@@ -33,6 +34,7 @@ __all__ = [
     "emit_motion",
     "emit_probe",
     "emit_standalone",
+    "emit_web",
     "is_compiled_once",
     "is_derived",
     "translation_units",

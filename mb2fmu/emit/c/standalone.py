@@ -72,10 +72,10 @@ def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: 
     facts: dict[str, object] = {
         "name": name,
         "title": interface.model_name,
-        "states": _items(interface, "state"),
-        "inputs": _items(interface, "input"),
-        "parameters": _items(interface, "parameter"),
-        "outputs": _outputs(interface),
+        "states": items(interface, "state"),
+        "inputs": items(interface, "input"),
+        "parameters": items(interface, "parameter"),
+        "outputs": outputs(interface),
         "start": interface.experiment.start,
         "step": experiment.step,
         "steps": experiment.steps,
@@ -97,13 +97,13 @@ def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: 
     return FileTree(files).joined(FileTree(runtime).under("runtime"))
 
 
-def _items(interface: FmuInterface, source: str) -> Sequence[_Item]:
+def items(interface: FmuInterface, source: str) -> Sequence[_Item]:
     """The variables of one source, in the order of their indices."""
     found = sorted((v for v in interface.variables if v.source == source), key=lambda variable: variable.index)
     return [_Item(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
-def _outputs(interface: FmuInterface) -> Sequence[_Item]:
+def outputs(interface: FmuInterface) -> Sequence[_Item]:
     """The model's outputs in declared order, each with the level that computes it; states are none of them."""
     return [
         _Item(v.name, v.unit, source=str(v.source).upper(), index=v.index)

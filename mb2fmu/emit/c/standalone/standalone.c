@@ -104,10 +104,10 @@ int MB2FMU_UNIT(jacobian)(MB2FMU_UNIT(model) * model, double t, const double x[]
     return standalone_failed(model, model_jacobian(t, x, r, model->p, &model->w, jacobian, model->next));
 }
 
-int MB2FMU_UNIT(start)(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+/* Begins at time t from the start values x, which are moved where they are guesses. */
+static int standalone_begin(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
     int failed = 0;
-    memcpy(x, MB2FMU_UNIT(x0), MB2FMU_N_STATES * sizeof x[0]);
     standalone_forget(model);
     mb2fmu_clock_start(&model->clock, t);
     mb2fmu_integrator_reset(&model->integrator, MB2FMU_DEFAULT_SOLVER, MB2FMU_DEFAULT_TOLERANCE,
@@ -127,8 +127,15 @@ int MB2FMU_UNIT(start)(MB2FMU_UNIT(model) * model, double t, const double r[], d
     }
 #else
     (void)r;
+    (void)x;
 #endif
     return standalone_failed(model, failed);
+}
+
+int MB2FMU_UNIT(start)(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
+{
+    memcpy(x, MB2FMU_UNIT(x0), MB2FMU_N_STATES * sizeof x[0]);
+    return standalone_begin(model, t, r, x);
 }
 
 double MB2FMU_UNIT(time)(const MB2FMU_UNIT(model) * model)

@@ -1,0 +1,133 @@
+"""A unit that runs in the page: its module, what can be set, and the scene's own arithmetic as tables.
+
+``viewer_live.js`` steps the module over the times of the animation and evaluates the tables for points and rotations.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.animation.drawing import Drawing
+from mb2fmu.animation.scene import Scene
+from mb2fmu.operations import Op
+from mb2fmu.program.program import Program
+
+LARGEST = 120_000
+"""Bytes of a module that a page takes along."""
+_ENTRIES = ("points", "rotations", "vectors", "signals")
+_OPAQUE = frozenset({Op.BLOCK, Op.TABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A number that a reader can set.
+
+    Attributes:
+        name: FMU name.
+        unit: Its unit.
+        value: Of the model.
+        low, high: Ends of its slider.
+        index: Among the states, inputs or parameters.
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveUnit:
+    """What a page needs to run a unit.
+
+    Attributes:
+        module: WebAssembly, with the functions of ``web.c``.
+        states, inputs, parameters: What can be set; sliders where ``low`` < ``high``.
+        n_states, n_inputs, n_parameters: How many there are of each.
+        signals: Names of what the module computes: states, then outputs.
+    """
+
+    module: bytes
+    states: tuple[Knob, ...]
+    inputs: tuple[Knob, ...]
+    parameters: tuple[Knob, ...]
+    n_states: int
+    n_inputs: int
+    n_parameters: int
+    signals: tuple[str, ...]
+
+
+def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int) -> Knob:
+    """A slider about a value: to its bounds where these are near, else from 0 to twice the value, or ± 1 about zero."""
+    low, high = (0.0, 2.0 * value) if value > 0 else (2.0 * value, 0.0) if value < 0 else (-1.0, 1.0)
+    if unit == "rad":
+        low, high = min(low, -np.pi), max(high, np.pi)
+    reach = 10.0 * max(abs(value), 1.0)
+    if bounds[0] is not None:
+        low = max(low, bounds[0]) if bounds[0] < -reach else bounds[0]
+    if bounds[1] is not None:
+        high = min(high, bounds[1]) if bounds[1] > reach else bounds[1]
+    return Knob(name, unit, value, float(min(low, value)), float(max(high, value)), index)
+
+
+def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any]:
+    """What ``viewer_live.js`` reads.
+
+    Args:
+        live: The unit.
+        scene: What it looks like.
+        drawing: Of the same scene: which points and frames its poses are.
+    """
+    program = scene.program
+    return {
+        "module": _packed(live.module),
+        "states": [_plain(each) for each in live.states],
+        "inputs": [_plain(each) for each in live.inputs],
+        "parameters": [_plain(each) for each in live.parameters],
+        "sizes": [live.n_states, live.n_inputs, live.n_parameters],
+        "signals": list(live.signals),
+        "keys": [list(key) for key in drawing.keys],
+        "scene": _tables(program) if _evaluable(program) else None,
+    }
+
+
+def _evaluable(program: Program) -> bool:
+    """Whether points and rotations are computed by operations alone, without systems to be solved."""
+    return not any(Op(code) in _OPAQUE for code in program.op.tolist())
+
+
+def _tables(program: Program) -> dict[str, Any]:
+    names = sorted({Op(code).name for code in program.op.tolist()})
+    number = {name: k for k, name in enumerate(names)}
+    return {
+        "names": names,
+        "op": [number[Op(code).name] for code in program.op.tolist()],
+        "a": program.a.tolist(),
+        "b": program.b.tolist(),
+        "c": program.c.tolist(),
+        "constants": [float(value) for value in program.constants],
+        "entries": {name: list(program.entries[name].results) for name in _ENTRIES if name in program.entries},
+    }
+
+
+def _plain(each: Knob) -> list[Any]:
+    return [each.name, each.unit, each.value, each.low, each.high, each.index]
+
+
+def _packed(content: bytes) -> str:
+    """Deflated, in base64; the same content gives the same text."""
+    return base64.b64encode(zlib.compress(content, 9)).decode()
+
+
+def live_json(record: dict[str, Any]) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

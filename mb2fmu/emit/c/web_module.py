@@ -1,0 +1,59 @@
+"""``emit_web``: the code of a unit for a page: the same equations, elementary functions and solver, nothing imported.
+
+It is compiled for WebAssembly. Directional and adjoint derivatives are left out, and the Jacobian too unless the unit's
+solver is implicit: nothing calls them, and the linker leaves out what the table of derivatives does not name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mb2fmu.emit.c.sources import packaged, render
+from mb2fmu.emit.c.standalone import items, outputs
+from mb2fmu.filetree import FileTree
+from mb2fmu.interface.fmu_interface import FmuInterface
+
+MAIN = "web.c"
+"""The translation unit that holds all but the equations."""
+
+_HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
+_TABLE = "const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {"
+_UNUSED = ("tangent", "adjoint", "initialize_tangent", "initialize_adjoint")
+
+
+def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
+    """Prints the code.
+
+    Args:
+        sources: Of the unit, ``sources/…``.
+        interface: Of the unit.
+
+    Returns:
+        Files of one folder; :data:`MAIN`, and all that begin with ``equations`` or ``derived``, are translation units.
+    """
+    name = interface.model_identifier
+    files = {
+        path.removeprefix("sources/"): content
+        for path, content in sources.files.items()
+        if path.endswith((".c", ".h")) and path != "sources/unit.c"
+    }
+    facts: dict[str, object] = {
+        "name": name,
+        "title": interface.model_name,
+        "states": items(interface, "state"),
+        "inputs": items(interface, "input"),
+        "parameters": items(interface, "parameter"),
+        "outputs": outputs(interface),
+    }
+    unused = (*_UNUSED, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
+    head, table, functions = files["derived.c"].decode().partition(_TABLE)
+    for entry in unused:
+        functions = re.sub(
+            rf"^    (equations_{entry}|MB2FMU_UNIT\(any_{entry}\)),$", "    NULL,", functions, flags=re.MULTILINE
+        )
+    files["derived.c"] = f"#include <stddef.h>\n{head}{table}{functions}".encode()
+    files |= {f"{name}.h": render("standalone.h.jinja", **facts), f"{name}.c": render("standalone.c.jinja", **facts)}
+    files["standalone.c"] = packaged("mb2fmu.emit.c", "standalone/standalone.c")
+    files |= {file: packaged("mb2fmu.emit.c", f"web/{file}") for file in (MAIN, *_HEADERS)}
+    files["web_named.h"] = f'#include "{name}.c"\n'.encode()
+    return FileTree(files)

@@ -1,0 +1,49 @@
+"""``compile_web``: a module of WebAssembly that imports nothing, out of the sources that ``emit_web`` prints."""
+
+from __future__ import annotations
+
+from mb2fmu.errors import ToolError
+from mb2fmu.filetree import FileTree
+from mb2fmu.scratch import told_of_disk, work_folder
+from mb2fmu.toolchain.compilers import Tool, environment, find
+from mb2fmu.toolchain.running import Processes
+from mb2fmu.toolchain.storage import folder
+
+_WHAT = "compile the unit for a page"
+_WORDS = (
+    "-target", "wasm32-freestanding", "-std=c99", "-Oz", "-g0", "-fno-math-errno", "-ffp-contract=off",
+    "-fno-inline", "-fvisibility=hidden", "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-s", "-I.",
+)  # fmt: skip
+"""WebAssembly has no fused multiply-adds and computes as IEEE 754 says: results have the bits of the native unit."""
+
+
+def compile_web(sources: FileTree) -> bytes | None:
+    """Compiles and links the module; the same sources give the same bytes.
+
+    Args:
+        sources: As ``emit_web`` prints them.
+
+    Returns:
+        The module; None where there is no compiler for it (``zig`` alone has WebAssembly).
+
+    Raises:
+        ToolError: If the compiler fails.
+    """
+    tool = _compiler()
+    if tool is None:
+        return None
+    units = sorted(name for name in sources.files if name.endswith(".c") and name.startswith(("equations", "derived")))
+    with work_folder(_WHAT) as work, told_of_disk(_WHAT):
+        for path in sources:
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_bytes(sources[path])
+        command = (*tool.command, *_WORDS, "web.c", *units, "-o", "unit.wasm")
+        Processes().run(command, work, environment(folder() / "zig", work), _WHAT)
+        return (work / "unit.wasm").read_bytes()
+
+
+def _compiler() -> Tool | None:
+    try:
+        return find("zig")
+    except ToolError:
+        return None

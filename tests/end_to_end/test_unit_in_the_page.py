@@ -1,0 +1,145 @@
+"""The unit that runs in a page: the bits of the native unit, in Chromium, with nothing imported."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mb2fmu
+from mb2fmu import animation, pipeline
+from mb2fmu.animation.live import LARGEST, knob, live_json, live_record
+from mb2fmu.operations import Op
+from mb2fmu.pipeline.living import living
+
+MODELS = Path(__file__).parents[2] / "models"
+SMALL = 50_000
+"""Bytes of a module, as promised for mechanisms of a few bodies."""
+SCRIPT = Path(animation.__file__).parent / "templates" / "viewer_live.js"
+PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}
+const record = {record};
+async function unpacked(text) {{
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}}
+(async () => {{
+  const told = document.getElementById("told");
+  try {{
+    const module = new WebAssembly.Module(await unpacked(record.module));
+    const imports = WebAssembly.Module.imports(module).length;
+    const unit = await mb2fmuLive.Unit.load(record, unpacked);
+    Object.entries({chosen}).forEach(([key, value]) => unit.chosen.set(key, value));
+    const times = {times};
+    const result = unit.run(times);
+    const moved = unit.poses(times, result, {scales});
+    told.textContent = JSON.stringify({{ imports, rows: result.rows, poses: moved && moved.poses.map((c) => [...c]) }});
+  }} catch (error) {{ told.textContent = JSON.stringify({{ failed: error.message }}); }}
+}})();
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    name = shutil.which("chromium") or shutil.which("chromium-browser")
+    if name is None:
+        pytest.skip("chromium is not installed on this machine")
+    return name
+
+
+@pytest.fixture(scope="module", params=["double_pendulum", "four_bar"])
+def built(request: pytest.FixtureRequest) -> pipeline.Build:
+    """An open chain with an input; a closed loop, whose outputs are projected."""
+    return pipeline.build(pipeline.derive(MODELS / f"{request.param}.py"))
+
+
+def shown(browser: str, page: Path) -> dict:
+    """What the page says when it is done."""
+    words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    command = [browser, *words, "--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
+    assert told, done.stderr[-2000:]
+    return json.loads(html.unescape(told[1]))
+
+
+def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_path: Path) -> None:
+    """Other parameters and start values, an input held: the same states and outputs as the unit that fmpy runs."""
+    live = living(built)
+    assert live is not None
+    assert len(live.module) <= SMALL
+    scene = built.scene
+    step = built.derivation.definition.experiment.step
+    times = [step * k for k in range(101)]
+    mass = next(k for k in live.parameters if k.unit == "kg")
+    start = live.states[0]
+    chosen = {f"parameters {mass.index}": 1.25 * mass.value, f"states {start.index}": start.value + 0.05}
+    at = {mass.name: 1.25 * mass.value, start.name: start.value + 0.05}
+    for each in live.inputs:
+        chosen[f"inputs {each.index}"] = at[each.name] = 0.3
+    package = tmp_path / "unit.fmu"
+    mb2fmu.package.pack(built.core, package)
+    native = mb2fmu.simulate(package, at=at, stop=times[-1], step=step)
+    drawing = animation.draw(scene, animation.poses.start_of(scene))
+    page = tmp_path / "page.html"
+    page.write_text(
+        PAGE.format(
+            script=SCRIPT.read_text(),
+            record=live_json(live_record(live, scene, drawing)),
+            chosen=json.dumps(chosen),
+            times=json.dumps(times),
+            scales=json.dumps(list(drawing.arrow_scales)),
+        )
+    )
+    told = shown(browser, page)
+    assert "failed" not in told, told
+    assert told["imports"] == 0
+    rows = np.array(told["rows"])
+    for column, name in enumerate(live.signals):
+        expected = native[name]
+        scale = max(1.0, float(np.max(np.abs(expected))))
+        np.testing.assert_allclose(rows[:, column], expected, rtol=0, atol=1e-12 * scale, err_msg=name)
+    if told["poses"] is None:  # points that are solved for are not drawn anew
+        assert any(Op(code) is Op.BLOCK for code in scene.program.op.tolist())
+        return
+    poses = np.array(told["poses"])
+    drawn = native.drawing().poses
+    keyed = [drawing.keys.index(key) for key in drawing.keys]
+    for k in keyed[: drawn.positions.shape[1]]:
+        np.testing.assert_allclose(poses[7 * k : 7 * k + 3].T, drawn.positions[:, k], atol=1e-6)
+
+
+def test_the_module_is_the_same_again(built) -> None:
+    first, again = living(built), living(built)
+    assert first is not None
+    assert again is not None
+    assert first.module == again.module
+    assert first.module[:4] == b"\0asm"
+    assert len(first.module) <= LARGEST
+
+
+def test_units_of_python_do_not_run_in_pages() -> None:
+    model = MODELS / "simple_pendulum.py"
+    assert living(pipeline.build(pipeline.derive(model), backend="python")) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "ends"),
+    [
+        (2.0, (None, None), (0.0, 4.0)),
+        (-3.0, (None, None), (-6.0, 0.0)),
+        (0.0, (None, None), (-1.0, 1.0)),
+        (1.0, (1e-6, None), (1e-6, 2.0)),
+        (0.5, (0.0, 1.0), (0.0, 1.0)),
+        (1.0, (-1e9, 1e9), (0.0, 2.0)),
+    ],
+)
+def test_sliders_go_about_the_value_within_its_bounds(value, bounds, ends) -> None:
+    found = knob("m", "kg", value, bounds, 0)
+    assert (found.low, found.high) == ends
