@@ -6,7 +6,11 @@ finding and not the end of the audit; the same unit gives the same findings. It 
 units, since it judges any, and must not import them.
 """
 
-from mb2fmu.audit.auditing import AuditResult, audit
+from mb2fmu.audit.auditing import audit
 from mb2fmu.audit.finding import SEVERITIES, Finding, Rule, Severity, rules
+from mb2fmu.audit.outcome import AuditResult
+from mb2fmu.audit.policy import Policy, read_policy
 
-__all__ = ["SEVERITIES", "AuditResult", "Finding", "Rule", "Severity", "audit", "rules"]
+__all__ = [
+    "SEVERITIES", "AuditResult", "Finding", "Policy", "Rule", "Severity", "audit", "read_policy", "rules",
+]  # fmt: skip

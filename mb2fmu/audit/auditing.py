@@ -4,136 +4,183 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import json
+import os
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.trial import Trial, try_unit
+from mb2fmu.audit.behaviour.trial import Bounds, Trial, try_unit
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
-from mb2fmu.audit.description import binaries, header, schema
+from mb2fmu.audit.description import binaries, earlier, header, schema, subjects
 from mb2fmu.audit.description import structure_rules as structure
 from mb2fmu.audit.description import unit_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description
 from mb2fmu.audit.description.parse_description import read_description
-from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, Severity, finding, rules
+from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, finding, rules
+from mb2fmu.audit.outcome import AuditResult
+from mb2fmu.audit.policy import NO_POLICY, Policy
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 
-TIME_LIMIT = 120.0
+BUDGET = 120.0
+"""For the whole audit, in s."""
+
+CALL_LIMIT = 15.0
+"""For one call of the unit, in s."""
+
 MEMORY_LIMIT = 8 * 1024**3
 OTHERS = "checker"
 """Rule that findings of other checkers are listed under."""
 
+MOST_OF_A_RULE = 6
+"""Findings of one rule that are listed; more of them are counted."""
+
+NOT_TO_THE_END = "the trials that judge it came to no end"
+
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
-    """What an audit found.
+class _Seen:
+    """What was read, run and asked, before it is put together."""
 
-    Attributes:
-        fmu: Name of the file.
-        sha256: Of its bytes.
-        version: ``2.0``, ``3.0``, …; empty if that cannot be told.
-        kinds: Interfaces.
-        model: Its name.
-        findings: Worst first.
-        skipped: What could not be judged, with the reason.
-        tried: What was done with the running unit.
-        judged: Ids of the rules that were asked for.
-        consulted: Names and versions of other checkers.
-        seconds: What it took.
-    """
-
-    fmu: str
-    sha256: str
+    description: Description | None
     version: str
-    kinds: tuple[str, ...]
-    model: str
-    findings: tuple[Finding, ...]
-    skipped: tuple[str, ...]
-    tried: tuple[str, ...]
-    judged: tuple[str, ...]
-    consulted: tuple[str, ...]
-    seconds: float
-
-    def count(self, severity: Severity) -> int:
-        """How many findings there are of one severity."""
-        return sum(each.severity == severity for each in self.findings)
-
-    def fails(self, least: Severity) -> bool:
-        """Whether there is a finding of a severity, or of a worse one."""
-        return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
-
-    def to_json(self) -> str:
-        """Everything, and the counts."""
-        whole = {**asdict(self), "counts": {each: self.count(each) for each in SEVERITIES}}
-        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    observations: list[Observation]
+    trial: Trial
+    idle: Mapping[str, str]
 
 
 def audit(
-    path: Path, *, only: Sequence[str] = ("*",), run: bool = True, others: bool = True, time_limit: float = TIME_LIMIT,
-    memory_limit: int = MEMORY_LIMIT,
+    path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
+    budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
+    policy: Policy = NO_POLICY,
 ) -> AuditResult:  # fmt: skip
     """Judges a unit.
 
     Args:
         path: The archive, of FMI 2 or 3, from any tool.
         only: Patterns of rule ids, such as ``dependencies.*``: other rules are not judged.
+        skip: Patterns of rule ids that are not judged.
         run: Whether to run it, or to judge only what can be read.
         others: Whether to ask fmpy and fmutool too.
-        time_limit: For each thing that is tried with the running unit, in s.
-        memory_limit: Address space of the process that runs it, in bytes.
+        budget: What everything may take, in s.
+        time_limit: What one call of the unit may take, in s.
+        memory_limit: Address space of the process that runs it, in bytes; None: 8 GiB, or half of the machine's.
+        jobs: Processes at once; None: as many as there are processors.
+        policy: What the one who asks accepts.
 
     Raises:
         PackageError: If it cannot be read as an archive.
-        Mb2FmuError: If no rule has an id of ``only``, or if the auditor itself fails.
-        ToolError: If another checker does not run to its end.
+        Mb2FmuError: If no rule has an id of ``only``.
     """
     began = time.monotonic()
-    wanted = _wanted(only)
+    wanted = _wanted(only, (*skip, *policy.skip))
     unit = archive.read_archive(path)
-    seen = list(archive.check_members(unit))
-    description, trial = None, Trial()
+    jobs = jobs or os.cpu_count() or 1
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(_others, path, budget) if others else None
+        spent = time.monotonic() - began
+        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs)
+        seen = _seen(unit, wanted, bounds, run=run)
+        said = _answers(asked, path, began + budget)
+    return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
+
+
+def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: bool) -> _Seen:
+    """Reads the archive and its description, and runs it."""
+    seen, trial, idle = list(archive.check_members(unit)), Trial(), {}
+    description, version = None, ""
     if DESCRIPTION in unit.contents:
         try:
             description = read_description(unit.contents[DESCRIPTION])
+            version = description.attributes.get("fmiVersion", "")
         except ValueError as error:
-            seen.append(Observation("xml.readable", str(error), DESCRIPTION))
+            version = earlier.version(unit.contents[DESCRIPTION])
+            if version:
+                seen += earlier.check(unit.contents[DESCRIPTION])
+                trial.skipped.append(f"all but schema and variables: this is FMI {version}")
+            else:
+                seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
         seen += _described(unit, description)
+        idle = subjects.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         if run and any(rules()[each].half == "behaviour" for each in wanted):
-            trial = try_unit(unit, description, behaviour, time_limit=time_limit, memory_limit=memory_limit)
-    if trial.faults:
-        raise Mb2FmuError(
-            "the auditor failed", [Fault(each, path.name, "report it, with the FMU") for each in trial.faults]
-        )
+            trial = try_unit(unit, description, behaviour, bounds)
+    return _Seen(description, version, seen, trial, idle)
+
+
+def _result(
+    path: Path, seen: _Seen, wanted: Sequence[str], said: Sequence[Finding], *, run: bool, began: float
+) -> AuditResult:
+    """Everything that was seen, in its finished form."""
+    description, trial = seen.description, seen.trial
     version = description.version if description else 2
-    found = [finding(each, version) for each in _merged([*seen, *trial.observations]) if each.rule in wanted]
-    said = _others(path) if others else []
-    found.sort(key=lambda each: SEVERITIES.index(each.severity))
+    found = [finding(each, version) for each in _merged([*seen.observations, *trial.observations])]
+    found = [each for each in found if each.rule in wanted]
+    every = [*_capped(found), *(each for each in said if each.rule == OTHERS)]
+    every.sort(key=lambda each: SEVERITIES.index(each.severity))
+    broken = {each.rule for each in found}
+    unjudged = {name: why for name in wanted if name not in broken and (why := _unjudged(name, seen, version, run=run))}
+    asked = run and description is not None and any(rules()[name].half == "behaviour" for name in wanted)
     return AuditResult(
         path.name,
         hashlib.sha256(path.read_bytes()).hexdigest(),
-        description.attributes.get("fmiVersion", "") if description else "",
+        seen.version,
         tuple(description.interfaces) if description else (),
         description.attributes.get("modelName", "") if description else "",
-        (*found, *(each for each in said if each.rule == OTHERS)),
+        tuple(every),
         tuple(dict.fromkeys(trial.skipped)),
         tuple(trial.tried),
-        tuple(wanted),
+        tuple(name for name in wanted if name not in unjudged),
         tuple(dict.fromkeys(each.source for each in said)),
         time.monotonic() - began,
+        unjudged=unjudged,
+        faults=tuple(dict.fromkeys(trial.faults)),
+        lacking=tuple(trial.lacking),
+        runnable=trial.runnable if asked else None,
     )
 
 
-def _wanted(only: Sequence[str]) -> list[str]:
-    wanted = [name for name in rules() if any(fnmatch.fnmatch(name, pattern) for pattern in only)]
-    if not wanted:
-        raise Mb2FmuError("no such rule", [Fault(", ".join(only), "", "see mb2fmu audit --list-rules")])
-    return wanted
+def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
+    """Why a rule that was asked for was not judged; empty if it was."""
+    rule, trial = rules()[name], seen.trial
+    if version not in rule.sections:
+        return f"FMI {version} has nothing of it"
+    if rule.half == "description":
+        if seen.description is None and name not in subjects.ARCHIVE:
+            return "there is no description that can be read"
+        return seen.idle.get(name, "")
+    if name in trial.judged:
+        return ""
+    if run and seen.description is not None and not trial.runnable:
+        return "the archive has no binary that this machine can run"
+    return trial.idle.get(name) or (NOT_TO_THE_END if trial.tried else "the unit was not run")
+
+
+def _memory() -> int:
+    """Default limit of memory, in bytes."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return MEMORY_LIMIT
+    return min(MEMORY_LIMIT, max(physical // 2, 1024**3))
+
+
+def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
+    """Ids of the rules that are asked for."""
+    unknown = [each for each in (*only, *skip) if not fnmatch.filter(rules(), each)]
+    if unknown:
+        faults = [Fault(each, "", "see mb2fmu audit --list-rules") for each in unknown]
+        raise Mb2FmuError("no such rule", faults)
+    return [
+        name
+        for name in rules()
+        if any(fnmatch.fnmatch(name, pattern) for pattern in only)
+        and not any(fnmatch.fnmatch(name, pattern) for pattern in skip)
+    ]
 
 
 def _described(unit: archive.Archive, description: Description) -> list[Observation]:
@@ -151,7 +198,7 @@ def _described(unit: archive.Archive, description: Description) -> list[Observat
 def _merged(seen: Iterable[Observation]) -> list[Observation]:
     """What both kinds of interface show is said once."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for each in seen:
+    for each in _crashes(seen):
         kind, _, rest = each.where.partition(", ")
         inner = kind in {"ModelExchange", "CoSimulation"}
         kinds = groups.setdefault((each.rule, each.message, rest if inner else each.where), [])
@@ -163,15 +210,49 @@ def _merged(seen: Iterable[Observation]) -> list[Observation]:
     ]
 
 
-def _others(path: Path) -> list[Finding]:
+def _crashes(seen: Iterable[Observation]) -> Iterator[Observation]:
+    """A crash of one function is told with the first trial that showed it, and how many more there were."""
+    groups: dict[tuple[str, str, str], list[Observation]] = {}
+    for each in seen:
+        what = each.message.partition(" while trying ")[0] if each.rule == "life.crash" else each.message
+        groups.setdefault((each.rule, what, each.where), []).append(each)
+    for group in groups.values():
+        first, more = group[0], len({each.message for each in group}) - 1
+        text = f"; and in {more} more trial{'s' * (more > 1)}" if more else ""
+        yield Observation(first.rule, first.message + text, first.where)
+
+
+def _capped(found: Sequence[Finding]) -> Iterator[Finding]:
+    """The first findings of each rule, and the number of the others."""
+    groups: dict[str, list[Finding]] = {}
+    for each in found:
+        groups.setdefault(each.rule, []).append(each)
+    for group in groups.values():
+        yield from group[:MOST_OF_A_RULE]
+        more = len(group) - MOST_OF_A_RULE
+        if more > 0:
+            yield replace(group[0], message=f"and {more} more of this rule", where="", number=more)
+
+
+def _answers(asked: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:
+    """What other checkers say; one that is not done in time is said so."""
+    if asked is None:
+        return []
+    try:
+        return asked.result(timeout=max(deadline - time.monotonic(), 1.0) + 5.0)
+    except TimeoutError:
+        return [Finding(OTHERS, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
+
+
+def _others(path: Path, time_limit: float) -> list[Finding]:
     """Notes are only that a checker has nothing to say."""
     try:
-        said = check_conformance(path)
+        said = check_conformance(path, time_limit=time_limit)
     except ToolError as error:
         return [
             Finding(
                 OTHERS,
-                "error",
+                "warning",
                 str(error).splitlines()[0],
                 path.name,
                 "see what the checker says itself",

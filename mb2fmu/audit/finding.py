@@ -49,6 +49,7 @@ class Finding:
         remedy: What to do about it.
         section: Of the standard, for the unit's version; empty for what other checkers say.
         source: ``mb2fmu``, or the name and version of the checker that says it.
+        number: Of findings that it stands for.
     """
 
     rule: str
@@ -58,6 +59,7 @@ class Finding:
     remedy: str = ""
     section: str = ""
     source: str = OWN
+    number: int = 1
 
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""

@@ -23,6 +23,7 @@ def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) ->
 
 
 _file = click.Path(path_type=Path, dir_okay=False)
+_there = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
 @click.command(short_help="Judge any FMU: what it does against what it says.")
@@ -36,13 +37,18 @@ _file = click.Path(path_type=Path, dir_okay=False)
     metavar="FILE.html",
     help="Also write them as one self-contained page.",
 )
-@click.option("--github", is_flag=True, help="Also print them as annotations of GitHub Actions.")
+@click.option("--sarif", "sarif_file", type=_file, metavar="FILE", help="Also write them as SARIF 2.1.0.")
+@click.option(
+    "--junit", "junit_file", type=_file, metavar="FILE", help="Also write them as JUnit XML, a case per rule."
+)
+@click.option("--github", is_flag=True, help="Also print them as annotations of GitHub Actions, one per rule.")
 @click.option(
     "--only",
     multiple=True,
     metavar="RULE",
     help="Judge these rules only; * stands for anything, as in dependencies.*. May be repeated.",
 )
+@click.option("--skip", multiple=True, metavar="RULE", help="Do not judge these rules. May be repeated.")
 @click.option("--no-run", is_flag=True, help="Do not run the unit: judge archive, description and binaries only.")
 @click.option("--no-checkers", is_flag=True, help="Do not ask fmpy and fmutool too.")
 @click.option(
@@ -50,21 +56,23 @@ _file = click.Path(path_type=Path, dir_okay=False)
     help="From which severity on the exit code is 1.",
 )  # fmt: skip
 @click.option(
-    "--time-limit",
-    type=click.FloatRange(min=1.0),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="For each thing tried with the unit.",
-)
+    "--policy", type=_there, metavar="audit.toml",
+    help="Rules to skip, severities and waivers; audit.toml in the working folder is read if it is there.",
+)  # fmt: skip
+@click.option("--baseline", type=_there, metavar="OLD.json", help="JSON of an earlier audit: only what is new fails.")
 @click.option(
-    "--memory-limit",
-    type=click.FloatRange(min=0.5),
-    default=8.0,
-    show_default=True,
-    metavar="GIB",
-    help="For the process that runs it.",
-)
+    "--budget", type=click.FloatRange(min=1.0), default=120.0, show_default=True, metavar="S",
+    help="For the whole audit; what it did not come to is listed.",
+)  # fmt: skip
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0.1), default=15.0, show_default=True, metavar="S",
+    help="For one call of the unit: one that takes longer hangs.",
+)  # fmt: skip
+@click.option(
+    "--memory-limit", type=click.FloatRange(min=0.25), metavar="GIB",
+    help="For the process that runs it.  [default: 8, and at most half of the machine's]",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once.  [default: processors]")
 @click.option(
     "--list-rules",
     is_flag=True,
@@ -75,13 +83,16 @@ _file = click.Path(path_type=Path, dir_okay=False)
 )
 @debug_option
 def audit(
-    fmu: Path, json_file: Path | None, html_file: Path | None, github: bool, only: tuple[str, ...], no_run: bool,
-    no_checkers: bool, fail_on: Any, time_limit: float, memory_limit: float,
+    fmu: Path, json_file: Path | None, html_file: Path | None, sarif_file: Path | None, junit_file: Path | None,
+    github: bool, only: tuple[str, ...], skip: tuple[str, ...], no_run: bool, no_checkers: bool, fail_on: Any,
+    policy: Path | None, baseline: Path | None, budget: float, time_limit: float, memory_limit: float | None,
+    jobs: int | None,
 ) -> None:  # fmt: skip
     """Judges any FMU of FMI 2 or 3, from any tool: archive, description, binaries, and what it does when it runs.
 
-    It is run in a process of its own; one that crashes or hangs is a finding. What fmpy and fmutool find is in the same
-    report. Exit code 0: no errors, 1: errors (or what --fail-on says), 2: this is no FMU.
+    It is run in a process of its own, within bounds; one that crashes or hangs is a finding. What fmpy and fmutool find
+    is in the same report. Exit code 0: no errors, 1: errors (or what --fail-on says), 2: this is no FMU of version 2 or
+    3, 3: a tool failed, 4: no errors, but the archive has no binary for this machine, 70: a fault of the auditor.
 
     \b
     Examples:
@@ -89,28 +100,49 @@ def audit(
       mb2fmu audit theirs.fmu --report audit.html --json audit.json
       mb2fmu audit theirs.fmu --only 'dependencies.*' --only 'derivative.*'
       mb2fmu audit theirs.fmu --github --fail-on warning
+      mb2fmu audit theirs.fmu --baseline audit.json --sarif audit.sarif --junit audit.xml
     """
     from mb2fmu.audit import audit as judge
-    from mb2fmu.pipeline import write
-    from mb2fmu.report.audited import audit_page, github_lines
+    from mb2fmu.audit import read_policy
 
+    rules = read_policy(policy, baseline)
     result = judge(
-        fmu, only=only or ("*",), run=not no_run, others=not no_checkers and not only, time_limit=time_limit,
-        memory_limit=int(memory_limit * 1024**3),
+        fmu, only=only or ("*",), skip=skip, run=not no_run, others=not no_checkers and not only, budget=budget,
+        time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,
+        policy=rules,
     )  # fmt: skip
     to_stdout = json_file is not None and str(json_file) == "-"
-    if json_file is not None and not to_stdout:
-        write(json_file, result.to_json().encode())
-    if html_file is not None:
-        write(html_file, audit_page(result))
+    _write(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})
     if to_stdout:
         click.echo(result.to_json(), nl=False)
     elif not is_quiet():
         _print(result)
     if github:
+        from mb2fmu.report.annotations import github_lines
+
         for line in github_lines(result):
             click.echo(line)
-    click.get_current_context().exit(1 if result.fails(fail_on) else 0)
+    for fault in result.faults:
+        click.echo(f"mb2fmu: a fault of the auditor, not of the unit: {fault}", err=True)
+    click.get_current_context().exit(result.exit_code(fail_on))
+
+
+def _write(result: Any, files: dict[str, Path | None]) -> None:
+    """Everything that is asked for as a file; what goes to stdout is left out."""
+    from mb2fmu.report.annotations import junit, sarif
+
+    def page(result: Any) -> bytes:
+        """The HTML page, whose libraries load slowly."""
+        from mb2fmu.report.audited import audit_page
+
+        return audit_page(result)
+
+    makers = {"json": lambda each: each.to_json().encode(), "html": page, "sarif": sarif, "junit": junit}
+    for name, path in files.items():
+        if path is not None and str(path) != "-":
+            from mb2fmu.pipeline import write
+
+            write(path, makers[name](result))
 
 
 def _print(result: Any) -> None:

@@ -1,4 +1,4 @@
-"""An audit for people: in a terminal, as annotations of GitHub Actions, as one self-contained HTML page."""
+"""An audit for people: in a terminal, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mb2fmu.audit import SEVERITIES, AuditResult, Finding, Rule, rules
 from mb2fmu.report.page import environment, source
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
-_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def headline(result: AuditResult) -> str:
@@ -41,28 +40,31 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
         if found[0].remedy:
             text.append(f"\n  → {found[0].remedy}", style="dim")
         yield text
+    for found_, why in result.waived:
+        yield Text(f"waived ({why}): {found_}", style="dim")
     for reason in result.skipped:
         yield Text(f"not judged: {reason}", style="dim")
+    for reason, names in _unjudged(result).items():
+        yield Text(f"not judged: {', '.join(names)}: {reason}", style="dim")
+    for lacking in result.lacking:
+        yield Text(f"not bounded: {lacking}", style="dim")
     who = f" with {', '.join(result.consulted)}" if result.consulted else ""
-    effort = f"{len(result.judged)} rules, {len(result.tried)} trials{who} in {result.seconds:.1f} s"
+    effort = f"{len(result.judged)} rules judged, {len(result.unjudged)} not, {len(result.tried)} trials{who}"
+    effort += f" in {result.seconds:.1f} s"
+    if result.runnable is False:
+        yield Text("the archive has no binary for this machine: what it does when it runs was not judged", style="bold")
     last = f"{result.fmu}: {headline(result)}; {effort}"
-    yield Text(last, style="bold red" if result.fails("error") else "bold green")
+    good = result.exit_code() == 0
+    yield Text(last, style="bold green" if good else "bold red")
 
 
-def github_lines(result: AuditResult) -> Iterator[str]:
-    """Workflow commands that GitHub Actions shows beside the run, one per finding."""
-    for each in result.findings:
-        title = each.rule if each.source == "mb2fmu" else each.source
-        text = f"{each.where}: {each.message}" if each.where else each.message
-        text += f" (FMI {result.version or '2.0'}: {each.section})" if each.section else ""
-        place = f"file={_escaped(result.fmu, ',:')},title={_escaped(title, ',:')}"
-        yield f"::{_COMMANDS[each.severity]} {place}::{_escaped(text)}"
-
-
-def _escaped(text: str, more: str = "") -> str:
-    for sign in "%\r\n" + more:
-        text = text.replace(sign, f"%{ord(sign):02X}")
-    return text
+def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:
+    """Reason → the rules that were not judged for it; those of other versions are left out."""
+    found: dict[str, list[str]] = {}
+    for name, why in result.unjudged.items():
+        if not why.endswith("has nothing of it"):
+            found.setdefault(why, []).append(name)
+    return found
 
 
 def rule_lines() -> Iterator[str]:
@@ -100,6 +102,7 @@ def audit_page(result: AuditResult) -> bytes:
     groups: dict[str, list[tuple[Rule, bool]]] = {}
     for name in result.judged:
         groups.setdefault(name.partition(".")[0], []).append((rules()[name], name in broken))
+    unjudged = [(name, why) for why, names in _unjudged(result).items() for name in names]
     facts: Mapping[str, str] = {
         "File": result.fmu,
         "SHA-256": result.sha256,
@@ -110,7 +113,7 @@ def audit_page(result: AuditResult) -> bytes:
     }
     made = environment()
     text = made.get_template("audit.html.jinja").render(
-        result=result, found=found, groups=groups, facts=facts, headline=headline(result),
+        result=result, found=found, groups=groups, facts=facts, headline=headline(result), unjudged=unjudged,
         version=int(result.version[:1] or 2), style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
     )  # fmt: skip
     lines = (line.rstrip() for line in text.splitlines())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes as c
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from mb2fmu.audit.behaviour.pace import Pace
 from mb2fmu.audit.description.described_model import Description
 
 OK, WARNING, DISCARD, ERROR, FATAL, PENDING = range(6)
@@ -42,6 +45,14 @@ class RefusedError(Exception):
         said = f': "{message}"' if message else ", without a message"
         label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
         super().__init__(f"{function} answers {label} in {mode}{said}")
+
+
+class AbsurdError(RefusedError):
+    """A call of an ordinary sequence was answered with something that nobody can work with."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", ERROR, "", "")
+        self.args = (text,)
 
 
 class Callbacks2(c.Structure):
@@ -99,6 +110,33 @@ class Memory:
     live: set[int] = field(default_factory=set)
     wrong: int = 0
 
+    def allocate(self, count: int, size: int) -> int | None:
+        """``allocateMemory``: zeroed."""
+        address = _c_library().calloc(count, size)
+        self.asked += 1
+        self.live.add(address or 0)
+        return int(address) if address else None
+
+    def free(self, address: int | None) -> None:
+        """``freeMemory``: counts what is freed but was never allocated."""
+        if address is None:
+            return
+        if address not in self.live:
+            self.wrong += 1
+            return
+        self.live.discard(address)
+        _c_library().free(address)
+
+
+@cache
+def _c_library() -> c.CDLL:
+    """The C library of this system."""
+    found = c.CDLL(None) if os.name == "posix" else c.CDLL("msvcrt")
+    found.calloc.restype = c.c_void_p
+    found.calloc.argtypes = (c.c_size_t, c.c_size_t)
+    found.free.argtypes = (c.c_void_p,)
+    return found
+
 
 @dataclass(frozen=True)
 class Library:
@@ -109,14 +147,16 @@ class Library:
         description: Of the unit.
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
-        misdeeds: What calls wrote, or did not write, against what they were asked for: each once, in order.
+        misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.
+        pace: Every call passes there.
     """
 
     handle: c.CDLL
     description: Description
     resources: str
     traps: int = 0
-    misdeeds: dict[str, None] = field(default_factory=dict, compare=False)
+    misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
+    pace: Pace = field(default_factory=Pace, compare=False)
 
     def function(self, name: str) -> Any:
         """``fmi2GetReal`` for ``GetReal``, or AttributeError."""

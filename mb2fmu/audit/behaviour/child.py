@@ -1,64 +1,124 @@
-"""Tries a unit in this process, which it may kill: ``python -m mb2fmu.audit.behaviour.child request.json``.
+"""Tries a unit in this process, which it may kill: forked by ``guard.py``, or started anew where that cannot be done.
 
-What is found is written line by line as it comes, so that a crash loses none: ``begin`` before each probe, ``at``
-before what may take long in it, then what it saw. The unit's own output goes to the process's, where the parent looks.
+What is found is written as it comes, so that a crash loses none: ``begin`` before each probe, ``at`` before
+what may take long in it, then what it saw, and what it had nothing to judge of. The unit's own output goes to a file.
 """
 
 from __future__ import annotations
 
 import ctypes as c
 import json
-import resource
+import os
+import socket
 import sys
+import time
 import traceback
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from mb2fmu.audit.behaviour import dependency_trials as dependencies
-from mb2fmu.audit.behaviour import derivative_trials as partials
-from mb2fmu.audit.behaviour import exchange, host, life, values
-from mb2fmu.audit.behaviour import state_trials as state
-from mb2fmu.audit.behaviour import step_trials as stepping
+from mb2fmu.audit.behaviour import (
+    array_trials,
+    dependency_trials,
+    derivative_trials,
+    evaluation_trials,
+    event_trials,
+    exchange,
+    host,
+    instance_trials,
+    life,
+    memory_trials,
+    order_trials,
+    state_trials,
+    step_trials,
+    values,
+)
 from mb2fmu.audit.behaviour.binding import Library, RefusedError
+from mb2fmu.audit.behaviour.channel import Channel
+from mb2fmu.audit.behaviour.confinement import confine_writes, end_with_parent, limit, watch_calls
+from mb2fmu.audit.behaviour.folders import WORK, environment
+from mb2fmu.audit.behaviour.pace import Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
-from mb2fmu.audit.behaviour.stage import EndedError, SkippedError, Stage, UnsettledError
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION
 from mb2fmu.audit.description.parse_description import read_description
 
 # In this order: first what all others need, last what may leave the process in disorder.
-ORDER = (life, values, exchange, stepping, dependencies, partials, state, host)
+ORDER = (
+    life, values, exchange, step_trials, event_trials, state_trials, dependency_trials, derivative_trials,
+    evaluation_trials, instance_trials, order_trials, array_trials, memory_trials, host,
+)  # fmt: skip
+SHARE = 0.15
+"""Part of the budget that one probe may take of the processor."""
 
 
 def ordered() -> list[Probe]:
     """All probes in the order in which they are tried."""
     place = {module.__name__: k for k, module in enumerate(ORDER)}
-    return sorted(PROBES, key=lambda each: place[each.function.__module__])
+    return sorted(PROBES, key=lambda each: (each.late, place[each.function.__module__]))
 
 
 def attempt(each: Probe, stage: Stage, write: Any) -> bool:
     """One probe; whether the unit is worth going on with."""
-    good = True
-    try:
-        for seen in each.function(stage):
-            good = good and seen.rule != "life.instantiate"
-            write({"found": [seen.rule, seen.message, seen.where]})
-    except (UnsettledError, EndedError) as error:
-        write({"found": ["life.rest" if isinstance(error, UnsettledError) else "life.ends", str(error), stage.kind]})
-    except SkippedError as error:
-        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
-    except RefusedError as error:
-        rule = "life.calls"
-        write({"found": [rule, f"{each.title}: {error}", stage.kind]})
-    except AttributeError as error:
-        # ctypes: a function that is not exported; binary.symbols names it.
-        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
-    except Exception:  # noqa: BLE001  whatever a fault of the auditor's own is: it must not take the other probes along, and
-        # is reported as such, with its traceback; what the unit does is told by the classes above
-        write({"fault": f"{stage.kind}: {each.title}: {traceback.format_exc()}"})
-    for misdeed in stage.library.misdeeds:
-        write({"found": ["life.writes", misdeed, stage.kind]})
+    good, pace = True, stage.library.pace
+    judged = False
+    for _ in range(2):
+        try:
+            for seen in each.function(stage):
+                good = good and seen.rule != "life.instantiate"
+                write({"found": [seen.rule, seen.message, seen.where]})
+            judged = True
+        except EndedError as error:
+            judged = True
+            write({"found": ["life.ends", str(error), stage.kind]})
+            if _shortened(stage, error.time):
+                continue
+        except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other probes along
+            judged = _stopped(each, stage, error, write)
+        break
+    for misdeed, rule in stage.library.misdeeds.items():
+        write({"found": [rule, misdeed, stage.kind]})
     stage.library.misdeeds.clear()
+    if pace.spent:
+        judged = False
+        write({"skipped": f"{stage.kind}: {each.title}: not to its end: {pace.spent}"})
+    if judged:
+        write({"judged": [rule for rule in each.rules if rule not in stage.idle]})
+    for rule, why in stage.idle.items():
+        write({"idle": [rule, f"{stage.kind}: {why}"]})
+    stage.idle.clear()
     return good
+
+
+def _shortened(stage: Stage, end: float) -> bool:
+    """Lets all runs end before the unit wants to; whether that leaves something of them."""
+    steps = int((end - stage.start) / stage.step * (1 - 1e-9)) - 1
+    if not 0 < steps < stage.steps:
+        return False
+    stage.__dict__["steps"] = steps
+    stage.skipped.append(f"{stage.kind}: the motion after t = {stage.start + steps * stage.step:.6g}: it wants to end")
+    return True
+
+
+def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
+    """Tells what stopped a probe; whether that is a judgement on the unit.
+
+    What the unit does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
+    """
+    if isinstance(error, UnsettledError):
+        write({"found": ["life.rest", str(error), stage.kind]})
+        return True
+    if isinstance(error, RefusedError):
+        write({"found": ["life.calls", f"{each.title}: {error}", stage.kind]})
+        return True
+    if isinstance(error, SkippedError):
+        if not stage.library.pace.spent:
+            write({"skipped": f"{stage.kind}: {each.title}: {error}"})
+    elif isinstance(error, AttributeError) and "symbol" in str(error):
+        # ctypes: a function that is not exported; binary.symbols names it
+        write({"skipped": f"{stage.kind}: {each.title}: {str(error).rpartition(': ')[2]}"})
+    else:
+        write({"fault": f"{stage.kind}: {each.title}: {''.join(traceback.format_exception(error))}"})
+    return False
 
 
 def load(path: Path) -> c.CDLL:
@@ -70,53 +130,101 @@ def load(path: Path) -> c.CDLL:
     return c.CDLL(str(path))
 
 
-def main() -> None:
-    """Reads the request, tries all probes that are asked for and were not tried yet."""
-    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+def try_all(request: dict[str, Any], channel: Channel) -> None:
+    """Tries all probes that are asked for and were not tried yet."""
     folder = Path(request["folder"])
-    resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     description = read_description((folder / DESCRIPTION).read_bytes())
     host.remember()
-    with Path(request["output"]).open("a", encoding="utf-8") as stream:
-        write = _Writer(stream)
-        for kind, library in request["libraries"].items():
-            if kind in request["ended"]:
-                continue
-            _kind(request, kind, Path(library), folder, description, write)
-        write({"done": True})
+    pace = Pace(channel, request["deadline"])
+    for kind, library in request["libraries"].items():
+        if kind not in request["ended"]:
+            _kind(request, kind, Path(library), description, pace, channel)
+    channel.write({"done": True})
 
 
-class _Writer:
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def __call__(self, line: dict[str, Any]) -> None:
-        self._stream.write(json.dumps(line) + "\n")
-        self._stream.flush()
-
-
-def _kind(request: dict[str, Any], kind: str, path: Path, folder: Path, description: Any, write: _Writer) -> None:
-    try:
-        handle = load(path)
-    except OSError as error:
-        write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
+def _kind(
+    request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, channel: Channel
+) -> None:  # fmt: skip
+    folder, write = Path(request["folder"]), channel.write
+    wanted = [each for each in ordered() if _asked(each, kind, request)]
+    if not wanted:
         return
-    library = Library(handle, description, str(folder / "resources"))
-    stage = Stage(library, kind, folder, tell=lambda text: write({"at": text}))
-    for each in ordered():
+    stage: Stage | None = None
+    for each in wanted:
         name = f"{kind}: {each.title}"
-        asked = each.function is life.instantiate or set(each.rules) & set(request["rules"])
-        if kind not in each.kinds or name in request["tried"] or not asked:
+        if pace.over:
+            write({"skipped": f"{name}: the time for the whole audit is spent (--budget)"})
             continue
         write({"begin": name, "crash": each.crash, "slow": each.slow, "limit": each.limit})
+        if stage is None:
+            try:
+                with pace.calling("loading the library"):
+                    handle = load(path)
+            except OSError as error:
+                write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
+                write({"ended": kind, "why": "its library cannot be loaded"})
+                return
+            library = Library(handle, description, str(folder / "resources"), pace=pace)
+            stage = Stage(library, kind, folder, tell=lambda text: write({"at": text}), effort=request["effort"])
+        pace.begin(SHARE * request["effort"] * each.weight)
         good = attempt(each, stage, write)
-        for text in stage.skipped:
+        for text in dict.fromkeys(stage.skipped):
             write({"skipped": text})
         stage.skipped.clear()
         if not good:
-            write({"ended": kind})
+            write({"ended": kind, "why": "no instance can be had"})
             return
+
+
+def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
+    asked = each.function is life.instantiate or bool(set(each.rules) & set(request["rules"]))
+    return kind in each.kinds and f"{kind}: {each.title}" not in request["tried"] and asked
+
+
+def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, parent: int) -> None:
+    """After a fork: everything within bounds; never comes back."""
+    try:
+        os.setsid()
+        end_with_parent(parent)
+        root = Path(request["root"])
+        _descriptors(Path(request["spoken"]), end)
+        os.environ.update(environment(root))
+        os.chdir(root / WORK)
+        lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(end)]
+        end.close()
+        channel.write({"lacking": [each for each in lacking if each]})
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the unit's
+        try_all(request, channel)
+    except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
+        channel.write({"fault": traceback.format_exc()})
+        channel.write({"done": True})
+    os._exit(0)
+
+
+def _descriptors(spoken: Path, spared: socket.socket) -> None:
+    """Standard input is empty, the output goes to a file, and all others are closed but one."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    said = os.open(spoken, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    kept = spared.fileno()
+    os.closerange(3, kept)
+    os.closerange(kept + 1, 256)
+
+
+def main() -> None:
+    """Where nothing can be forked: the request is in a file."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    root = Path(request["root"])
+    channel = Channel(root.parent / f"{root.name}.channel")
+    os.environ.update(environment(root))
+    os.chdir(root / WORK)
+    lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(None)]
+    channel.write({"lacking": [each for each in lacking if each]})
+    # The deadline is by the clock of the watching process.
+    request["deadline"] = time.monotonic() + request["left"]
+    try_all(request, channel)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import advance
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import Unknown, Variable
 from mb2fmu.audit.finding import Observation
 
@@ -25,7 +26,10 @@ ROUND_OFF = 1e-13
 LINEAR = 1e-5
 """Relative difference of quotients that is more than round-off."""
 
-RULES = ("dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind")
+RULES = (
+    "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",
+    "dependencies.own_state",
+)  # fmt: skip
 Group = tuple[int, ...]
 
 
@@ -94,7 +98,8 @@ def judge(
             if key in effects.visible and not any(known is each for each in declared):
                 by = f"(by {effects.visible[key]:.2g} of its value)"
                 text = f'changes with "{known.name}" {by}, which its dependencies leave out'
-                yield Observation("dependencies.missing", text, f"{stage.kind}, {unknown.place}")
+                rule = "dependencies.own_state" if known is variable else "dependencies.missing"
+                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
         for known in declared:
             if (
                 any(known is each for each in knowns)
@@ -116,6 +121,20 @@ def _kind(
     stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
 ) -> Iterator[Observation]:
     """A factor stays the same: ``constant`` always, ``fixed`` after initialization, others between events."""
+    moved = _moved_factor(kind, quotients)
+    if moved is None:
+        return
+    weaker = next((each for each in WEAKER[kind] if _moved_factor(each, quotients) is None), "dependent")
+    text = f'its factor in front of "{known.name}" is called {kind}, but goes from {moved[0]:.6g} to {moved[1]:.6g}'
+    yield Observation("dependencies.kind", f"{text}; {weaker} would be right", f"{stage.kind}, {unknown.place}")
+
+
+WEAKER: Mapping[str, tuple[str, ...]] = defaultdict(tuple, {"constant": ("fixed", "tunable"), "fixed": ("tunable",)})
+"""Kind → those that promise less."""
+
+
+def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) -> tuple[float, float] | None:
+    """Smallest and largest value of a factor that should be the same; None if it is."""
     depth = {"constant": 0, "fixed": 1}.get(kind, 2)
     groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
     for group, quotient, noise in quotients:
@@ -124,10 +143,8 @@ def _kind(
         numbers = [quotient for quotient, _ in found]
         spread = max(numbers) - min(numbers)
         if spread > LINEAR * max(map(abs, numbers)) + 10 * max(noise for _, noise in found):
-            reach = f"from {min(numbers):.6g} to {max(numbers):.6g}"
-            text = f'its factor in front of "{known.name}" is called {kind}, but goes {reach}'
-            yield Observation("dependencies.kind", text, f"{stage.kind}, {unknown.place}")
-            return
+            return min(numbers), max(numbers)
+    return None
 
 
 def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
@@ -392,8 +409,20 @@ def _on_one_branch(
         declared = any(known is each for each in entry.targets)
         numbers = isinstance(nearby, float) and isinstance(base, float)
         still = math.isclose(nearby, base, rel_tol=VISIBLE * SLIGHT) if numbers else nearby == base
-        kept.append(base if solves and not declared and still else other)
+        kept.append(base if (solves and not declared and still) or _is_noise(base, nearby, other) else other)
     return kept
+
+
+NOISY = 1e-3
+"""Relative change that an iteration within a unit may leave, if it does not shrink with what caused it."""
+
+
+def _is_noise(base: Value, nearby: Value, other: Value) -> bool:
+    """Whether a small change is as large for a thousandth of its cause as for the whole of it: a solver's noise."""
+    if not (isinstance(base, float) and isinstance(nearby, float) and isinstance(other, float)):
+        return False
+    small, whole = abs(nearby - base), abs(other - base)
+    return 0.0 < whole < NOISY * max(abs(base), abs(other)) and small > 0.2 * whole
 
 
 TINY = 1e-5

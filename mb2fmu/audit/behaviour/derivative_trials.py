@@ -9,8 +9,9 @@ from functools import partial
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.exchange import Point, place, somewhere
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 

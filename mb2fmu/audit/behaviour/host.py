@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes as c
 import locale
 import math
 import os
-import signal
 import struct
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.binding import RefusedError
 from mb2fmu.audit.behaviour.life import SHORT
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.settings import Settings, mathematics, ordinary_rounding, settings
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, differing, run
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage
+from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.finding import Observation
 
 _UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
@@ -32,15 +31,11 @@ def _machine() -> str:
     return platform.machine()
 
 
-def _math() -> c.CDLL:
-    return c.CDLL("libm.so.6")
-
-
 @probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps")
 def traps(stage: Stage) -> Iterator[Observation]:
     """An operation that gives no number kills the process of such a host, unless the unit looks after itself."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
-    if bits is None or stage.flag("needsExecutionTool"):
+    if bits is None or mathematics() is None or stage.flag("needsExecutionTool"):
         return
     trapping = replace(stage, library=replace(stage.library, traps=bits))
     lost = False
@@ -62,12 +57,12 @@ def traps(stage: Stage) -> Iterator[Observation]:
 def rounding(stage: Stage) -> Iterator[Observation]:
     """A host that rounds upward: the motion is nearly the same, and so is the mode afterwards."""
     upward = _UPWARD.get(_machine())
-    if upward is None or stage.flag("needsExecutionTool"):
+    library = mathematics()
+    if upward is None or library is None or stage.flag("needsExecutionTool"):
         return
     variables = stage.variables
     with stage.instance() as instance:
         usual = run(stage, instance, variables, steps=SHORT)
-    library = _math()
     library.fesetround(upward)
     try:
         with stage.instance() as instance:
@@ -144,53 +139,36 @@ def other_locale(stage: Stage) -> Iterator[Observation]:
         yield Observation("host.restored", "the locale of the host is another one after a run", stage.kind)
 
 
-_SETTINGS = ("the rounding mode", "the locale", "the working folder", "arithmetic with denormal numbers",
-             "the handler of a signal")  # fmt: skip
-_before: list[tuple[Value, ...]] = []
-
-
-class _Action(c.Structure):
-    """struct sigaction, as far as the handler; the rest is room enough."""
-
-    _fields_ = (("handler", c.c_void_p), ("rest", c.c_ubyte * 248))
-
-
-def _handlers() -> Iterator[int]:
-    for number in (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGINT, signal.SIGSEGV, signal.SIGTERM):
-        action = _Action()
-        c.CDLL(None).sigaction(int(number), None, c.byref(action))
-        yield action.handler or 0
-
-
-def _settings() -> tuple[Value, ...]:
-    """What a library can change for the whole process, or for its thread."""
-    small = sys.float_info.min
-    return (
-        int(_math().fegetround()),
-        locale.setlocale(locale.LC_ALL).encode(),
-        str(Path.cwd()).encode(),
-        struct.pack("d", small * 0.5),  # compared as bytes: such a mode holds it equal to zero
-        tuple(_handlers()),
-    )
+_before: list[Settings] = []
 
 
 def remember() -> None:
     """Notes the settings before the library is loaded: loading it, too, may change them."""
-    _before[:] = [_settings()]
+    _before[:] = [settings()]
 
 
 @probe("an ordinary host", "host.restored")
 def restored(stage: Stage) -> Iterator[Observation]:
-    """Rounding mode, traps, locale, working folder and handlers of signals are the host's, and stay as they are."""
-    library = _math()
-    before = (_before or [_settings()])[0]
-    traps_before = int(library.fegetexcept())
-    library.fesetround(0)  # as a host has it; trials before this one may have left another mode
+    """Rounding mode, traps, locale, working folder, handlers of signals and more stay as they are."""
+    before = (_before or [settings()])[0]
+    ordinary_rounding()  # as a host has it; trials before this one may have left another mode
     with stage.instance() as instance:
         run(stage, instance, stage.variables, steps=2)
-    after = _settings()
-    for what, a, b in zip(_SETTINGS, before, after, strict=True):
-        if a != b:
+    after = settings()
+    for what, value in before.items():
+        if after.get(what, value) != value:
             yield Observation("host.restored", f"{what} of the host is another one after a run", stage.kind)
-    if int(library.fegetexcept()) != traps_before:
-        yield Observation("host.restored", "the floating-point traps of the host are others after a run", stage.kind)
+
+
+@probe("unloading the library", "life.unload", crash="life.unload", late=True)
+def unload(stage: Stage) -> Iterator[Observation]:
+    """Importers unload libraries when they end: what runs then must not crash."""
+    try:
+        from _ctypes import dlclose
+    except ImportError:
+        stage.nothing("life.unload", "libraries are not unloaded on this system")
+        return
+    handle = stage.library.handle._handle  # noqa: SLF001  ctypes has no other way
+    with stage.library.pace.calling("unloading the library"):
+        dlclose(handle)
+    yield from ()

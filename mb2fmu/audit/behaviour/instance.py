@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from mb2fmu.audit.behaviour.binding import (
     ALLOCATE,
+    DISCARD,
     FREE,
     LOGGER2,
     LOGGER3,
@@ -19,6 +20,7 @@ from mb2fmu.audit.behaviour.binding import (
     TYPES3,
     UPDATE,
     WARNING,
+    AbsurdError,
     Callbacks2,
     EventInfo2,
     Events,
@@ -31,6 +33,16 @@ from mb2fmu.audit.behaviour.binding import (
     Value,
 )
 from mb2fmu.audit.description.described_model import Variable
+
+MOST_MESSAGES = 10_000
+"""Of one instance that are kept."""
+
+
+TERMINATED = 3
+"""fmi2Terminated of fmi2StatusKind."""
+
+MOST_BYTES = 1 << 30
+"""Of a serialized state."""
 
 
 def _array(kind: Any, values: Iterable[Any]) -> Any:
@@ -67,15 +79,19 @@ class Instance:
         self.version = library.description.version
         self.mode = "Instantiated"
         self.messages: list[tuple[int, str, str]] = []
+        self.said = 0
+        self.time = 0.0
         self.memory = Memory()
         self.traps_lost = False
         self.event_mode = event_mode
-        self._types = TYPES2 if self.version == 2 else TYPES3
+        self.types = TYPES2 if self.version == 2 else TYPES3
         written = (self.description.token if token is None else token).encode()
-        if self.version == 2:
-            self._instantiate2(name, written, logging, callbacks)
-        else:
-            self._instantiate3(name, written, logging, update, required, early)
+        library.pace.check()
+        with library.pace.calling("fmi2Instantiate" if self.version == 2 else f"fmi3Instantiate{kind}"):
+            if self.version == 2:
+                self._instantiate2(name, written, logging, callbacks)
+            else:
+                self._instantiate3(name, written, logging, update, required, early)
 
     @property
     def alive(self) -> bool:
@@ -83,52 +99,30 @@ class Instance:
         return bool(self._handle)
 
     def _log(self, status: int, category: bytes | None, text: bytes | None) -> None:
-        self.messages.append(
-            (status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace"))
-        )
+        self.said += 1
+        if category is None or text is None:
+            self.library.misdeeds["a message has a null pointer as its category or text"] = "log.null"
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(
+                (status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace"))
+            )
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
-        libc = c.CDLL(None)
-        libc.calloc.restype = c.c_void_p
-        libc.calloc.argtypes = (c.c_size_t, c.c_size_t)
-        libc.free.argtypes = (c.c_void_p,)
-
-        def allocate(count: int, size: int) -> int | None:
-            address = libc.calloc(count, size)
-            self.memory.asked += 1
-            self.memory.live.add(address or 0)
-            return int(address) if address else None
-
-        def free(address: int | None) -> None:
-            """``callbackFreeMemory``: counts what is freed but was never allocated."""
-            if address is None:
-                return
-            if address not in self.memory.live:
-                self.memory.wrong += 1
-                return
-            self.memory.live.discard(address)
-            libc.free(address)
-
         logger = LOGGER2(lambda _environment, _name, status, category, text: self._log(status, category, text))
         table = Callbacks2(
-            logger, ALLOCATE(allocate) if callbacks else ALLOCATE(), FREE(free) if callbacks else FREE(), None, None
+            logger,
+            ALLOCATE(self.memory.allocate) if callbacks else ALLOCATE(),
+            FREE(self.memory.free) if callbacks else FREE(),
+            None,
+            None,
         )
         self._keep: list[Any] = [logger, table]
         kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
         make = self.library.function("Instantiate")
         make.restype = c.c_void_p
         place = c.c_char_p(("file://" + quote(self.library.resources)).encode())
-        self._handle = c.c_void_p(
-            make(
-                c.c_char_p(name),
-                c.c_int(kind),
-                c.c_char_p(token),
-                place,
-                c.byref(table),
-                c.c_int(0),
-                c.c_int(int(logging)),
-            )
-        )
+        given = (c.c_char_p(name), c.c_int(kind), c.c_char_p(token), place, c.byref(table))
+        self._handle = c.c_void_p(make(*given, c.c_int(0), c.c_int(int(logging))))
 
     def _instantiate3(
         self,
@@ -159,13 +153,19 @@ class Instance:
         """Calls a function and hands back its status."""
         function = self.library.function(name)
         function.restype = c.c_int
-        if self.library.traps:
-            return self._trapped(function, arguments)
-        return int(function(self._handle, *arguments))
+        pace = self.library.pace
+        pace.check()
+        pace.enter(f"fmi{self.version}{name}")
+        try:
+            if self.library.traps:
+                return self._trapped(function, arguments)
+            return int(function(self._handle, *arguments))
+        finally:
+            pace.leave()
 
     def _trapped(self, function: Any, arguments: tuple[Any, ...]) -> int:
         """With traps on for this call only: Python's own arithmetic is not to be judged."""
-        mathematics, wanted = c.CDLL("libm.so.6"), self.library.traps
+        mathematics, wanted = c.CDLL("libm.so.6"), self.library.traps  # traps are only ever asked for where it is
         mathematics.feclearexcept(wanted)
         mathematics.feenableexcept(wanted)
         status = int(function(self._handle, *arguments))
@@ -178,14 +178,16 @@ class Instance:
         for room in rooms:
             wrong = room.misdeed(answered=status in {OK, WARNING})
             if wrong:
-                self.library.misdeeds[f"fmi{self.version}{name} {wrong}"] = None
+                self.library.misdeeds[f"fmi{self.version}{name} {wrong}"] = "life.writes"
         return rooms[-1].values()
 
     def _flagged(self, name: str, flags: Flags, needed: Sequence[str] | None = None) -> list[bool]:
         """Booleans that a call answered with OK wrote; unwritten ones are remembered."""
         missing = [each for each in flags.unwritten() if needed is None or each in needed]
         if missing:
-            self.library.misdeeds[f"fmi{self.version}{name} answers OK, but does not write {', '.join(missing)}"] = None
+            self.library.misdeeds[f"fmi{self.version}{name} answers OK, but does not write {', '.join(missing)}"] = (
+                "life.writes"
+            )
         return flags.values()
 
     def do(self, name: str, *arguments: Any) -> None:
@@ -205,7 +207,8 @@ class Instance:
         if self.alive:
             function = self.library.function("FreeInstance")
             function.restype = None
-            function(self._handle)
+            with self.library.pace.calling(f"fmi{self.version}FreeInstance"):
+                function(self._handle)
             self._handle = c.c_void_p()
 
     def reset(self) -> None:
@@ -233,7 +236,7 @@ class Instance:
             self.do("EnterInitializationMode")
         else:
             self.do("EnterInitializationMode", *given)
-        self.mode = "Initialization Mode"
+        self.mode, self.time = "Initialization Mode", start
 
     def exit(self) -> None:
         """Out of Initialization Mode."""
@@ -300,6 +303,7 @@ class Instance:
     def set_time(self, time: float) -> None:
         """Independent variable."""
         self.do("SetTime", c.c_double(time))
+        self.time = time
 
     def completed(self) -> tuple[bool, bool]:
         """After an accepted step: whether it wants Event Mode, whether it wants to end."""
@@ -319,8 +323,10 @@ class Instance:
 
     def step(self, point: float, size: float) -> Step:
         """One communication step; never raises."""
+        self.time = point
         if self.version == 2:
-            return Step(self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1)))
+            status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(1))
+            return Step(status, terminate=status == DISCARD and self._terminated())
         flags = Flags(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last = c.c_double(float("nan"))
         status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_bool(1), *flags.pointers, c.byref(last))
@@ -328,6 +334,12 @@ class Instance:
             events, terminate, returned = self._flagged("DoStep", flags)
             return Step(status, events, terminate, returned, last.value)
         return Step(status)
+
+    def _terminated(self) -> bool:
+        """FMI 2: whether a step was discarded since the unit wants to end."""
+        said = c.c_int(0)
+        status = self.call("GetBooleanStatus", c.c_int(TERMINATED), c.byref(said))
+        return status in {OK, WARNING} and bool(said.value)
 
     def must_step(self, point: float, size: float) -> Step:
         """One communication step of an ordinary run.
@@ -337,7 +349,7 @@ class Instance:
         """
         seen = len(self.messages)
         done = self.step(point, size)
-        if done.status not in {OK, WARNING}:
+        if done.status not in {OK, WARNING} and not done.terminate:
             message = self.messages[-1][2] if len(self.messages) > seen else ""
             raise RefusedError(f"fmi{self.version}DoStep({point:.6g}, {size:.6g})", done.status, message, self.mode)
         return done
@@ -353,14 +365,10 @@ class Instance:
 
     def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
         """FMI 2: derivatives of inputs by time."""
-        orders = _array(c.c_int, [1] * len(variables))
+        orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
-            "SetRealInputDerivatives",
-            _references(variables),
-            c.c_size_t(len(variables)),
-            orders,
-            _array(c.c_double, slopes),
-        )
+            "SetRealInputDerivatives", _references(variables), count, orders, _array(c.c_double, slopes)
+        )  # fmt: skip
 
     # --- variables
 
@@ -383,28 +391,32 @@ class Instance:
             self.do("GetBinary", references, count, sizes.array, places.array, c.c_size_t(total))
             found = zip(self._filled("GetBinary", OK, sizes, places), sizes.values(), strict=True)
             return [c.string_at(place, size) if place else b"" for place, size in found]
-        name, ctype = self._types[kind]
+        name, ctype = self.types[kind]
         room = Room(ctype, total)
         given = () if self.version == 2 else (c.c_size_t(total),)
         self.do(f"Get{name}", references, count, room.array, *given)
         return [b"" if each is None else each for each in self._filled(f"Get{name}", OK, room)]
 
-    def put(self, variable: Variable, value: Value) -> int:
-        """Sets one variable; hands back the status."""
+    def put(self, variable: Variable, value: Value, *, spoil: bool = False) -> int:
+        """Sets one variable; hands back the status.
+
+        Args:
+            variable: That is set.
+            value: Of it; a tuple for an array.
+            spoil: Strings and binaries: uses their memory for something else afterwards.
+        """
         values = value if isinstance(value, tuple) else (value,)
         references, count = _references([variable]), c.c_size_t(1)
-        if variable.type == "Binary":
-            buffers = [c.create_string_buffer(each, len(each)) for each in values]
+        if variable.type in {"Binary", "String"}:
+            buffers = [c.create_string_buffer(each) for each in values]
             places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
-            return self.call(
-                "SetBinary",
-                references,
-                count,
-                _array(c.c_size_t, [len(each) for each in values]),
-                places,
-                c.c_size_t(len(values)),
-            )
-        name, ctype = self._types[variable.type]
+            sizes = (_array(c.c_size_t, map(len, values)),) if variable.type == "Binary" else ()
+            total = () if self.version == 2 else (c.c_size_t(len(values)),)
+            status = self.call(f"Set{variable.type}", references, count, *sizes, places, *total)
+            for buffer in buffers if spoil else ():
+                c.memset(buffer, ord("#"), max(len(buffer) - 1, 0))
+            return status
+        name, ctype = self.types[variable.type]
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
         return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
 
@@ -466,6 +478,8 @@ class Instance:
         """A copy as bytes."""
         size = c.c_size_t()
         self.do(self._state("Size"), state, c.byref(size))
+        if size.value > MOST_BYTES:
+            raise AbsurdError(f"{self._state('Size')} says that a state has {size.value} bytes")
         room = Room(c.c_ubyte, size.value)
         self.do(self._state("Serialize"), state, room.array, size)
         return bytes(self._filled(self._state("Serialize"), OK, room))

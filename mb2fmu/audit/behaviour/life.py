@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import ctypes as c
-import gc
 import itertools
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage
-from mb2fmu.audit.description.binaries import images, required
+from mb2fmu.audit.behaviour.simulation import Run, differing, run
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.binaries import required
 from mb2fmu.audit.finding import Observation
 
 SHORT = 5
 """Communication steps of the runs that are repeated often."""
 
-INSTANTIATIONS = 1_000
-LEAK_TIME = 1.5
-"""In s of the processor; units that take longer are instantiated fewer times."""
 
-
-@probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output")
+@probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output",
+       "host.files", "host.network", "host.processes", "host.system")  # fmt: skip
 def instantiate(stage: Stage) -> Iterator[Observation]:
     """With its own token, and the version that the binary says it is of."""
     function = stage.library.function("GetVersion")
@@ -203,110 +198,6 @@ def threads(stage: Stage) -> Iterator[Observation]:
             yield Observation("life.threads", f'"{different[0].name}" differs between two threads', stage.kind)
 
 
-class _Mallinfo(c.Structure):
-    _fields_ = tuple(
-        (name, c.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
-    )
-
-
-def _in_use() -> int | None:
-    """Bytes that the C library has given out; None where it cannot tell."""
-    try:
-        ask = c.CDLL(None).mallinfo2
-    except AttributeError:
-        return None
-    ask.restype = _Mallinfo
-    info = ask()
-    return int(info.uordblks + info.hblkhd)
-
-
-@probe("instantiating it a thousand times", "life.leak", "flags.memory")
-def leak(stage: Stage) -> Iterator[Observation]:
-    """What instances leave behind adds up."""
-    unfreed = wrong = asked = 0
-    states = stage.keeps_states
-
-    def once() -> None:
-        """One instance from birth to end; adds up what it left behind."""
-        nonlocal unfreed, wrong, asked
-        with stage.instance(logging=False) as instance:
-            stage.initialize(instance)
-            if stage.kind == "CoSimulation":
-                advance(stage, instance, stage.start, stage.step)
-            elif stage.n_states:
-                instance.slopes(stage.n_states)
-            if states:
-                instance.free_state(instance.get_state())
-        unfreed += len(instance.memory.live)
-        wrong += instance.memory.wrong
-        asked += instance.memory.asked
-
-    warm, end = 0, time.process_time() + LEAK_TIME
-    while warm < 20 and (warm < 2 or time.process_time() < end):
-        once()
-        warm += 1
-    unfreed = 0
-    gc.collect()
-    before, done, end = _in_use(), 0, time.process_time() + LEAK_TIME
-    while done < INSTANTIATIONS and time.process_time() < end:
-        once()
-        done += 1
-    gc.collect()
-    after = _in_use()
-    if unfreed:
-        yield Observation(
-            "life.leak",
-            f"{unfreed / done:.3g} blocks of the importer's memory are not given back per instance",
-            stage.kind,
-        )
-    if wrong:
-        yield Observation("life.leak", "memory is given back that the importer never gave", stage.kind)
-    if before is not None and after is not None and after - before > max(16_384, 12 * done):
-        yield Observation(
-            "life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind
-        )
-    yield from _memory_flag(stage, asked)
-
-
-def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
-    if stage.description.version != 2:
-        return
-    own = stage.flag("canNotUseMemoryManagementFunctions")
-    if own and asked:
-        yield Observation(
-            "flags.memory",
-            "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
-            stage.kind,
-        )
-    name = stage.library.handle._name  # noqa: SLF001  ctypes has no other way to ask
-    found = images(Path(name).read_bytes())
-    if not own and not asked and any({"malloc", "calloc", "realloc"} & each.imported for each in found):
-        text = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
-        yield Observation("flags.memory", text, stage.kind)
-
-
-@probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
-def null_memory(stage: Stage) -> Iterator[Observation]:
-    """Who says that it cannot use the importer's memory functions gets none."""
-    if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
-        made = Instance(stage.library, stage.kind, callbacks=False)
-        if not made.alive:
-            yield Observation("flags.memory_null", "no instance is made with null memory functions", stage.kind)
-        made.free()
-
-
 @probe("the functions that it must have", "binary.symbols")
 def functions(stage: Stage) -> Iterator[Observation]:
     """All of them can be found by the loader."""
@@ -319,7 +210,7 @@ def functions(stage: Stage) -> Iterator[Observation]:
         yield Observation("binary.symbols", f"{', '.join(lacking[:6])} cannot be found by the loader", stage.kind)
 
 
-@probe("messages", "log.undeclared", "log.disabled", "log.silent")
+@probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null")
 def messages(stage: Stage) -> Iterator[Observation]:
     """An invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
     for logging in (True, False):

@@ -23,7 +23,9 @@ class Probe:
         crash: The rule that a crash in it breaks.
         function: Yields what it saw.
         slow: The rule that it breaks if it is not done in time, if not that of a crash.
-        limit: What each thing it tells of may take, in s, if less than for all probes.
+        limit: What one call of the unit may take, in s, if less than for all probes.
+        weight: Its share of the time, relative to the others'.
+        late: It is tried after all others: it may leave the process in disorder, or teaches little.
     """
 
     title: str
@@ -33,6 +35,8 @@ class Probe:
     function: Function
     slow: str
     limit: float | None
+    weight: float
+    late: bool
 
 
 PROBES: list[Probe] = []
@@ -40,12 +44,12 @@ PROBES: list[Probe] = []
 
 def probe(
     title: str, *rules: str, kinds: tuple[str, ...] = BOTH, crash: str = "life.crash", slow: str = "",
-    limit: float | None = None,
+    limit: float | None = None, weight: float = 1.0, late: bool = False,
 ) -> Callable[[Function], Function]:  # fmt: skip
     """Enters a function into the list."""
 
     def enter(function: Function) -> Function:
-        PROBES.append(Probe(title, rules, kinds, crash, function, slow or crash, limit))
+        PROBES.append(Probe(title, rules, kinds, crash, function, slow or crash, limit, weight, late))
         return function
 
     return enter

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.audit.behaviour.binding import Step, Value
+from mb2fmu.audit.behaviour.binding import Events, Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage, UnsettledError, same
+from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError, same
 from mb2fmu.audit.description.described_model import Variable
 
 # Dormand and Prince 1980, RK5(4)7M.
@@ -25,8 +26,36 @@ _C = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _E = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 MOST_STEPS = 20_000
 MOST_EVENTS = 1_000
+MOST_JUMPS = 200
+"""Events that are remembered."""
+
 MOST_AT_ONCE = 50
 """Events at one time, after which no end of them is expected."""
+
+
+@dataclass
+class Jump:
+    """One event of a Model Exchange run.
+
+    Attributes:
+        time: When.
+        before: States before it.
+        after: States after it.
+        said: What the unit said of it, all iterations together.
+        why: ``state``, ``time``, ``step`` or ``input``.
+        signs: Whether each event indicator was positive before it, and after it.
+        nominals: Nominal values before and after it.
+        announced: Time event that was known before it.
+    """
+
+    time: float
+    before: list[float]
+    after: list[float]
+    said: Events
+    why: str
+    signs: tuple[list[float], list[float]]
+    nominals: tuple[list[float], list[float]]
+    announced: float
 
 
 @dataclass
@@ -37,11 +66,13 @@ class Run:
         times: Of the points.
         rows: Values of the observed variables at each.
         events: How many events a Model Exchange run had had at each point.
+        jumps: These events.
     """
 
     times: list[float] = field(default_factory=list)
     rows: list[list[Value]] = field(default_factory=list)
     events: list[int] = field(default_factory=list)
+    jumps: list[Jump] = field(default_factory=list)
 
 
 def differing(variables: Sequence[Variable], first: Run, second: Run) -> tuple[Variable, int] | None:
@@ -80,7 +111,8 @@ def advance(stage: Stage, instance: Instance, point: float, size: float) -> Step
     """
     done = instance.must_step(point, size)
     if done.terminate:
-        raise SkippedError(f"the unit asks to end the simulation at {point:.6g} s")
+        end = done.last if math.isfinite(done.last) else point + size
+        raise EndedError(f"the unit asks to end the simulation at t = {end:.6g}", end)
     if instance.event_mode and done.events:
         instance.event()
         stage.settle(instance)
@@ -115,7 +147,13 @@ class Integration:
         self._needs_completed = not stage.flag("completedIntegratorStepNotNeeded")
         self.events = 0
         self._moment, self._at_once = -math.inf, 0
-        self.jumps: list[tuple[list[float], list[float], bool]] = []
+        self.jumps: list[Jump] = []
+        self.watch: Callable[[str], None] = lambda _: None
+
+    @property
+    def following(self) -> float:
+        """The next time event; infinite if none is known."""
+        return self._next
 
     def _indicators(self) -> list[float]:
         count = self._stage.n_indicators
@@ -159,7 +197,7 @@ class Integration:
             if size > 1e-14 * max(1.0, abs(self.time)):
                 size = self._step(size, target)
             if self.time >= self._next - 1e-12 * max(1.0, abs(self._next)):
-                self._event()
+                self._event("time")
 
     def _step(self, size: float, target: float) -> float:
         state, error = self._tried(size)
@@ -174,8 +212,10 @@ class Integration:
             self._attempt = max(self._attempt, 2.0 * size)
         if self._crossed(self.time + size, state):
             size, state = self._located(size)
+            events = self.events
             self._accept(size, state)
-            self._event()
+            if self.events == events:
+                self._event("state")
         else:
             self._accept(size, state)
         return size
@@ -212,13 +252,20 @@ class Integration:
         if self._needs_completed:
             event, end = self._instance.completed()
             if end:
-                raise SkippedError(f"the unit asks to end the simulation at {self.time:.6g} s")
+                raise EndedError(f"the unit asks to end the simulation at t = {self.time:.6g}", self.time)
             if event:
-                self._event()
+                self._event("step")
                 return
         self._signs = self._indicators()
 
-    def _event(self) -> None:
+    def interrupt(self, values: Mapping[Variable, Value]) -> None:
+        """Sets inputs at an event."""
+        self._event("input", values)
+
+    def _nominals(self) -> list[float]:
+        return self._instance.vector("GetNominalsOfContinuousStates", self._size) if self._size else []
+
+    def _event(self, why: str, values: Mapping[Variable, Value] | None = None) -> None:
         self.events += 1
         self._at_once = self._at_once + 1 if self.time == self._moment else 0
         self._moment = self.time
@@ -227,15 +274,25 @@ class Integration:
                 f"events follow each other without end at t = {self.time:.6g}; the next time event is said to be at "
                 f"{self._next:.6g}"
             )
-        before = self.states
+        before, nominals, signs = self.states, self._nominals(), self._signs
+        self.watch("before")
         self._instance.event()
+        self._instance.set(values or {})
         events = self._stage.settle(self._instance)
+        self.watch("settled")
         self._instance.go_on()
-        self._next = math.inf if events.next_time is None else events.next_time
+        announced, self._next = self._next, math.inf if events.next_time is None else events.next_time
         if self._size:
             self.states = self._instance.states(self._size)
-            self.jumps.append((before, self.states, events.values_changed))
         self._signs = self._indicators()
+        if len(self.jumps) < MOST_JUMPS:
+            after = self._nominals()
+            self.jumps.append(
+                Jump(self.time, before, self.states, events, why, (signs, self._signs), (nominals, after), announced)
+            )
+        if self._next < self.time:
+            text = f"at t = {self.time:.9g} the next time event is said to be at {self._next:.9g}, which is over"
+            raise UnsettledError(text)
         self._attempt = self._stage.step / 10.0
 
 

@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.audit.behaviour.binding import Events, Library, Value
+from mb2fmu.audit.behaviour.binding import Events, Library, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.description.described_model import FLOATS, Description, Variable, number
 
 MOST_ITERATIONS = 100
@@ -22,8 +23,14 @@ PATIENCE = 8.0
 """For evaluating at many points, in s of the processor: a busy machine tries as much as an idle one."""
 
 
-class SkippedError(Exception):
-    """A probe cannot judge this unit, and says why."""
+RUN_SHARE = 0.012
+"""Part of the time that one run may take."""
+
+SOME = 20
+"""Steps that every run has, and by which its cost is measured."""
+
+MOST_STEPS = 500
+"""Communication steps of an experiment, where their size is free."""
 
 
 class UnmadeError(SkippedError):
@@ -35,7 +42,16 @@ class UnsettledError(SkippedError):
 
 
 class EndedError(SkippedError):
-    """The unit asks to end the simulation in its first event iteration."""
+    """The unit asks to end the simulation within its own experiment.
+
+    Args:
+        text: The message.
+        time: When.
+    """
+
+    def __init__(self, text: str, time: float) -> None:
+        super().__init__(text)
+        self.time = time
 
 
 @dataclass
@@ -48,6 +64,9 @@ class Stage:
         folder: Where it is unpacked.
         skipped: What could not be judged, with the reason; filled by the probes.
         tell: Is told what a probe is at, for the message if the process is gone then.
+        effort: Seconds for all probes of this kind.
+        idle: Rule → why it has nothing to judge here; filled by the probes.
+        notes: What probes have found out once for all of them.
     """
 
     library: Library
@@ -55,6 +74,13 @@ class Stage:
     folder: Path
     skipped: list[str] = field(default_factory=list)
     tell: Callable[[str], None] = lambda _: None
+    effort: float = 120.0
+    idle: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def nothing(self, rule: str, why: str) -> None:
+        """Says that a rule has nothing to judge in this unit."""
+        self.idle.setdefault(rule, why)
 
     @property
     def description(self) -> Description:
@@ -81,27 +107,67 @@ class Stage:
         """Start time."""
         return self._experiment("startTime") or 0.0
 
-    @cached_property
-    def step(self) -> float:
-        """Communication step: as preferred, or a hundredth of the experiment."""
+    @property
+    def stop(self) -> float:
+        """End of the experiment; a hundred steps after its start where none is told."""
+        stop = self._experiment("stopTime")
+        return stop if stop is not None and stop > self.start else self.start + 100.0 * self._preferred
+
+    @property
+    def _preferred(self) -> float:
         fixed = number(self.description.interfaces[self.kind].get("fixedInternalStepSize"))
         stop = self._experiment("stopTime")
         span = stop - self.start if stop is not None and stop > self.start else 1.0
         preferred = self._experiment("stepSize") or fixed
         return preferred if preferred and preferred > 0.0 else span / 100.0
 
+    @cached_property
+    def step(self) -> float:
+        """Communication step: as preferred, or a hundredth of the experiment.
+
+        Where any step can be made, it is a multiple of the preferred one if the experiment is too long for that.
+        """
+        any_size = self.kind == "ModelExchange" or self.flag("canHandleVariableCommunicationStepSize")
+        count = (self.stop - self.start) / self._preferred
+        return self._preferred * (max(1, math.ceil(count / MOST_STEPS)) if any_size else 1)
+
     def patient(self) -> Callable[[], bool]:
         """Tells whether there is still time for more points; large units are tried at fewer."""
-        end = time.process_time() + PATIENCE
+        end = time.process_time() + PATIENCE * min(1.0, self.effort / 60.0)
         return lambda: time.process_time() < end
+
+    @property
+    def whole(self) -> int:
+        """Number of communication steps to the stop time."""
+        return max(1, int((self.stop - self.start) / self.step * (1 + 1e-9)))
 
     @cached_property
     def steps(self) -> int:
-        """Number of communication steps of a run: at most 20, never beyond the stop time."""
-        stop = self._experiment("stopTime")
-        if stop is None or stop <= self.start:
-            return 20
-        return max(1, min(20, int((stop - self.start) / self.step * (1 + 1e-9))))
+        """Number of communication steps of a run: to the stop time, if the unit is quick enough for that."""
+        if self.whole <= SOME:
+            return self.whole
+        began = time.process_time()
+        with self.instance() as instance:
+            try:
+                self.initialize(instance)
+                for k in range(SOME):
+                    if self.kind == "CoSimulation":
+                        instance.step(self.start + k * self.step, self.step)
+                    else:
+                        for j in range(4):
+                            self.at(instance, self.start + (k + 0.25 * j) * self.step, ())
+                            if self.n_states:
+                                instance.slopes(self.n_states)
+                    instance.get(self.variables)
+            except (RefusedError, SkippedError):
+                pass
+        each = max((time.process_time() - began) / SOME, 1e-7)
+        found = min(self.whole, max(SOME, int(RUN_SHARE * self.effort / each)))
+        if found < self.whole:
+            end = self.start + found * self.step
+            why = f"the motion after t = {end:.6g}: the unit is too slow for the budget (stop time {self.stop:.6g})"
+            self.skipped.append(f"{self.kind}: {why}")
+        return found
 
     @cached_property
     def tolerance(self) -> float | None:
@@ -271,7 +337,8 @@ class Stage:
             changed |= events.values_changed
             nominals |= events.nominals_changed
             if events.terminate:
-                raise (EndedError if first else SkippedError)("the unit asks to end the simulation at an event")
+                when = "before it has begun" if first else f"at t = {instance.time:.6g}"
+                raise EndedError(f"the unit asks to end the simulation {when}", instance.time)
             if not events.needed:
                 return replace(events, nominals_changed=nominals, values_changed=changed)
         raise UnsettledError(f"the discrete states do not come to rest in {MOST_ITERATIONS} iterations")

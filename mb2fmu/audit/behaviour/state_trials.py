@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import ctypes as c
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 
-from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.binding import RefusedError
+from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, Run, cosimulate, differing
-from mb2fmu.audit.behaviour.stage import Stage
-from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.behaviour.stage import Stage, same
 from mb2fmu.audit.finding import Observation
+
+MOST = 120
+"""Communication steps from a kept state on."""
 
 
 def _points(stage: Stage) -> int:
     """Communication steps from the kept state on: to the end of the run, so that events of later belong to it."""
-    return max(stage.steps - 3, 1)
+    return max(1, min(MOST, stage.steps - _middle(stage)))
+
+
+def _middle(stage: Stage) -> int:
+    """Communication steps up to the kept state."""
+    return max(1, min(3, stage.steps - 1), min(stage.steps // 2, MOST))
 
 
 def _flags(stage: Stage) -> tuple[bool, bool]:
@@ -24,75 +35,125 @@ def _flags(stage: Stage) -> tuple[bool, bool]:
     return stage.keeps_states, stage.flag(f"canSerializeFMU{word}")
 
 
-def _prepared(stage: Stage, instance: Instance, within: dict[Variable, Value] | None = None) -> None:
-    stage.initialize(instance, within=within)
-
-
-def _onward(stage: Stage, instance: Instance, begin: float) -> Run:
-    """Some more of the motion, from a state on."""
+def _onward(stage: Stage, instance: Instance, start: float) -> Run:
+    """Some more of the motion, from a state on; what is read at once comes first."""
     variables = stage.variables
     if stage.kind == "CoSimulation":
-        return cosimulate(stage, instance, variables, steps=_points(stage), begin=begin)
-    run = Run([begin], [instance.get(variables)])
-    instance.set_time(begin)
+        return cosimulate(stage, instance, variables, steps=_points(stage), begin=start)
+    run = Run([start], [instance.get(variables)])
+    instance.set_time(start)
     instance.event()
     following = stage.settle(instance).next_time
     instance.go_on()
-    integration = Integration(stage, instance, begin, 1e-4, following)
+    integration = Integration(stage, instance, start, 1e-4, following)
     for k in range(_points(stage)):
-        integration.advance(begin + (k + 1) * stage.step)
+        integration.advance(start + (k + 1) * stage.step)
         run.times.append(integration.time)
         run.rows.append(instance.get(variables))
     return run
 
 
 def _to_middle(stage: Stage, instance: Instance) -> float:
-    within: dict[Variable, Value] = {each: stage.near(each, 0.1) for each in stage.inputs}
-    _prepared(stage, instance, within)
-    middle = stage.start + 3 * stage.step
-    if stage.kind == "CoSimulation":
-        cosimulate(stage, instance, (), steps=3, first=False)
-    else:
-        Integration(stage, instance, stage.start, 1e-4, None).advance(middle)
-    return middle
+    """With inputs that move, to the middle of the run."""
+    drive(stage, instance, (), steps=_middle(stage), tolerance=1e-4)
+    return stage.start + _middle(stage) * stage.step
 
 
-@probe("going back to a state", "state.roundtrip", "state.free")
+def _disorder(stage: Stage, instance: Instance) -> None:
+    """Other inputs and tunable parameters, of all types: a state that is set takes them back."""
+    wanted = [
+        each for each in stage.variables
+        if each.causality == "input" or (each.causality == "parameter" and each.variability == "tunable")
+    ]  # fmt: skip
+    exchange = stage.kind == "ModelExchange"
+    if exchange:
+        instance.event()
+    for variable in wanted:
+        value = another(stage, variable, "disorder", 0.2)
+        if value is not None:
+            instance.put(variable, value)
+    if exchange:
+        with suppress(SkippedError):
+            stage.settle(instance)
+            instance.go_on()
+
+
+def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator[Observation]:
+    """The first thing that differs: an error if it can be seen, a warning if only last digits do."""
+    first, second = runs
+    found = differing(stage.variables, first, second)
+    if not found:
+        return
+    allowed = max(1e3 * (stage.tolerance or 1e-4), 1e-5)
+    for k, variable in enumerate(stage.variables):
+        values = [(a[k], b[k]) for a, b in zip(first.rows, second.rows, strict=True)]
+        sizes = [abs(a) for a, _ in values if isinstance(a, float) and math.isfinite(a)]
+        size = max([*sizes, 1e-3 * stage.scale(variable)])
+        for point, (a, b) in enumerate(values):
+            small = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= allowed * size
+            if not same(a, b) and not small:
+                where = "at once" if point == 0 else f"{point} points"
+                yield Observation(rule, f'"{variable.name}" differs {where} after {when}', stage.kind)
+                return
+    text = f'"{found[0].name}" differs in its last digits {found[1]} points after {when}'
+    yield Observation("state.bits", text, stage.kind)
+
+
+@probe("going back to a state", "state.roundtrip", "state.free", "state.bits")
 def roundtrip(stage: Stage) -> Iterator[Observation]:
-    """Get, go on, set, go on again."""
+    """Get, go on, set, go on again; also where inputs, parameters and the mode were others in between."""
     if not _flags(stage)[0]:
+        for rule in ("state.roundtrip", "state.free", "state.bits"):
+            stage.nothing(rule, "it cannot get and set its state")
         return
     with stage.instance() as instance:
         middle = _to_middle(stage, instance)
+        mode = instance.mode
         try:
             state = instance.get_state()
             first = _onward(stage, instance, middle)
-            for variable in [*stage.inputs, *stage.role("parameter", variability="tunable")]:
-                if stage.kind == "CoSimulation":
-                    instance.put(variable, stage.near(variable, 0.2))
-            instance.set_state(state)
-            second = _onward(stage, instance, middle)
-            instance.set_state(state)
-            third = _onward(stage, instance, middle)
+            again = []
+            for when in ("a state was set", "a state was set once more", OTHERWISE):
+                if when == OTHERWISE and not _elsewhere(stage, instance):
+                    continue
+                if when != OTHERWISE:
+                    _disorder(stage, instance)
+                instance.set_state(state)
+                instance.mode = mode
+                again.append((_onward(stage, instance, middle), when))
             instance.free_state(state)
         except RefusedError as error:
             yield Observation("state.roundtrip", str(error), stage.kind)
             return
         if state.value:
             yield Observation("state.free", "the pointer to a freed state is not null afterwards", stage.kind)
-    found = differing(stage.variables, first, second) or differing(stage.variables, first, third)
-    if found:
-        yield Observation(
-            "state.roundtrip", f'"{found[0].name}" differs {found[1]} points after a state was set', stage.kind
-        )
+    for run, when in again:
+        found = list(_told(stage, "state.roundtrip", (first, run), when))
+        yield from found
+        if found:
+            return
 
 
-@probe("a state as bytes", "state.serialize")
+OTHERWISE = "a state was set where the instance had been initialized with other parameters"
+
+
+def _elsewhere(stage: Stage, instance: Instance) -> bool:
+    """Resets it, and begins with other parameters; whether that can be done."""
+    other = parameters(stage, 1)
+    if not other:
+        return False
+    instance.reset()
+    with suppress(SkippedError):
+        stage.initialize(instance, within=other)
+        return True
+    return False
+
+
+@probe("a state as bytes", "state.serialize", "state.bits")
 def serialize(stage: Stage) -> Iterator[Observation]:
-    """Serialize, deserialize in a new instance, go on there."""
-    if not all(_flags(stage)):
-        return
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+    """Serialize, deserialize in a new instance that began otherwise, go on there."""
+    if not all(_flags(stage)) or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+        stage.nothing("state.serialize", "it cannot serialize its state, or there can be only one instance")
         return
     with stage.instance() as instance:
         middle = _to_middle(stage, instance)
@@ -107,7 +168,7 @@ def serialize(stage: Stage) -> Iterator[Observation]:
             yield Observation("state.serialize", str(error), stage.kind)
             return
     with stage.instance(name=b"heir") as heir:
-        _prepared(stage, heir)
+        stage.initialize(heir, within=parameters(stage, 1))
         try:
             state = heir.deserialize(data)
             heir.set_state(state)
@@ -116,13 +177,7 @@ def serialize(stage: Stage) -> Iterator[Observation]:
         except RefusedError as error:
             yield Observation("state.serialize", f"in a new instance: {error}", stage.kind)
             return
-    found = differing(stage.variables, first, second)
-    if found:
-        yield Observation(
-            "state.serialize",
-            f'"{found[0].name}" differs {found[1]} points after bytes were set in a new instance',
-            stage.kind,
-        )
+    yield from _told(stage, "state.serialize", (first, second), "bytes were set in a new instance")
 
 
 @probe("freeing no state", "state.free", crash="state.free")

@@ -1,43 +1,52 @@
-"""``try_unit``: runs the probes in a process of their own; what kills it is a finding, and the others go on."""
+"""``try_unit``: hands a unit to a guard, which runs the probes; gathers what it says."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mb2fmu.audit.behaviour.folders import UNIT
+from mb2fmu.audit.behaviour.reaping import marked
 from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.described_model import Description
 from mb2fmu.audit.finding import Observation
 from mb2fmu.scratch import work_folder
 
-AWKWARD = "mb2fmu audit größe é"
-"""A folder as users have them: with spaces and umlauts. Units are tried in one."""
-
 _FOLDERS = {
-    ("Linux", "x86_64"): ("linux64", "x86_64-linux"),
-    ("Linux", "aarch64"): ("aarch64-linux", "aarch64-linux"),
+    ("Linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),
+    ("Linux", "aarch64"): ("aarch64-linux", "aarch64-linux", ".so"),
+    ("Darwin", "x86_64"): ("darwin64", "x86_64-darwin", ".dylib"),
+    ("Darwin", "arm64"): ("aarch64-darwin", "aarch64-darwin", ".dylib"),
+    ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
 FIRST = "while trying instantiating it"
 """How a crash in the first probe is told."""
 
-MOST_CRASHES = 12
-START_LIMIT = 120.0
-"""For the trying process to come to its first probe, in s."""
+MARK = "MB2FMU_TRIAL"
+"""Environment variable by which processes of a trial are found, wherever they went."""
 
-IDLE = 0.002
-"""Part of a processor below which a process only waits."""
+LATE = 15.0
+"""What a guard may need beyond the deadline, in s."""
 
-MOST_SLOWNESS = 20.0
-"""By how much a busy machine may slow a process down."""
+MOST_GUARDS = 3
+"""A unit that kills the process that watches it is given up then."""
+
+
+_running: set[subprocess.Popen[str]] = set()
+"""Guards that run now."""
 
 
 @dataclass
@@ -49,44 +58,70 @@ class Trial:
         skipped: What could not be judged, with the reason.
         faults: Tracebacks of the auditor itself.
         tried: Titles of the probes, in order.
+        judged: Rules that had something to judge.
+        idle: Rule → why it had nothing to judge.
+        lacking: Bounds that could not be had on this machine.
         killed: How many processes the unit took with it.
+        runnable: Whether there is a binary for this machine.
     """
 
     observations: list[Observation] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
+    judged: set[str] = field(default_factory=set)
+    idle: dict[str, str] = field(default_factory=dict)
+    lacking: list[str] = field(default_factory=list)
     killed: int = 0
+    runnable: bool = False
+
+    def absorb(self, other: Trial) -> None:
+        """Adds what another part showed."""
+        for name in ("observations", "skipped", "faults", "tried", "lacking"):
+            getattr(self, name).extend(getattr(other, name))
+        self.judged |= other.judged
+        self.idle |= other.idle
+        self.killed += other.killed
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a trial may take.
+
+    Attributes:
+        seconds: Altogether, by the clock.
+        call: What one call of the unit may take, in s.
+        memory: Address space of the process that runs it, in bytes.
+        jobs: Processes at once.
+    """
+
+    seconds: float
+    call: float
+    memory: int
+    jobs: int
 
 
 def libraries(description: Description, names: Collection[str]) -> dict[str, str]:
     """Kind → member of the archive that this machine can run."""
-    pair = _FOLDERS.get((platform.system(), platform.machine()))
-    if pair is None:
+    found = _FOLDERS.get((platform.system(), platform.machine()))
+    if found is None:
         return {}
-    folder = pair[0] if description.version == 2 else pair[1]
-    found = {}
-    for kind in description.interfaces:
-        member = f"binaries/{folder}/{description.identifier(kind)}.so"
-        if kind != "ScheduledExecution" and member in names:
-            found[kind] = member
-    return found
+    folder = found[0] if description.version == 2 else found[1]
+    members = {kind: f"binaries/{folder}/{description.identifier(kind)}{found[2]}" for kind in description.interfaces}
+    return {kind: member for kind, member in members.items() if kind != "ScheduledExecution" and member in names}
 
 
-def try_unit(
-    archive: Archive, description: Description, rules: Collection[str], *, time_limit: float, memory_limit: int
-) -> Trial:
+def try_unit(archive: Archive, description: Description, rules: Collection[str], bounds: Bounds) -> Trial:
     """Unpacks a unit and tries it.
 
     Args:
         archive: The unit.
         description: Of it.
         rules: Ids that are asked for: probes of others are not tried.
-        time_limit: For each probe, in s.
-        memory_limit: Address space of the process, in bytes.
+        bounds: What it may take.
     """
     members = libraries(description, archive.names)
-    trial = Trial()
+    trial = Trial(runnable=bool(members))
     for kind in description.interfaces:
         if kind not in members:
             why = (
@@ -97,181 +132,178 @@ def try_unit(
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
-    with work_folder("run the unit") as root:
-        folder = root / AWKWARD
-        _unpack(archive, folder)
-        _tried(trial, folder, members, rules, time_limit, memory_limit)
-        failed = [each for each in trial.observations if _stillborn(each)]
-        if failed:
-            plain = Trial(skipped=trial.skipped)
-            _unpack(archive, root / "plain")
-            _tried(plain, root / "plain", members, rules, time_limit, memory_limit)
-            if not any(map(_stillborn, plain.observations)):
-                text = f"in a folder with spaces and umlauts: {failed[0].message}"
-                plain.observations.append(Observation("host.path", text, failed[0].where))
-                return plain
+    deadline = time.monotonic() + bounds.seconds
+    with work_folder("run the unit") as scratch:
+        tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
+        base = {
+            "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "deadline": deadline, "tool": tool,
+            "scratch": str(scratch), "left": bounds.seconds,
+        }  # fmt: skip
+        groups = [{kind: member} for kind, member in members.items()] if bounds.jobs > 1 else [members]
+        base["effort"] = bounds.seconds / (1 if bounds.jobs > 1 else len(members))
+        with _parallel(len(groups)) as run:
+            for part in run(lambda group: _tried(archive, scratch, group, base), groups):
+                trial.absorb(part)
     return trial
+
+
+@contextmanager
+def _parallel(count: int) -> Iterator[Any]:
+    if count == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            yield pool.map
+        except BaseException:  # the threads end with what they wait for
+            for process in tuple(_running):
+                process.kill()
+            raise
+
+
+def _tried(archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any]) -> Trial:
+    """In an awkward folder; if no instance can be had there, in a plain one too."""
+    name = next(iter(members))
+    trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base)
+    failed = [each for each in trial.observations if _stillborn(each)]
+    if not failed or failed[0].message.count("is not back"):
+        return trial
+    plain = _guarded(archive, scratch, f"{name}-2", "plain", members, base)
+    if any(map(_stillborn, plain.observations)):
+        return trial
+    text = f"in a folder with spaces and umlauts: {failed[0].message}"
+    plain.observations.append(Observation("host.path", text, failed[0].where))
+    return plain
 
 
 def _stillborn(each: Observation) -> bool:
     return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
 
 
-def _unpack(archive: Archive, folder: Path) -> None:
+def unpack(archive: Archive, folder: Path) -> None:
+    """Writes the members that stay within the folder; others are told by rules of the archive."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in archive.contents.items():
         parts = PurePosixPath(name).parts
-        if ".." in parts or name.startswith("/") or "\\" in name:
+        if ".." in parts or name.startswith("/") or "\\" in name or (len(name) > 1 and name[1] == ":"):
             continue
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        if name.startswith("binaries/"):
-            path.chmod(0o755)
-    (folder / "resources").mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # a file where another member wants a folder: archive.paths tells it
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            if name.startswith("binaries/"):
+                path.chmod(0o755)
+    with suppress(OSError):
+        (folder / "resources").mkdir(parents=True, exist_ok=True)
 
 
-def _tried(
-    trial: Trial, folder: Path, members: dict[str, str], rules: Collection[str], time_limit: float, memory_limit: int
-) -> None:
-    output = folder.parent / f"{folder.name}.jsonl"
-    spoken = folder.parent / f"{folder.name}.out"
+def _guarded(
+    archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any]
+) -> Trial:
+    root = scratch / name
+    folder = root / place
+    unpack(archive, folder)
+    trial = Trial(runnable=True)
+    spoken = scratch / f"{name}.out"
+    asked = scratch / f"{name}.json"
+    libraries_ = {kind: str(folder / member) for kind, member in members.items()}
     ended: list[str] = []
-    while trial.killed <= MOST_CRASHES:
+    for _ in range(MOST_GUARDS):
         request = {
-            "folder": str(folder),
-            "libraries": {kind: str(folder / member) for kind, member in members.items()},
-            "rules": sorted(rules),
-            "tried": trial.tried,
-            "ended": ended,
-            "memory": memory_limit,
-            "output": str(output),
-        }
-        asked = folder.parent / f"{folder.name}.json"
+            **base, "root": str(root), "folder": str(folder), "libraries": libraries_, "spoken": str(root / "spoken"),
+            "tried": trial.tried, "ended": ended,
+        }  # fmt: skip
         asked.write_text(json.dumps(request), encoding="utf-8")
-        output.write_text("", encoding="utf-8")
-        ending, late = _process(asked, output, spoken, folder, time_limit)
-        done, last = _read(trial, output, ended), _begun(output)
-        if done:
+        ending = _run(asked, spoken, trial, ended, base["deadline"])
+        if not ending:
             break
         trial.killed += 1
-        if last is None:
-            trial.faults.append(f"the trying process ended before the first probe: {ending}: {_tail(spoken)}")
+        kind = (trial.tried or [f"{name.rpartition('-')[0]}: "])[-1].partition(": ")[0]
+        if trial.tried:
+            title = trial.tried[-1].partition(": ")[2]
+            text = f"the process that watches it {ending} while trying {title}"
+            trial.observations.append(Observation("host.system", text, kind))
+        else:
+            trial.faults.append(f"the watching process {ending}: {_tail(spoken)}")
             break
-        kind, _, title = last.begin.partition(": ")
-        if title == "instantiating it":
-            ended.append(kind)
-        text = f"the process {ending} while trying {title}{last.at and f': {last.at}'}"
-        trial.observations.append(Observation(last.slow if late else last.crash, text, kind))
-    _output(trial, spoken, rules)
+    _output(trial, root / "spoken", base["rules"])
+    return trial
 
 
-def _process(asked: Path, output: Path, spoken: Path, folder: Path, time_limit: float) -> tuple[str, bool]:
-    """Runs one process; how it ended, and whether that was for the time it took."""
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "mb2fmu.audit.behaviour.child", str(asked)]
-    with spoken.open("ab") as stream:
+def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: float) -> str:
+    """One guard; how it ended, if not as it should."""
+    token = secrets.token_hex(16)
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
+    command = [sys.executable, "-m", "mb2fmu.audit.behaviour.guard", str(asked)]
+    complete = False
+    with spoken.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=folder.parent, env=environment
-        )
-        size, since, used, limit = -1, time.monotonic(), 0.0, max(time_limit, START_LIMIT)
-        while True:
-            try:
-                code = process.wait(timeout=0.02)
-                break
-            except subprocess.TimeoutExpired:
-                now = output.stat().st_size
-                if now != size:
-                    size, since, used = now, time.monotonic(), _processor_time(process.pid)
-                    last = _begun(output)
-                    limit = min(time_limit, last.limit or time_limit) if last else max(time_limit, START_LIMIT)
-                elif _hangs(time.monotonic() - since, _processor_time(process.pid) - used, limit):
-                    process.kill()
-                    process.wait()
-                    return f"was not done after {limit:g} s", True
-    if code < 0:
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
+            encoding="utf-8", start_new_session=True,
+        )  # fmt: skip
+        timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + LATE, process.kill)
+        timer.daemon = True
+        timer.start()
+        _running.add(process)
         try:
-            return f"dies by {signal.Signals(-code).name}", False
-        except ValueError:
-            return f"dies by signal {-code}", False
-    return f"ends with exit code {code}", False
+            assert process.stdout is not None
+            for line in process.stdout:
+                complete = _read(trial, line, ended) or complete
+            code = process.wait()
+        finally:
+            _running.discard(process)
+            timer.cancel()
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream:
+                    with suppress(OSError):
+                        stream.close()
+            for number in marked(token):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(number, getattr(signal, "SIGKILL", signal.SIGTERM))
+    return "" if complete else f"ends with {code}"
 
 
-def _hangs(passed: float, worked: float, limit: float) -> bool:
-    """Whether a process is given up: it has worked for as long as it may, or has waited without working.
-
-    On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
-    own.
-
-    Args:
-        passed: By the clock since it last said something, in s.
-        worked: Time of the processor in between, in s.
-        limit: What it may take, in s.
-    """
-    idle = passed > limit and worked < IDLE * passed
-    return worked > limit or idle or passed > MOST_SLOWNESS * limit
-
-
-def _processor_time(process: int) -> float:
-    """User and system time of a process so far, in s; 0 where that cannot be known."""
+def _read(trial: Trial, text: str, ended: list[str]) -> bool:
+    """Takes one line of the guard; whether it is the last."""
     try:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The probe begun last: kind and title, rules of a crash and of slowness, its limit in s, what it was at."""
-
-    begin: str
-    crash: str
-    slow: str
-    limit: float | None
-    at: str = ""
-
-
-def _lines(output: Path) -> list[dict[str, Any]]:
-    """What one process wrote so far; what it was just writing is left out."""
-    text = output.read_text(encoding="utf-8")
-    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
-
-
-def _begun(output: Path) -> _Begun | None:
-    last = None
-    for line in _lines(output):
-        if "begin" in line:
-            last = _Begun(**line)
-        elif "at" in line and last is not None:
-            last = replace(last, at=line["at"])
-    return last
-
-
-def _read(trial: Trial, output: Path, ended: list[str]) -> bool:
-    """Takes what one process wrote; whether it came to the end."""
-    done = False
-    for line in _lines(output):
-        if "begin" in line:
-            trial.tried.append(line["begin"])
-        elif "found" in line:
-            trial.observations.append(Observation(*line["found"]))
-        elif "skipped" in line:
-            trial.skipped.append(line["skipped"])
-        elif "fault" in line:
-            trial.faults.append(line["fault"])
-        elif "ended" in line:
-            ended.append(line["ended"])
-        done = done or "done" in line
-    return done
+        line = json.loads(text)
+    except ValueError:
+        return False
+    trial.killed += bool(line.get("killed"))
+    if "begin" in line:
+        trial.tried.append(line["begin"])
+    elif "found" in line:
+        trial.observations.append(Observation(*line["found"]))
+    elif "skipped" in line:
+        trial.skipped.append(line["skipped"])
+    elif "judged" in line:
+        trial.judged |= set(line["judged"])
+    elif "idle" in line:
+        trial.idle.setdefault(*line["idle"])
+    elif "lacking" in line:
+        trial.lacking += [each for each in line["lacking"] if each not in trial.lacking]
+    elif "fault" in line:
+        trial.faults.append(line["fault"])
+    elif "ended" in line:
+        ended.append(line["ended"])
+        trial.skipped.append(f"{line['ended']}: all that follows: {line['why']}")
+    return "end" in line
 
 
 def _tail(spoken: Path) -> str:
-    return spoken.read_text(encoding="utf-8", errors="replace")[-2000:]
+    try:
+        with spoken.open("rb") as file:
+            file.seek(max(spoken.stat().st_size - 2000, 0))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
     text = _tail(spoken).strip()
-    if text and not trial.killed and "host.output" in rules:
+    if text and "host.output" in rules:
         first = text.splitlines()[0]
         trial.observations.append(
             Observation("host.output", f'writes to the standard output of its host: "{first[:120]}"')

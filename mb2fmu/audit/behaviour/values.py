@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.driven_runs import another, inputs, settable
 from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
-from mb2fmu.audit.behaviour.stage import SkippedError, Stage, finite, names, same
+from mb2fmu.audit.behaviour.stage import Stage, finite, names, same
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -60,40 +62,52 @@ def start_values(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("setting start values", "value.set")
-def settable(stage: Stage) -> Iterator[Observation]:
-    """What is set in Initialization Mode is what is read then."""
-    wanted = [
-        each for each in stage.scalars if each.causality in {"parameter", "input"} and each.variability != "constant"
-    ]
-    wanted += [
-        each
-        for each in stage.scalars
-        if each.initial == "exact" and each.causality in {"local", "output"} and each.variability != "constant"
-    ]
+def set_and_read(stage: Stage) -> Iterator[Observation]:
+    """What is set in Initialization Mode is what is read then: variables of all types, one by one, then all at once."""
+    wanted = [*settable(stage), *inputs(stage)]
     if not wanted:
+        stage.nothing("value.set", "it has nothing that can be set")
         return
+    given: dict[Variable, Value] = {}
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for variable in wanted:
-            value = stage.near(variable, 0.1)
+            value = another(stage, variable, "set", 0.1)
+            if value is None:
+                continue
             status = instance.put(variable, value)
             if status not in {OK, WARNING}:
-                bounded = variable.get("min") is not None or variable.get("max") is not None
-                if not bounded:
-                    yield Observation(
-                        "value.set",
-                        f"setting it to {value:.6g} is refused in Initialization Mode",
-                        f'{stage.kind}, "{variable.name}"',
-                    )
+                if _has_no_bounds(variable):
+                    text = f"setting it to {value!r} is refused in Initialization Mode"
+                    yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
                 return
+            given[variable] = value
             try:
                 found = instance.get([variable])[0]
             except RefusedError:
                 return  # the values set so far may not go together
-            if not _close(value, found, 1e-14):
+            if not _close(value, found, _relative(variable)):
                 yield Observation(
                     "value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"'
                 )
+        try:
+            found_all = instance.get(list(given))
+        except RefusedError:
+            return
+    yield from _kept(stage, given, found_all)
+
+
+def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value]) -> Iterator[Observation]:
+    """What was set one by one, read all at once."""
+    for (variable, value), got in zip(given.items(), found, strict=True):
+        if not _close(value, got, _relative(variable)):
+            text = f"set to {value!r}, read as {got!r} after others were set"
+            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+
+
+def _has_no_bounds(variable: Variable) -> bool:
+    """Whether any value may be set: text can always be one that means something."""
+    return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}
 
 
 @probe("setting what cannot be set", "value.unsettable")
@@ -114,10 +128,14 @@ def unsettable(stage: Stage) -> Iterator[Observation]:
         yield Observation("value.unsettable", f"{names(accepted)} can be set, and must not", stage.kind)
 
 
-@probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time")
+@probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
+       "value.items")  # fmt: skip
 def watched(stage: Stage) -> Iterator[Observation]:
     """Constants and parameters stand still, values are finite numbers within their bounds, the time is the time."""
     variables = stage.variables
+    for rule, some in _watched_kinds(stage).items():
+        if not some:
+            stage.nothing(rule, "it has no variables of that kind")
     with stage.instance() as instance:
         found = run(stage, instance, variables)
     for place, variable in enumerate(variables):
@@ -135,16 +153,31 @@ def watched(stage: Stage) -> Iterator[Observation]:
                 where,
             )
         yield from _bounds(variable, column, where)
+        yield from _items(stage, variable, column, where)
         if variable.causality == "independent":
             late = [
                 (t, v)
                 for t, v in zip(found.times, column, strict=True)
                 if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))
             ]
-            if late:
+            rests = stage.kind == "CoSimulation" and late and late[-1][0] != found.times[-1]
+            # A unit of fixed internal steps rests within them, as long as it catches up.
+            if late and not rests:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
     if stage.kind == "ModelExchange":
         yield from _discrete(stage, found)
+
+
+def _watched_kinds(stage: Stage) -> dict[str, bool]:
+    """Rule → whether there is anything that it is about."""
+    variables = stage.variables
+    calculated = [each for each in variables if each.causality not in {"parameter", "input"}]
+    return {
+        "value.variability": any(each.variability != "continuous" for each in variables),
+        "value.bounds": any(each.get("min") or each.get("max") for each in calculated),
+        "value.items": any(stage.description.items(each) for each in variables),
+        "value.time": any(each.causality == "independent" for each in variables),
+    }
 
 
 def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
@@ -158,6 +191,13 @@ def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Obs
         if (low is not None and value < low - slack) or (high is not None and value > high + slack):
             yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", where)
             return
+
+
+def _items(stage: Stage, variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+    items = stage.description.items(variable)
+    strange = next((each for each in column if isinstance(each, int) and each not in items), None) if items else None
+    if strange is not None:
+        yield Observation("value.items", f"is {strange}, which is no item of its enumeration", where)
 
 
 def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:

@@ -18,6 +18,7 @@ LARGEST = 2 * 1024**3
 
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _STREAMED = 0x1, 0x8
+_LINK = 0xA000
 _TOP = {
     2: {DESCRIPTION, "model.png", "documentation", "sources", "binaries", "resources", "terminalsAndIcons", "extra"},
     3: {DESCRIPTION, "documentation", "terminalsAndIcons", "icons", "sources", "binaries", "resources", "extra"},
@@ -75,15 +76,24 @@ def check_members(archive: Archive) -> Iterator[Observation]:
     for name, count in Counter(each.filename for each in archive.members).items():
         if count > 1:
             yield Observation("archive.paths", f"the member is there {count} times", name)
-    for name, count in Counter(each.filename.lower() for each in archive.members).items():
-        if count > 1 and name not in {each.filename for each in archive.members}:
+    for name, count in Counter(name.lower() for name in {each.filename for each in archive.members}).items():
+        if count > 1:
             yield Observation("archive.paths", f"{count} members differ only in capital letters", name)
     for each in archive.members:
         yield from _member(each)
+    folders = {parent for each in archive.members for parent in _parents(each.filename)}
+    for name in sorted(folders & {each.filename for each in archive.members}):
+        yield Observation("archive.paths", "is a file, and other members lie below it", name)
     if DESCRIPTION not in archive.names:
         yield Observation(
             "archive.description", "modelDescription.xml is not at the top of the archive", archive.path.name
         )
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Folders that a member lies in."""
+    parts = name.split("/")
+    return ("/".join(parts[:k]) for k in range(1, len(parts)))
 
 
 def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
@@ -93,6 +103,8 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
         yield Observation("archive.paths", "a backslash separates folders on Windows only", written)
     if written.startswith("/") or ".." in parts or (len(written) > 1 and written[1] == ":"):
         yield Observation("archive.paths", "the path leaves the folder that the unit is unpacked into", written)
+    if (each.external_attr >> 16) & 0xF000 == _LINK:
+        yield Observation("archive.paths", "is a symbolic link, which not every system can make", written)
     if each.flag_bits & _ENCRYPTED:
         yield Observation("archive.compression", "the member is encrypted", written)
     if each.compress_type not in {_STORED, _DEFLATED}:

@@ -43,6 +43,9 @@ _USUAL = re.compile(
 _EVERYWHERE = re.compile(
     r"(linux-vdso.*|ld-linux.*|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libgcc_s\.so\.1|"
     r"libstdc\+\+\.so\.6|kernel32\.dll|ntdll\.dll|msvcrt\.dll|user32\.dll|advapi32\.dll|shell32\.dll|shlwapi\.dll|ws2_32\.dll|ole32\.dll|"
+    r"(bcrypt|combase|comctl32|comdlg32|crypt32|cryptbase|dbghelp|dnsapi|dwmapi|gdi32|gdiplus|imm32|iphlpapi|kernelbase|"
+    r"mpr|msimg32|mswsock|ncrypt|netapi32|normaliz|oleaut32|opengl32|pdh|powrprof|psapi|rpcrt4|secur32|setupapi|shcore|"
+    r"userenv|uxtheme|version|wininet|winhttp|winmm|wintrust|wsock32|wtsapi32|bcryptprimitives|sspicli)\.dll|winspool\.drv|"
     r"ucrtbase\.dll|api-ms-win-.*|/usr/lib/.*|/System/Library/.*)\Z",
     re.IGNORECASE,
 )

@@ -41,12 +41,12 @@ def read_description(content: bytes) -> Description:
 
 
 def parse(content: bytes) -> Element:
-    """The root element; nothing outside of the file is loaded.
+    """The root element; nothing outside of the file is loaded, and entities that multiply are an error.
 
     Raises:
         ValueError: If it is no XML.
     """
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    parser = etree.XMLParser(resolve_entities="internal", no_network=True, remove_comments=True)
     try:
         return etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:

@@ -25,7 +25,8 @@ def _schema(path: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(str(Path(spec.origin).parent / "schema" / path)))
 
 
-def _violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
+def violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
+    """What a schema that fmpy carries finds in a member."""
     schema = _schema(path)
     if not schema.validate(parse(content)):
         for error in schema.error_log:
@@ -36,21 +37,21 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
     """All rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _encoding(content)
-    yield from _violations(
+    yield from violations(
         content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION
     )
     terminals = archive.contents.get(TERMINALS)
     if terminals is not None:
         try:
             if description.version == 3:
-                yield from _violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
+                yield from violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
             yield from _terminals(terminals, description)
         except ValueError as error:
             yield Observation("xml.schema", str(error), TERMINALS)
     build = archive.contents.get("sources/buildDescription.xml")
     if build is not None and description.version == 3:
         try:
-            yield from _violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
+            yield from violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
         except ValueError as error:
             yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
 

@@ -16,7 +16,7 @@ from mb2fmu.audit.description.described_model import (
     number,
 )
 from mb2fmu.audit.finding import Observation
-from mb2fmu.units import BASE_UNITS, parse_unit
+from mb2fmu.units import BASE_UNITS, Unit, parse_unit
 
 
 def check(description: Description) -> Iterator[Observation]:
@@ -77,6 +77,12 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
         known = parse_unit(unit.name)
     except ValueError:
         return
+    yield from _named(unit, known, where)
+
+
+def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observation]:
+    """What the definition says, against what the name says."""
+    assert unit.base is not None
     exponents, factor = _exponents(unit), _factor(unit.base)
     # Who leaves rad out of the exponents counts it as the number 1, as SI does.
     loose = tuple(e for e, base in zip(known.exponents, BASE_UNITS, strict=True) if base != "rad")
@@ -89,6 +95,11 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
     elif factor is not None and not math.isclose(factor, known.factor, rel_tol=1e-6):
         yield Observation(
             "units.exponents", f"its name says a factor of {known.factor:g}, its BaseUnit {factor:g}", where
+        )
+    offset = number(unit.base.get("offset", "0"))
+    if offset is not None and not math.isclose(offset, known.offset, rel_tol=1e-6, abs_tol=1e-9):
+        yield Observation(
+            "units.exponents", f"its name says an offset of {known.offset:g}, its BaseUnit {offset:g}", where
         )
 
 

@@ -291,6 +291,14 @@ def _clocks(description: Description, variable: Variable) -> Iterator[Observatio
         yield Observation("variables.clocks", f"clocked, but {variable.variability}", variable.place)
     if variable.type == "Clock" and not variable.written.get("intervalVariability"):
         yield Observation("variables.clocks", "a Clock without intervalVariability", variable.place)
+    kind = variable.written.get("intervalVariability")
+    told = {"intervalDecimal", "intervalCounter"} & variable.written.keys()
+    if variable.type == "Clock" and kind == "constant" and not told:
+        text = "a constant Clock without intervalDecimal and intervalCounter: nobody knows when it ticks"
+        yield Observation("variables.clocks", text, variable.place)
+    interval = number(variable.written.get("intervalDecimal"))
+    if variable.type == "Clock" and interval is not None and not interval > 0.0:
+        yield Observation("variables.clocks", f"intervalDecimal {interval:g} is not positive", variable.place)
     previous = variable.written.get("previous")
     if previous is not None:
         before = description.target(previous)

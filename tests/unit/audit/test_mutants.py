@@ -117,6 +117,12 @@ def test_there_are_enough_of_them() -> None:
 
 # What no single change of these units breaks, or a test of its own does.
 UNTRIED = {
+    "host.files",  # these by the harms of hostile.py
+    "host.network",
+    "host.processes",
+    "host.system",
+    "life.unload",
+    "log.null",
     "archive.suffix",
     "archive.compression",
     "header.interfaces",

@@ -13,7 +13,8 @@ from lxml import html
 
 from mb2fmu.audit import audit, rules
 from mb2fmu.cli import commands
-from mb2fmu.report.audited import audit_page, github_lines, rules_markdown
+from mb2fmu.report.annotations import github_lines
+from mb2fmu.report.audited import audit_page, rules_markdown
 
 DOCS = Path(__file__).parents[3] / "docs" / "audit.md"
 

@@ -1,0 +1,168 @@
+"""FMI 3: arrays of other sizes, and clocks that tick."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.described_model import Variable, number
+from mb2fmu.audit.finding import Observation
+
+
+def _sizes(stage: Stage) -> list[Variable]:
+    return [
+        each for each in stage.description.variables
+        if each.causality == "structuralParameter" and each.type == "UInt64" and each.start and not each.dimensions
+    ]  # fmt: skip
+
+
+def _sized(stage: Stage, by: Variable) -> list[Variable]:
+    """Arrays that a structural parameter sizes."""
+    return [
+        each for each in stage.variables
+        if any(stage.description.target(dimension.reference) is by for dimension in each.dimensions)
+    ]  # fmt: skip
+
+
+@probe("arrays of other sizes", "value.structural")
+def resized(stage: Stage) -> Iterator[Observation]:
+    """A structural parameter that is set in Configuration Mode sizes the arrays that say so."""
+    known = _sizes(stage)
+    if stage.description.version != 3 or not known:
+        stage.nothing("value.structural", "it has no structural parameters")
+        return
+    judged = 0
+    for parameter in known:
+        arrays = _sized(stage, parameter)
+        start = int(number(parameter.start[0] if parameter.start else None) or 1)
+        other = next((k for k in (start + 1, start - 1, start + 2) if k > 0 and stage.inside(parameter, k) == k), None)
+        if other is None or not arrays:
+            continue
+        judged += 1
+        yield from _with_size(stage, parameter, other, arrays)
+    if not judged:
+        stage.nothing("value.structural", "no array has the size of a structural parameter that can be another")
+
+
+def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variable]) -> Iterator[Observation]:
+    where = f'{stage.kind}, "{parameter.name}"'
+    with stage.instance() as instance:
+        try:
+            instance.do("EnterConfigurationMode")
+            instance.set({parameter: size})
+            instance.do("ExitConfigurationMode")
+            instance.enter(stage.start, None, stage.tolerance)
+            found = instance.get([parameter])[0]
+        except RefusedError as error:
+            yield Observation("value.structural", f"set to {size} in Configuration Mode: {error}", where)
+            return
+        if found != size:
+            yield Observation("value.structural", f"set to {size} in Configuration Mode, it is {found!r}", where)
+            return
+        for array in arrays:
+            count = _count(stage, array, parameter, size)
+            status = _read_elements(instance, array, count)
+            old = stage.description.size(array)
+            if status not in {OK, WARNING}:
+                text = f'with {size} the array "{array.name}" should have {count} elements; reading these answers'
+                yield Observation("value.structural", f"{text} {STATUS[status]}", where)
+            elif old != count and _read_elements(instance, array, old) in {OK, WARNING}:
+                text = f'with {size} the array "{array.name}" is read with {old} elements, as before, too'
+                yield Observation("value.structural", text, where)
+
+
+def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
+    """Number of elements if a structural parameter has another value."""
+    product = 1
+    for dimension in array.dimensions:
+        if stage.description.target(dimension.reference) is by:
+            product *= size
+        else:
+            product *= stage.description.size(replace(array, dimensions=(dimension,)))
+    return product
+
+
+def _read_elements(instance: Instance, array: Variable, count: int) -> int:
+    name: str = instance.types[array.type][0]
+    kind: Any = instance.types[array.type][1]
+    room = (kind * (count + 64))()
+    references = (c.c_uint * 1)(array.reference or 0)
+    return instance.call(f"Get{name}", references, c.c_size_t(1), room, c.c_size_t(count))
+
+
+# --- clocks
+
+
+@probe("clocks that tick", "clock.ticks", "clock.interval")
+def ticking(stage: Stage) -> Iterator[Observation]:
+    """Input clocks are activated in Event Mode, clocked variables are read then, intervals are asked for."""
+    clocks = [each for each in stage.description.variables if each.type == "Clock"]
+    if stage.description.version != 3 or not clocks:
+        for rule in ("clock.ticks", "clock.interval"):
+            stage.nothing(rule, "it has no clocks")
+        return
+    if stage.kind == "CoSimulation" and not stage.needs_event_mode:
+        for rule in ("clock.ticks", "clock.interval"):
+            stage.nothing(rule, "clocks need hasEventMode")
+        return
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        for clock in clocks:
+            if clock.written.get("intervalVariability") in {"constant", "fixed", "tunable", "changing", "countdown"}:
+                yield from _interval(stage, instance, clock)
+        instance.event()
+        for clock in clocks:
+            if clock.causality == "input":
+                yield from _tick(stage, instance, clock)
+
+
+def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+    value, qualifier = c.c_double(float("nan")), c.c_int(-1)
+    references = (c.c_uint * 1)(clock.reference or 0)
+    status = instance.call("GetIntervalDecimal", references, c.c_size_t(1), c.byref(value), c.byref(qualifier))
+    where = f'{stage.kind}, "{clock.name}"'
+    kind = clock.written.get("intervalVariability")
+    if status not in {OK, WARNING}:
+        if kind in {"changing", "countdown"}:
+            yield Observation(
+                "clock.interval", f"a {kind} clock, whose interval is answered with {STATUS[status]}", where
+            )
+        return
+    told = number(clock.written.get("intervalDecimal"))
+    if qualifier.value != 0 and kind in {"constant", "fixed", "tunable"} and not value.value > 0.0:
+        yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", where)
+    elif told is not None and kind == "constant" and qualifier.value != 0 and abs(value.value - told) > 1e-12 * told:
+        yield Observation("clock.interval", f"its interval is {value.value!r}, the description says {told!r}", where)
+
+
+def _tick(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+    where = f'{stage.kind}, "{clock.name}"'
+    references, one = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
+    clocked = [
+        each for each in stage.description.variables
+        if str(clock.reference) in each.written.get("clocks", "").split() and each.type != "Clock"
+        and each.causality != "input" and each.reference is not None
+    ]  # fmt: skip
+    state = (c.c_bool * 1)()
+    state[0] = True
+    status = instance.call("SetClock", references, one, state)
+    if status not in {OK, WARNING}:
+        yield Observation("clock.ticks", f"setting it in Event Mode answers {STATUS[status]}", where)
+        return
+    try:
+        instance.get(clocked)
+        stage.settle(instance)
+        state[0] = True
+        if instance.call("GetClock", references, one, state) in {OK, WARNING} and state[0]:
+            yield Observation("clock.ticks", "it is still active after the discrete states were updated", where)
+    except SpentError:
+        raise
+    except (RefusedError, SkippedError) as error:
+        yield Observation("clock.ticks", f"while it ticks: {error}", where)

@@ -1,0 +1,262 @@
+"""Model Exchange: what events do, against what the unit says of them; over whole runs, with inputs that move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.driven_runs import drive, moving, parameters
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Integration, Jump, begin
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, same
+from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.finding import Observation
+
+ME = ("ModelExchange",)
+NONE = "no event was seen, also with inputs and parameters that move"
+CHATTER = 8
+"""State events one after another, in next to no time and without any effect, that are too many."""
+
+MOST_CHECKED = 40
+"""Points of a run at which Event Mode is entered though nothing happens."""
+
+
+def _seen(stage: Stage) -> list[Jump]:
+    """Events of the ordinary run, and of others until there are some; those that only set inputs are left out."""
+    if "jumps" not in stage.notes:
+        found: list[Jump] = []
+        with stage.instance() as instance:
+            integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+            try:
+                integration.advance(stage.start + stage.steps * stage.step)
+            except SpentError:
+                raise
+            except SkippedError:
+                pass
+            found += integration.jumps
+        for number in (1, 2, 3):
+            if any(each.why != "input" for each in found):
+                break
+            with stage.instance() as instance:
+                try:
+                    found += drive(stage, instance, (), number=number).jumps
+                except SpentError:
+                    raise
+                except (RefusedError, SkippedError):
+                    continue
+        stage.notes["jumps"] = [each for each in found if each.why != "input"]
+    jumps: list[Jump] = stage.notes["jumps"]
+    return jumps
+
+
+RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "exchange.nominals_changed",
+         "exchange.chatter")  # fmt: skip
+
+
+@probe("events of whole runs", *RULES, kinds=ME)
+def jumps(stage: Stage) -> Iterator[Observation]:
+    """States, nominal values and indicators before and after each event, against the flags."""
+    found = _seen(stage)
+    if not found:
+        for rule in RULES:
+            stage.nothing(rule, NONE)
+        return
+    yield from _flags(stage, found)
+    yield from _chatter(stage, found)
+    if len(stage.states) != stage.n_states:
+        return
+    moved = {k for each in found for k, (a, b) in enumerate(zip(each.before, each.after, strict=True)) if a != b}
+    for k in sorted(moved):
+        if not stage.states[k].flag("reinit"):
+            written = stage.states[k].written.get("reinit")
+            said = "says reinit=false" if written else "has no reinit, which means false"
+            text = f"an event changes it, but it {said}"
+            yield Observation("exchange.reinit", text, f'{stage.kind}, "{stage.states[k].name}"')
+
+
+def _flags(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
+    silent = [each for each in found if each.before != each.after and not each.said.values_changed]
+    idle = [each for each in found if each.before == each.after and each.said.values_changed]
+    if silent:
+        text = f"an event changes the states without valuesOfContinuousStatesChanged, at t = {silent[0].time:.6g}"
+        yield Observation("exchange.values_changed", text, stage.kind)
+    if idle:
+        text = "valuesOfContinuousStatesChanged is true at an event that changes no bit of the states, "
+        yield Observation("exchange.values_flag", f"{text}at t = {idle[0].time:.6g}", stage.kind)
+    other = [each for each in found if each.nominals[0] != each.nominals[1] and not each.said.nominals_changed]
+    if other:
+        text = "an event changes nominal values without nominalsOfContinuousStatesChanged, "
+        yield Observation("exchange.nominals_changed", f"{text}at t = {other[0].time:.6g}", stage.kind)
+    same_ones = [each for each in found if each.nominals[0] == each.nominals[1] and each.said.nominals_changed]
+    if same_ones:
+        text = "nominalsOfContinuousStatesChanged is true at an event that changes no nominal value, "
+        yield Observation("exchange.values_flag", f"{text}at t = {same_ones[0].time:.6g}", stage.kind)
+
+
+def _chatter(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
+    """Events by the same indicators, one right after another, of which none changes a state."""
+    count = 0
+    for first, second in pairwise(found):
+        near = second.time - first.time <= 1e-6 * stage.step
+        count = count + 1 if near and second.why == "state" and second.before == second.after else 0
+        if count >= CHATTER:
+            text = f"{count} state events one right after another, each without an effect, at t = {second.time:.6g}"
+            yield Observation("exchange.chatter", text, stage.kind)
+            return
+
+
+# --- what events do, again
+
+
+def _discrete(stage: Stage) -> list[Variable]:
+    """What changes at events only."""
+    return [
+        each for each in stage.variables
+        if each.variability == "discrete" and each.causality in {"local", "output"}
+    ]  # fmt: skip
+
+
+def _look(stage: Stage, instance: Instance) -> list[Value]:
+    return [*instance.get(_discrete(stage)), *(instance.states(stage.n_states) if stage.n_states else [])]
+
+
+def _difference(stage: Stage, a: list[Value], b: list[Value]) -> str:
+    """Name of the first thing that differs; empty if nothing does."""
+    names = [*(f'"{each.name}"' for each in _discrete(stage)), *(f"state {k + 1}" for k in range(stage.n_states))]
+    return next((name for name, x, y in zip(names, a, b, strict=True) if not same(x, y)), "")
+
+
+@probe("updating once more", "exchange.iteration", kinds=ME)
+def iteration(stage: Stage) -> Iterator[Observation]:
+    """After the unit says that no further iteration is needed, one more changes nothing."""
+    seen: list[str] = []
+    events = 0
+    with stage.instance() as instance:
+
+        def once_more(moment: str) -> None:
+            """Compares what one more update changes."""
+            nonlocal events
+            if moment != "settled":
+                return
+            events += 1
+            before = _look(stage, instance)
+            instance.update()
+            name = _difference(stage, before, _look(stage, instance))
+            if name:
+                seen.append(name)
+
+        instance.enter(stage.start, None, stage.tolerance)
+        instance.exit()
+        first = stage.settle(instance, first=True)
+        once_more("settled")
+        instance.go_on()
+        integration = Integration(stage, instance, stage.start, 1e-4, first.next_time)
+        integration.watch = once_more
+        try:
+            integration.advance(stage.start + stage.steps * stage.step)
+        except SpentError:
+            raise
+        except SkippedError:
+            pass
+    if seen:
+        text = f"{seen[0]} changes in one more iteration, though the unit says that none is needed"
+        yield Observation("exchange.iteration", text, stage.kind)
+    elif not events:
+        stage.nothing("exchange.iteration", NONE)
+
+
+@probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
+def unannounced(stage: Stage) -> Iterator[Observation]:
+    """Between events, Event Mode changes nothing: what changes then was due earlier, or should have been announced."""
+    if not _discrete(stage) and not stage.n_states:
+        stage.nothing("exchange.unannounced", "it has neither states nor discrete variables")
+        return
+    for number in (0, 1):
+        with stage.instance() as instance:
+            integration = Integration(
+                stage, instance, stage.start, 1e-6,
+                begin(stage, instance, {**parameters(stage, number), **moving(stage, 0, number)} if number else None),
+            )  # fmt: skip
+            every = max(1, stage.steps // MOST_CHECKED)
+            for k in range(stage.steps):
+                try:
+                    integration.advance(stage.start + (k + 1) * stage.step)
+                except SpentError:
+                    raise
+                except EndedError:
+                    if number:
+                        break
+                    raise
+                except SkippedError:
+                    break
+                if k % every or not _quiet(stage, integration):
+                    continue
+                name = _disturbed(stage, instance, integration)
+                if name:
+                    text = (
+                        f"{name} changes in Event Mode at t = {integration.time:.9g}, where no indicator has crossed "
+                    )
+                    yield Observation("exchange.unannounced", text + "and no time event is due", stage.kind)
+                    return
+
+
+def _quiet(stage: Stage, integration: Integration) -> bool:
+    """Whether no event was just now, or is due: round-off decides then."""
+    near = 1e-6 * stage.step
+    last = integration.jumps[-1].time if integration.jumps else -1e300
+    return integration.time - last > near and integration.following - integration.time > near
+
+
+def _disturbed(stage: Stage, instance: Instance, integration: Integration) -> str:
+    before = _look(stage, instance)
+    integration.interrupt({})
+    return _difference(stage, before, _look(stage, instance))
+
+
+@probe("time events", "exchange.next_event", kinds=ME)
+def time_events(stage: Stage) -> Iterator[Observation]:
+    """What is announced happens: at the time that is told something changes, or another time is told."""
+    timed = [each for each in _seen(stage) if each.why == "time"]
+    if not timed:
+        stage.nothing("exchange.next_event", "no time event was seen")
+        return
+    watched = [each for each in stage.variables if each.causality in {"local", "output"}]
+    if not watched:
+        stage.nothing("exchange.next_event", "it has no variables that could change")
+        return
+    empty, full = [], 0
+    with stage.instance() as instance:
+        integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+        rows: list[list[Value]] = []
+
+        def note(moment: str) -> None:
+            """What is there before an event, and after it."""
+            rows.append(
+                [
+                    *instance.get(watched),
+                    *(instance.slopes(stage.n_states) if moment == "before" and stage.n_states else []),
+                ]
+            )
+
+        integration.watch = note
+        for each in timed[:MOST_CHECKED]:
+            rows.clear()
+            try:
+                integration.advance(each.time)
+            except SpentError:
+                raise
+            except SkippedError:
+                break
+            if len(rows) < 2:
+                continue
+            after = [*instance.get(watched), *(instance.slopes(stage.n_states) if stage.n_states else [])]
+            if all(map(same, rows[-2], after)):
+                empty.append(each.time)
+            else:
+                full += 1
+    if empty and not full:
+        text = f"a time event is announced for t = {empty[0]:.9g}, and nothing changes at it"
+        yield Observation("exchange.next_event", f"{text}, nor at any other of {len(empty)}", stage.kind)

@@ -1,0 +1,80 @@
+"""Folders of a trial: the unpacked unit, a working folder, a home and one for temporary files; what changes in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+UNIT, WORK, HOME, TEMPORARY = "mb2fmu audit größe é", "work", "home", "tmp"
+"""The unit lies in a folder as users have them: with spaces and umlauts."""
+
+MOST = 3
+"""Names of files in a message."""
+
+_NAMES = {WORK: "its host's working folder", HOME: "the home folder", TEMPORARY: "the folder for temporary files"}
+
+
+def folders(root: Path) -> None:
+    """Makes those that are not there."""
+    for name in _NAMES:
+        (root / name).mkdir(exist_ok=True)
+
+
+def environment(root: Path) -> dict[str, str]:
+    """Variables that make a process use them."""
+    home, temporary = str(root / HOME), str(root / TEMPORARY)
+    return {
+        "HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": f"{home}/.config", "XDG_CACHE_HOME": f"{home}/.cache",
+        "TMPDIR": temporary, "TMP": temporary, "TEMP": temporary,
+    }  # fmt: skip
+
+
+class Watched:
+    """The files that are there now.
+
+    Args:
+        root: Of the folders.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._before = self._look()
+
+    def _look(self) -> Mapping[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        wanted = [str(each) for each in self._root.iterdir() if each.is_dir()] if self._root.exists() else []
+        while wanted:
+            folder = wanted.pop()
+            try:
+                entries = list(os.scandir(folder))
+            except OSError:
+                continue
+            for entry in entries:
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        wanted.append(entry.path)
+                    else:
+                        seen = entry.stat(follow_symlinks=False)
+                        found[entry.path[len(str(self._root)) + 1 :]] = seen.st_size, seen.st_mtime_ns
+                except OSError:
+                    continue
+        return found
+
+    def changes(self) -> Iterator[str]:
+        """What is new, other or gone, one message for each folder."""
+        now = self._look()
+        kept = now.keys() & self._before.keys()
+        kinds = {
+            "leaves files in": sorted(now.keys() - self._before.keys()),
+            "removes files from": sorted(self._before.keys() - now.keys()),
+            "changes files in": sorted(each for each in kept if now[each] != self._before[each]),
+        }  # fmt: skip
+        for verb, names in kinds.items():
+            for folder in sorted({name.partition(os.sep)[0] for name in names}):
+                if folder == "locales":
+                    continue  # the auditor's own
+                inner = [name[len(folder) + 1 :] for name in names if name.partition(os.sep)[0] == folder]
+                more = f" and {len(inner) - MOST} more" if len(inner) > MOST else ""
+                place = _NAMES.get(folder, "the folder that it was unpacked into")
+                yield f"{verb} {place}: {', '.join(inner[:MOST])}{more}"

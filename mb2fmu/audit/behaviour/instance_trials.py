@@ -1,0 +1,103 @@
+"""Several instances at once: with other parameters, their calls mixed, and in threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from mb2fmu.audit.behaviour.binding import RefusedError
+from mb2fmu.audit.behaviour.driven_runs import driving, parameters
+from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import Run, differing
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.finding import Observation
+
+ROUNDS = 3
+"""How often instances in threads are compared: what clashes does so by chance."""
+
+MOST = 60
+"""Communication steps of these runs."""
+
+
+def _alone(stage: Stage, number: int, steps: int) -> Run:
+    with stage.instance(name=b"alone%d" % number) as instance:
+        for run in driving(stage, instance, stage.variables, number=number, steps=steps):
+            found = run
+    return found
+
+
+def _numbers(stage: Stage) -> list[int]:
+    """Sets of parameters that the unit can be run with, each another one."""
+    return [0, *(number for number in (1, 2) if parameters(stage, number))][:3]
+
+
+@probe("instances with other parameters, mixed", "life.several", weight=1.5)
+def mixed(stage: Stage) -> Iterator[Observation]:
+    """One step of one, one step of the next: each moves as it does alone."""
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+        stage.nothing("life.several", "it can be instantiated only once")
+        return
+    steps, numbers = min(stage.steps, MOST), _numbers(stage)
+    expected = [_alone(stage, number, steps) for number in numbers]
+    runs: list[Run] = [Run() for _ in numbers]
+    with ExitStack() as stack:
+        made = [stack.enter_context(stage.instance(name=b"mixed%d" % number)) for number in numbers]
+        drives = [
+            driving(stage, instance, stage.variables, number=number, steps=steps)
+            for number, instance in zip(numbers, made, strict=True)
+        ]
+        for _ in range(steps):
+            runs = [next(each) for each in drives]
+    for number, alone, found in zip(numbers, expected, runs, strict=True):
+        different = differing(stage.variables, alone, found)
+        if different:
+            text = f'"{different[0].name}" differs at point {different[1]} when instances with other parameters run'
+            yield Observation("life.several", f"{text} beside it (set {number})", stage.kind)
+            return
+
+
+@probe("instances with other parameters in threads", "life.threads")
+def threaded(stage: Stage) -> Iterator[Observation]:
+    """Each in a thread of its own, all at once: each moves as it does alone."""
+    if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
+        stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
+        return
+    steps, numbers = min(stage.steps, MOST), _numbers(stage)
+    if len(numbers) < 2:
+        numbers = [0, 0]
+    expected = {number: _alone(stage, number, steps) for number in set(numbers)}
+    for _ in range(ROUNDS):
+        runs, refused = _together(stage, numbers, steps)
+        if refused:
+            yield Observation("life.threads", f"{refused[0]}, which alone it does not", stage.kind)
+            return
+        for number, run in zip(numbers, runs, strict=True):
+            different = differing(stage.variables, expected[number], run) if run else None
+            if different:
+                text = f'"{different[0].name}" differs at point {different[1]} between threads'
+                yield Observation("life.threads", text, stage.kind)
+                return
+
+
+def _together(stage: Stage, numbers: Sequence[int], steps: int) -> tuple[list[Run | None], list[str]]:
+    """One run of each set of parameters, all at once; and what was refused."""
+    runs: list[Run | None] = [None] * len(numbers)
+    refused: list[str] = []
+
+    def one(place: int, number: int) -> None:
+        """One run in a thread of its own."""
+        try:
+            runs[place] = _alone(stage, number, steps)
+        except RefusedError as error:
+            refused.append(str(error))
+        except SkippedError:
+            return
+
+    workers = [threading.Thread(target=one, args=pair) for pair in enumerate(numbers)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return runs, refused

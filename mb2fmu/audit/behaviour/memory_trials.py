@@ -1,0 +1,264 @@
+"""Memory: what instances and calls leave behind, what they do without the importer's functions."""
+
+from __future__ import annotations
+
+import ctypes as c
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
+from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.settings import open_descriptors, threads
+from mb2fmu.audit.behaviour.simulation import Run, advance, differing
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.binaries import images
+from mb2fmu.audit.finding import Observation
+
+INSTANTIATIONS = 1_000
+LEAK_TIME = 1.5
+"""In s of the processor; units that take longer are instantiated fewer times."""
+
+
+class _Mallinfo(c.Structure):
+    _fields_ = tuple(
+        (name, c.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    )
+
+
+def _in_use() -> int | None:
+    """Bytes that the C library has given out; None where it cannot tell."""
+    try:
+        ask = c.CDLL(None).mallinfo2
+    except AttributeError:
+        return None
+    ask.restype = _Mallinfo
+    info = ask()
+    return int(info.uordblks + info.hblkhd)
+
+
+@dataclass
+class _Left:
+    """What instances have left of the importer's memory."""
+
+    unfreed: int = 0
+    wrong: int = 0
+    asked: int = 0
+
+    def once(self, stage: Stage) -> None:
+        """One instance from birth to end."""
+        with stage.instance(logging=False) as instance:
+            stage.initialize(instance)
+            if stage.kind == "CoSimulation":
+                advance(stage, instance, stage.start, stage.step)
+            elif stage.n_states:
+                instance.slopes(stage.n_states)
+            if stage.keeps_states:
+                instance.free_state(instance.get_state())
+        self.unfreed += len(instance.memory.live)
+        self.wrong += instance.memory.wrong
+        self.asked += instance.memory.asked
+
+
+def _repeated(most: int, action: Callable[[], object]) -> int:
+    """Does something again and again for a while; how often."""
+    done, end = 0, time.process_time() + LEAK_TIME
+    while done < most and (done < 2 or time.process_time() < end):
+        action()
+        done += 1
+    return done
+
+
+def _held() -> dict[str, int]:
+    return {"descriptors": open_descriptors() or 0, "threads": threads() or 0}
+
+
+@probe("instantiating it a thousand times", "life.leak", "flags.memory")
+def leak(stage: Stage) -> Iterator[Observation]:
+    """What instances leave behind adds up."""
+    left = _Left()
+    _repeated(20, lambda: left.once(stage))
+    left.unfreed = 0
+    gc.collect()
+    held, before = _held(), _in_use()
+    done = _repeated(INSTANTIATIONS, lambda: left.once(stage))
+    gc.collect()
+    after, now = _in_use(), _held()
+    if left.unfreed:
+        text = f"{left.unfreed / done:.3g} blocks of the importer's memory are not given back per instance"
+        yield Observation("life.leak", text, stage.kind)
+    if left.wrong:
+        yield Observation("life.leak", "memory is given back that the importer never gave", stage.kind)
+    if before is not None and after is not None and after - before > max(16_384, 12 * done):
+        yield Observation(
+            "life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind
+        )
+    for what, number in held.items():
+        more = now[what] - number
+        if more >= max(done // 2, 1):
+            yield Observation("life.leak", f"{more} {what} remain of {done} instances", stage.kind)
+    yield from _memory_flag(stage, left.asked)
+
+
+def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
+    if stage.description.version != 2:
+        return
+    own = stage.flag("canNotUseMemoryManagementFunctions")
+    if own and asked:
+        yield Observation(
+            "flags.memory",
+            "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
+            stage.kind,
+        )
+    name = stage.library.handle._name  # noqa: SLF001  ctypes has no other way to ask
+    try:
+        found = images(Path(name).read_bytes())
+    except OSError:
+        stage.nothing("flags.memory", "the library is not there any more")
+        return
+    if not own and not asked and any({"malloc", "calloc", "realloc"} & each.imported for each in found):
+        text = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
+        yield Observation("flags.memory", text, stage.kind)
+
+
+@probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
+def null_memory(stage: Stage) -> Iterator[Observation]:
+    """Who says that it cannot use the importer's memory functions gets none."""
+    if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
+        made = Instance(stage.library, stage.kind, callbacks=False)
+        if not made.alive:
+            yield Observation("flags.memory_null", "no instance is made with null memory functions", stage.kind)
+        made.free()
+
+
+# --- calls on one instance
+
+CALLS = 400
+"""Of each function, whose memory is counted."""
+
+
+@probe("calling functions many times", "life.leak")
+def calls(stage: Stage) -> Iterator[Observation]:
+    """What one instance holds does not grow with what is asked of it."""
+    with stage.instance(logging=False) as instance:
+        stage.initialize(instance)
+        for what, action in _actions(stage, instance).items():
+            try:
+                _repeated(20, action)
+                gc.collect()
+                before, live = _in_use(), len(instance.memory.live)
+                done = _repeated(CALLS, action)
+            except RefusedError:
+                continue
+            gc.collect()
+            after = _in_use()
+            kept = len(instance.memory.live) - live
+            if kept >= done:
+                yield Observation("life.leak", f"{what} keeps {kept / done:.3g} blocks of memory each time", stage.kind)
+            elif before is not None and after is not None and after - before > max(8_192, 12 * done):
+                text = f"{what} keeps {(after - before) / done:.4g} bytes each time, of {done}"
+                yield Observation("life.leak", text, stage.kind)
+
+
+def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]]:
+    """Name → one call, or one pair of calls that leaves things as they were."""
+    found: dict[str, Callable[[], object]] = {}
+    for kind in dict.fromkeys(each.type for each in stage.variables):
+        group = [each for each in stage.variables if each.type == kind]
+        found[f"reading variables of type {kind}"] = partial(instance.get, group)
+        free = {each: stage.start_value(each) for each in group if each.causality == "input"}
+        given = {each: value for each, value in free.items() if value is not None}
+        if given:
+            found[f"setting inputs of type {kind}"] = partial(instance.set, given)
+    if stage.keeps_states:
+        found["getting and freeing a state"] = lambda: instance.free_state(instance.get_state())
+        word = "state" if stage.description.version == 2 else "State"
+        if stage.flag(f"canSerializeFMU{word}"):
+            found["serializing a state"] = partial(_serialized, instance)
+    if stage.kind == "ModelExchange" and stage.n_states:
+        found["evaluating derivatives"] = partial(_evaluated, stage, instance)
+    return found
+
+
+def _evaluated(stage: Stage, instance: Instance) -> None:
+    instance.set_time(stage.start)
+    instance.slopes(stage.n_states)
+
+
+def _serialized(instance: Instance) -> None:
+    state = instance.get_state()
+    copy = instance.deserialize(instance.serialize(state))
+    instance.free_state(copy)
+    instance.free_state(state)
+
+
+# --- memory that was never written
+
+_PERTURB = -6
+PATTERNS = (0x5A, 0xE7)
+
+
+@probe("memory with other contents", "life.uninitialized")
+def uninitialized(stage: Stage) -> Iterator[Observation]:
+    """New memory holds one pattern, then another: what nobody has written must not show in any value."""
+    try:
+        fill = c.CDLL(None).mallopt
+    except AttributeError:
+        stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
+        return
+    runs: list[Run] = []
+    steps = min(stage.steps, 40)
+    number = 1 if parameters(stage, 1) else 0
+    for pattern in PATTERNS:
+        fill(_PERTURB, pattern)
+        try:
+            with stage.instance() as instance:
+                runs.append(drive(stage, instance, stage.variables, number=number, steps=steps))
+        finally:
+            fill(_PERTURB, 0)
+    different = differing(stage.variables, runs[0], runs[1])
+    if different:
+        text = f'"{different[0].name}" differs at point {different[1]} with what new memory held before'
+        yield Observation("life.uninitialized", text, stage.kind)
+
+
+# --- strings and binaries
+
+
+@probe("strings and binaries that the importer changes afterwards", "value.copied")
+def copied(stage: Stage) -> Iterator[Observation]:
+    """What is set is copied: the importer may use its memory for other things at once."""
+    wanted = [
+        each for each in stage.variables
+        if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions
+    ]  # fmt: skip
+    if not wanted:
+        stage.nothing("value.copied", "it has no strings and no binaries that can be set")
+        return
+    with stage.instance() as instance:
+        instance.enter(stage.start, None, stage.tolerance)
+        for variable in wanted:
+            value = another(stage, variable, "copied", 0.1)
+            if not isinstance(value, bytes) or instance.put(variable, value, spoil=True) not in {OK, WARNING}:
+                continue
+            found = instance.get([variable])[0]
+            if found != value:
+                text = f"set to {value!r}, it is {found!r} after the importer has used that memory again"
+                yield Observation("value.copied", text, f'{stage.kind}, "{variable.name}"')

@@ -1,0 +1,245 @@
+"""Calls in any order that the state machines of the standard allow: none is refused, and a reset forgets them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mb2fmu.audit.behaviour.binding import RefusedError, Value
+from mb2fmu.audit.behaviour.driven_runs import another, moving, settable
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.life import SHORT
+from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import differing, run
+from mb2fmu.audit.behaviour.stage import Stage, UnsettledError
+from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.finding import Observation
+
+WALKS = 12
+LENGTH = 40
+TOLD = 8
+"""Calls that a message tells."""
+
+I, M, E, C, S, T = (
+    "Instantiated", "Initialization Mode", "Event Mode", "Continuous-Time Mode", "Step Mode", "Terminated",
+)  # fmt: skip
+
+
+@dataclass
+class Walk:
+    """One instance on its way through the state machine.
+
+    Attributes:
+        stage: Of the unit.
+        instance: That is walked with.
+        draw: Random numbers of this walk.
+        time: Where it stands.
+        told: What was called, with the mode.
+        kept: A state that was got, with mode and time.
+        given: What was set before the initialization was over.
+    """
+
+    stage: Stage
+    instance: Instance
+    draw: random.Random
+    time: float
+    told: list[str] = field(default_factory=list)
+    kept: tuple[object, str, float] | None = None
+    given: dict[Variable, Value] = field(default_factory=dict)
+
+    def past(self) -> str:
+        """The last calls."""
+        return f"the calls before it: {'; '.join(self.told[-TOLD:])}"
+
+    def step(self) -> None:
+        """One allowed thing."""
+        mode = self.instance.mode
+        name, action = self.draw.choice(ACTIONS[mode])
+        if self.stage.kind == "CoSimulation" and action in _EXCHANGE_ONLY:
+            return
+        self.told.append(f"{name} in {mode}")
+        action(self)
+
+
+def _enter(walk: Walk) -> None:
+    walk.instance.enter(walk.stage.start, None, walk.stage.tolerance)
+    walk.time = walk.stage.start
+
+
+def _exit(walk: Walk) -> None:
+    walk.instance.exit()
+    if walk.instance.mode == E:
+        walk.stage.settle(walk.instance)
+
+
+def _set(walk: Walk) -> None:
+    """Before the end of the initialization: one start value, parameter or input, or none."""
+    known = [each for each in settable(walk.stage) if not each.get("min") and not each.get("max")]
+    known = [each for each in known if each.type not in {"String", "Binary"}]
+    if known:
+        variable = walk.draw.choice(known)
+        value = another(walk.stage, variable, "order", 0.02)
+        if value is not None:
+            walk.instance.set({variable: value})
+
+
+def _set_inputs(walk: Walk) -> None:
+    walk.instance.set(moving(walk.stage, walk.draw.randrange(6)))
+
+
+def _set_continuous(walk: Walk) -> None:
+    values = moving(walk.stage, walk.draw.randrange(6))
+    walk.instance.set({each: value for each, value in values.items() if each.variability == "continuous"})
+
+
+def _set_tunable(walk: Walk) -> None:
+    known = [each for each in walk.stage.variables if each.causality == "parameter" and each.variability == "tunable"]
+    known = [each for each in known if not each.get("min") and not each.get("max")]
+    if known:
+        variable = walk.draw.choice(known)
+        value = another(walk.stage, variable, "order", 0.02)
+        if value is not None:
+            walk.instance.set({variable: value})
+
+
+def _get(walk: Walk) -> None:
+    some = [each for each in walk.stage.variables if walk.draw.random() < 0.5]
+    walk.draw.shuffle(some)
+    walk.instance.get(some)
+
+
+def _get_early(walk: Walk) -> None:
+    """In Initialization Mode FMI 2 lets a unit show what is exact, and outputs, states and derivatives."""
+    listed = {id(each.variable) for name in ("Outputs", "Derivatives") for each in walk.stage.description.listed(name)}
+    known = [each for each in walk.stage.variables if each.initial == "exact" or id(each) in listed]
+    walk.instance.get([each for each in known if walk.draw.random() < 0.5])
+
+
+def _event(walk: Walk) -> None:
+    walk.instance.event()
+    walk.stage.settle(walk.instance)
+
+
+def _update(walk: Walk) -> None:
+    walk.stage.settle(walk.instance)
+
+
+def _go_on(walk: Walk) -> None:
+    walk.stage.settle(walk.instance)
+    walk.instance.go_on()
+
+
+def _later(walk: Walk) -> None:
+    walk.time += walk.stage.step * walk.draw.uniform(0.01, 0.5)
+    walk.instance.set_time(walk.time)
+
+
+def _states(walk: Walk) -> None:
+    size = walk.stage.n_states
+    if size:
+        walk.instance.set_states(walk.instance.states(size))
+
+
+def _evaluate(walk: Walk) -> None:
+    stage, instance = walk.stage, walk.instance
+    names = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
+    walk.draw.shuffle(names)
+    for name in names:
+        size = stage.n_indicators if name == "GetEventIndicators" else stage.n_states
+        if size and name == "slopes":
+            instance.slopes(size)
+        elif size:
+            instance.vector(name, size)
+
+
+def _completed(walk: Walk) -> None:
+    event, _ = walk.instance.completed()
+    if event:
+        _event(walk)
+        walk.instance.go_on()
+
+
+def _advance(walk: Walk) -> None:
+    walk.instance.must_step(walk.time, walk.stage.step)
+    walk.time += walk.stage.step
+
+
+def _keep(walk: Walk) -> None:
+    if walk.stage.keeps_states:
+        if walk.kept:
+            walk.instance.free_state(walk.kept[0])  # type: ignore[arg-type]
+        walk.kept = walk.instance.get_state(), walk.instance.mode, walk.time
+
+
+def _return(walk: Walk) -> None:
+    if walk.kept:
+        walk.instance.set_state(walk.kept[0])  # type: ignore[arg-type]
+        walk.instance.mode, walk.time = walk.kept[1], walk.kept[2]
+
+
+def _terminate(walk: Walk) -> None:
+    walk.instance.terminate()
+
+
+def _reset(walk: Walk) -> None:
+    walk.instance.reset()
+    walk.time = walk.stage.start
+
+
+Action = Callable[[Walk], None]
+_STATE: tuple[tuple[str, Action], ...] = (("keeping the state", _keep), ("going back to a state", _return))
+ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
+    I: (("setting a start value", _set), ("entering initialization", _enter), ("entering initialization", _enter)),
+    M: (
+        ("setting a start value", _set), ("setting inputs", _set_inputs), ("reading", _get_early),
+        ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
+    ),
+    E: (
+        ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
+        ("updating discrete states", _update), ("leaving Event Mode", _go_on), ("leaving Event Mode", _go_on), *_STATE,
+    ),
+    C: (
+        ("setting the time", _later), ("setting the states", _states), ("setting inputs", _set_continuous),
+        ("reading", _get), ("evaluating", _evaluate), ("completing a step", _completed),
+        ("entering Event Mode", _event), ("evaluating", _evaluate), ("reading", _get), ("terminating", _terminate),
+        *_STATE,
+    ),
+    S: (
+        ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
+        ("a step", _advance), ("a step", _advance), ("a step", _advance), ("terminating", _terminate), *_STATE,
+    ),
+    T: (("reading", _get), ("a reset", _reset)),
+}  # fmt: skip
+_EXCHANGE_ONLY = frozenset({_event})
+
+
+@probe("calls in other orders", "life.order")
+def orders(stage: Stage) -> Iterator[Observation]:
+    """Random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
+    with stage.instance() as instance:
+        expected = run(stage, instance, stage.variables, steps=SHORT)
+    for number in range(WALKS):
+        with stage.instance(name=b"walk%d" % number) as instance:
+            walk = Walk(stage, instance, random.Random(number), stage.start)  # noqa: S311
+            try:
+                for _ in range(LENGTH):
+                    walk.step()
+            except UnsettledError as error:
+                walk.told.append(str(error))
+            except RefusedError as error:
+                yield Observation("life.order", f"{error}; {walk.past()}", stage.kind)
+                return
+            except SkippedError:
+                continue
+            finally:
+                if walk.kept:
+                    instance.free_state(walk.kept[0])  # type: ignore[arg-type]
+            instance.reset()
+            found = run(stage, instance, stage.variables, steps=SHORT)
+        different = differing(stage.variables, expected, found)
+        if different:
+            text = f'"{different[0].name}" differs after a reset; {walk.past()}'
+            yield Observation("life.order", text, stage.kind)
+            return

@@ -1,0 +1,101 @@
+"""Time that probes may take: every call of the unit passes here, is noted, and ends a probe that is over.
+
+A probe whose share of time is spent ends at its next call, and what it did not try is said.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class SkippedError(Exception):
+    """A probe cannot judge this unit, and says why."""
+
+
+class SpentError(SkippedError):
+    """The time for a probe, or for all of them, is spent."""
+
+
+class Witness(Protocol):
+    """Notes which call begins and that it came back."""
+
+    def enter(self, name: str) -> None:
+        """A call begins."""
+
+    def leave(self) -> None:
+        """All calls came back."""
+
+
+class _Nobody:
+    def enter(self, name: str) -> None:
+        """Notes nothing."""
+
+    def leave(self) -> None:
+        """Notes nothing."""
+
+
+@dataclass
+class Pace:
+    """Limits of the probe that is being tried.
+
+    Attributes:
+        witness: Notes calls.
+        deadline: Of everything, by the monotonic clock, in s.
+        share: Time of the processor at which the present probe is over, in s.
+        depth: Calls that have not come back: of several threads, or from within callbacks.
+        spent: Why the present probe was ended; empty if it was not.
+    """
+
+    witness: Witness = field(default_factory=_Nobody)
+    deadline: float = math.inf
+    share: float = math.inf
+    depth: int = 0
+    spent: str = ""
+
+    def begin(self, share: float) -> None:
+        """Another probe, and what it may take of the processor, in s."""
+        self.share = time.process_time() + share
+        self.spent = ""
+
+    def check(self) -> None:
+        """Ends the present probe if it is over.
+
+        Raises:
+            SpentError: Then.
+        """
+        if time.monotonic() > self.deadline:
+            self.spent = "the time for the whole audit is spent (--budget)"
+            raise SpentError(self.spent)
+        if time.process_time() > self.share:
+            self.spent = "its share of the time is spent (--budget)"
+            raise SpentError(self.spent)
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Around one call; to be used where speed does not matter."""
+        self.enter(name)
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self, name: str) -> None:
+        """A call begins."""
+        self.depth += 1
+        self.witness.enter(name)
+
+    def leave(self) -> None:
+        """It came back."""
+        self.depth -= 1
+        if self.depth <= 0:
+            self.witness.leave()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return time.monotonic() > self.deadline

@@ -1,0 +1,110 @@
+"""Settings of a process that a library can change for all who share it: what they are now."""
+
+from __future__ import annotations
+
+import ctypes as c
+import locale
+import os
+import signal
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+Settings = dict[str, object]
+_SIGNALS = ("SIGABRT", "SIGFPE", "SIGILL", "SIGINT", "SIGSEGV", "SIGTERM")
+_LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
+
+
+class _Action(c.Structure):
+    """struct sigaction, as far as the handler; the rest is room enough."""
+
+    _fields_ = (("handler", c.c_void_p), ("rest", c.c_ubyte * 248))
+
+
+@cache
+def mathematics() -> c.CDLL | None:
+    """The library that knows rounding modes and traps; None where there is none by that name."""
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError):
+        return c.CDLL("libm.so.6")
+    return None
+
+
+def ordinary_rounding() -> None:
+    """To the nearest, as hosts have it."""
+    library = mathematics()
+    if library is not None:
+        library.fesetround(0)
+
+
+def _handlers() -> Iterator[int]:
+    for name in _SIGNALS:
+        action = _Action()
+        c.CDLL(None).sigaction(int(getattr(signal, name)), None, c.byref(action))
+        yield action.handler or 0
+
+
+def _environment() -> tuple[tuple[bytes, bytes], ...]:
+    """As the C library has it; Python keeps a copy of its own."""
+    pointer = c.POINTER(c.c_char_p).in_dll(c.CDLL(None), "environ")
+    found, place = [], 0
+    while pointer and pointer[place]:
+        name, _, value = (pointer[place] or b"").partition(b"=")
+        found.append((name, value))
+        place += 1
+    return tuple(sorted(found))
+
+
+def settings() -> Settings:
+    """What a library can change for the whole process, or for its thread; what the system cannot tell is left out."""
+    small = sys.float_info.min
+    found: Settings = {
+        "the locale": locale.setlocale(locale.LC_ALL),
+        "arithmetic with denormal numbers": struct.pack(
+            "d", small * 0.5
+        ),  # as bytes: such a mode holds it equal to zero
+    }
+    with suppress(OSError):
+        found["the working folder"] = str(Path.cwd())
+    library = mathematics()
+    if library is not None:
+        found["the rounding mode"] = int(library.fegetround())
+        found["the set of floating-point traps"] = int(library.fegetexcept())
+        found["the handler of a signal"] = tuple(_handlers())
+        found["the environment"] = _environment()
+    if os.name == "posix":
+        import resource
+
+        mask = os.umask(0)
+        os.umask(mask)
+        found["the mask of file modes"] = mask
+        found["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
+        found["a standard descriptor"] = tuple(_is_open(number) for number in range(3))
+    return found
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def open_descriptors() -> int | None:
+    """How many there are; None where that cannot be told."""
+    with suppress(OSError):
+        return len(list(Path("/proc/self/fd").iterdir()))
+    return None
+
+
+def threads() -> int | None:
+    """How many there are; None where that cannot be told."""
+    with suppress(OSError):
+        return len(list(Path("/proc/self/task").iterdir()))
+    return None

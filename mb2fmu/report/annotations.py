@@ -1,0 +1,124 @@
+"""An audit for machines: annotations of GitHub Actions, SARIF 2.1.0, JUnit XML. One entry per rule, with its count."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from mb2fmu.audit import AuditResult, Finding, rules
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SHOWN = 5
+"""Findings of a rule that an annotation quotes."""
+
+
+def name_of(found: Finding) -> str:
+    """Id of the rule, or name of the checker that says it."""
+    return found.rule if found.source == "mb2fmu" else found.source
+
+
+def _grouped(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
+    ordered = sorted(result.findings, key=name_of)
+    for name, group in groupby(ordered, key=name_of):
+        yield name, list(group)
+
+
+def _line(each: Finding) -> str:
+    return f"{each.where}: {each.message}" if each.where else each.message
+
+
+def github_lines(result: AuditResult) -> Iterator[str]:
+    """Workflow commands that GitHub Actions shows beside the run, one per rule."""
+    for name, group in _grouped(result):
+        first, count = group[0], sum(each.number for each in group)
+        text = "\n".join(_line(each) for each in group[:SHOWN])
+        text += f"\nand {count - SHOWN} more" if count > SHOWN else ""
+        text += f" (FMI {result.version or '2.0'}: {first.section})" if first.section else ""
+        place = f"file={_escaped(result.fmu, ',:')},title={_escaped(name, ',:')}"
+        yield f"::{_COMMANDS[first.severity]} {place}::{_escaped(text)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for sign in "%\r\n" + more:
+        text = text.replace(sign, f"%{ord(sign):02X}")
+    return text
+
+
+def sarif(result: AuditResult) -> bytes:
+    """Results of static analysis as code hosts read them; places within the unit are logical locations."""
+    named = {name: group[0] for name, group in _grouped(result)}
+    described = [_sarif_rule(name, found) for name, found in named.items()]
+    order = {name: place for place, name in enumerate(named)}
+    found = [_sarif_result(result, each, order[name_of(each)]) for each in result.findings]
+    found += [
+        {**_sarif_result(result, each, None), "suppressions": [{"kind": "external", "justification": why}]}
+        for each, why in result.waived
+    ]
+    driver = {"name": "mb2fmu audit", "rules": described, "informationUri": "https://fmi-standard.org/"}
+    notes = [{"level": "error", "message": {"text": each.splitlines()[-1]}} for each in result.faults]
+    invocation = {"executionSuccessful": not result.faults, "toolExecutionNotifications": notes}
+    whole = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "invocations": [invocation], "results": found}],
+    }
+    return (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
+    rule = rules().get(name)
+    said = rule.says if rule else "What another checker says."
+    help_ = f"{rule.remedy} ({found.section})" if rule else "See what the checker says itself."
+    level = {"level": _LEVELS[rule.severity if rule else found.severity]}
+    return {"id": name, "shortDescription": {"text": said}, "help": {"text": help_}, "defaultConfiguration": level}
+
+
+def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dict[str, Any]:
+    where = {"physicalLocation": {"artifactLocation": {"uri": result.fmu}}}
+    logical = [{"fullyQualifiedName": found.where}] if found.where else []
+    entry: dict[str, Any] = {
+        "ruleId": name_of(found),
+        "level": _LEVELS[found.severity],
+        "message": {"text": _line(found)},
+        "locations": [{**where, **({"logicalLocations": logical} if logical else {})}],
+    }
+    if place is not None:
+        entry["ruleIndex"] = place
+    return entry
+
+
+def junit(result: AuditResult) -> bytes:
+    """A case per rule: failed where there is an error or a warning, skipped where it was not judged."""
+    broken = dict(_grouped(result))
+    suite = ET.Element("testsuite", name=f"mb2fmu audit {result.fmu}", time=f"{result.seconds:.3f}")
+    failed = 0
+    skipped = len(result.unjudged)
+    for name in dict.fromkeys([*result.judged, *broken]):
+        case = ET.SubElement(suite, "testcase", classname=result.fmu, name=name)
+        group = broken.get(name, [])
+        text = _NOT_XML.sub("?", "\n".join(map(str, group)))
+        if any(each.severity != "note" for each in group):
+            failed += 1
+            ET.SubElement(case, "failure", type=group[0].severity, message=text.splitlines()[0]).text = text
+        elif group:
+            ET.SubElement(case, "system-out").text = text
+    for name, why in result.unjudged.items():
+        case = ET.SubElement(suite, "testcase", classname=result.fmu, name=name)
+        ET.SubElement(case, "skipped", message=_NOT_XML.sub("?", why))
+    for fault in result.faults:
+        case = ET.SubElement(suite, "testcase", classname=result.fmu, name="auditor")
+        ET.SubElement(case, "error", message="a fault of the auditor").text = _NOT_XML.sub("?", fault)
+    counts = {"tests": len(suite), "failures": failed, "errors": len(result.faults), "skipped": skipped}
+    for key, value in counts.items():
+        suite.set(key, str(value))
+    whole = ET.Element("testsuites")
+    whole.append(suite)
+    ET.indent(whole)
+    written: bytes = ET.tostring(whole, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"

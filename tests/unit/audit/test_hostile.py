@@ -1,0 +1,94 @@
+"""Units that harm their host: each gets its verdict, and nothing is left behind. ``scripts/audit_mutants`` has all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import hostile
+import pytest
+
+from mb2fmu.audit import audit
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="harms by Linux's means")
+SAMPLE = [1, 7, 12, 17, 19, 21, 38, 42, 43, 46, 47, 52, 54, 55, 73]
+
+
+@pytest.mark.parametrize("harm", SAMPLE, ids=lambda harm: hostile.HARMS[harm][0])
+def test_harm_is_named_and_contained(harm: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = hostile.HARMS[harm][1].split()
+    only = rules if "life.leak" in rules else (*rules, "life.crash")
+    path = hostile.unit(harm, tmp_path / "unit.fmu")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    found = audit(path, only=only, others=False, time_limit=0.7, jobs=1)
+    assert found.faults == ()
+    assert {each.rule for each in found.findings} & set(rules), [str(each) for each in found.findings]
+    assert list(scratch.iterdir()) == []
+    assert not Path("/var/tmp/mb2fmu-hostile-left").exists()
+    assert processes(str(scratch)) == []
+
+
+def test_a_calm_one_is_blamed_for_nothing(tmp_path: Path) -> None:
+    found = audit(hostile.unit(0, tmp_path / "unit.fmu"), only=("host.*", "life.*"), others=False)
+    assert [str(each) for each in found.findings] == []
+    assert found.faults == found.lacking == ()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_nothing_outlives_an_auditor_that_is_ended(how: signal.Signals, tmp_path: Path) -> None:
+    """However it ends: the unit, which blocks all signals and loops, ends too, and its folder goes."""
+    path = hostile.unit(23, tmp_path / "unit.fmu")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "mb2fmu", "audit", str(path), "--no-checkers", "--time-limit", "60"]
+    auditor = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, preexec_fn=attentive)  # noqa: PLW1509  # fmt: skip
+    until(lambda: len(processes(str(scratch))) >= 2 and any(map(spins, processes(str(scratch)))))
+    auditor.send_signal(how)
+    auditor.wait(timeout=60)
+    until(lambda: processes(str(scratch)) == [])
+    until(lambda: list(scratch.iterdir()) == [])
+
+
+def attentive() -> None:
+    """Shells let what runs in the background ignore SIGINT, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def processes(mark: str) -> list[int]:
+    """Those whose environment or command names a folder, without those that have ended."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                ended = "Z" in (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if mark.encode() in text and not ended:
+                found.append(int(entry.name))
+    return found
+
+
+def spins(process: int) -> bool:
+    """Whether it blocks SIGTERM, as the unit does before it loops."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+    blocked = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk"))
+    return bool(blocked >> (signal.SIGTERM - 1) & 1)
+
+
+def until(condition, limit: float = 60.0) -> None:
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
