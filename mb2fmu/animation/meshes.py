@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.extras import required
 
 MOST = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""
@@ -65,6 +66,7 @@ def triangles(content: bytes, name: str, where: str = "", most: int | None = MOS
     Raises:
         ModelError: If it holds no triangles, or too many.
     """
+    required("reading a mesh", "trimesh")
     import trimesh
 
     kind = PurePath(name).suffix.lstrip(".").lower()

@@ -24,6 +24,7 @@ from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, finding, rule
 from mb2fmu.audit.outcome import AuditResult
 from mb2fmu.audit.policy import NO_POLICY, Policy
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
+from mb2fmu.extras import required
 
 BUDGET = 120.0
 """For the whole audit, in s."""
@@ -74,7 +75,9 @@ def audit(
     Raises:
         PackageError: If it cannot be read as an archive.
         Mb2FmuError: If no rule has an id of ``only``.
+        ToolError: If a package is missing (extra ``audit``).
     """
+    required("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
     began = time.monotonic()
     wanted = _wanted(only, (*skip, *policy.skip))
     unit = archive.read_archive(path)

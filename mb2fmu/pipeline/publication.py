@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, PackageError, PlatformError
+from mb2fmu.extras import required
 from mb2fmu.pipeline.options import UnitOptions
 from mb2fmu.scratch import work_folder
 
@@ -171,10 +172,12 @@ def refuse_what_cannot_run(options: UnitOptions) -> None:
     """Refuses to prove a unit that has nothing to run on this machine, before anything is derived.
 
     Raises:
+        ToolError: If packages that judge units are not installed (extra ``audit``).
         PlatformError: If the platforms asked for are all others than this machine's.
     """
     from mb2fmu import toolchain
 
+    required("the proof", "lief", "fmu_manipulation_toolbox")
     if options.get("backend") == "python":
         return
     asked = options.get("platforms", "host")

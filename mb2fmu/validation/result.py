@@ -63,11 +63,6 @@ class VariableResult:
     errors: Floats
     bounds: Floats
 
-    @property
-    def relative_error(self) -> float:
-        """``max_error`` over ``range``; over 1 unit where the variable does not move."""
-        return self.max_error / self.range if self.range else self.max_error
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantResult:

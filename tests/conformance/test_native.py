@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
+from representatives import marked
 
 from mb2fmu import lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
@@ -28,10 +29,8 @@ from mb2fmu.validation.reference import held_slope, observe
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("double_pendulum", "rolling_disc")
-MODELS = [
-    pytest.param(path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow)
-    for path in sorted((ROOT / "models").glob("*.py"))
-]
+MODELS = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
+MODELS = marked(MODELS, slow=frozenset(MODELS) - set(QUICK))
 VERSIONS = ("2", "3")
 STEPS = 100
 """Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end. Closed

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from large_models import LARGE
+from representatives import marked
 
 from mb2fmu import pipeline
 
 MODELS = sorted(path for path in (Path(__file__).parents[2] / "models").glob("*.py") if path.stem not in LARGE)
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", marked(MODELS))
 def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path) -> None:
     finished = pipeline.run(path, tmp_path, backend="python")
     result = finished.validated.result

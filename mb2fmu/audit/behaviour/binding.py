@@ -12,7 +12,7 @@ from typing import Any
 from mb2fmu.audit.behaviour.pace import Pace
 from mb2fmu.audit.description.described_model import Description
 
-OK, WARNING, DISCARD, ERROR, FATAL, PENDING = range(6)
+OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 Value = float | int | bool | bytes | tuple[Any, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import struct
@@ -11,6 +12,7 @@ import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
 
+from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import host
 from mb2fmu.toolchain.platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
 
@@ -74,13 +76,20 @@ def test_motion_has_the_same_bits_without_avx2(platform, tmp_path: Path) -> None
         pytest.skip(reason)
     made = unit(MODEL, 3)
     for fast in (False, True):
-        library = made.library(platform, tmp_path / str(fast), fast=fast)
-        outputs = [
-            hosting.run(platform, library, 3, "cs", made.token, simulate(made, "cs"), environment={"MB2FMU_AVX2": on})
-            for on in ("1", "0")
-        ]
+        outputs = []
+        for each in (made, without_variants(made)):
+            library = each.library(platform, tmp_path / f"{fast}{len(outputs)}", fast=fast)
+            outputs.append(hosting.run(platform, library, 3, "cs", made.token, simulate(made, "cs")))
         assert [done.returncode for done in outputs] == [0, 0]
         assert (outputs[0].stdout == outputs[1].stdout) != fast
+
+
+def without_variants(made: Unit) -> Unit:
+    """A test build of the same unit, whose instances never take the equations for AVX2."""
+    name = "sources/model_config.h"
+    files = dict(made.sources.files)
+    files[name] = b"#define MB2FMU_WITHOUT_VARIANTS\n" + files[name]
+    return dataclasses.replace(made, sources=FileTree(files))
 
 
 def processor() -> list[str]:

@@ -69,7 +69,7 @@ def special(b: ProgramBuilder, kind: str, x: int, y: int, z: int) -> list[int]:
     return system.solve([*bounded, b.constant(1.0)])
 
 
-steps = st.lists(st.tuples(*[st.integers(0, 10**6)] * 4), min_size=1, max_size=60)
+steps = st.lists(st.tuples(*[st.integers(0, 10**6)] * 4), min_size=12, max_size=90)
 
 
 def check(program: Program, compile_model, part: int) -> None:
@@ -83,13 +83,13 @@ def check(program: Program, compile_model, part: int) -> None:
             np.testing.assert_allclose(unit.call(entry, t, x, r, p), expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=12, phases=GENERATE)
+@settings(max_examples=16, phases=GENERATE)
 @given(steps=steps, part=st.sampled_from([3, 10, 3_000]))
 def test_random_programs(compile_model, steps: list[tuple[int, int, int, int]], part: int) -> None:
     check(build(steps), compile_model, part)
 
 
-@pytest.mark.slow
+@pytest.mark.repeats
 @settings(max_examples=150, phases=GENERATE)
 @given(steps=steps, part=st.sampled_from([1, 3, 10, 3_000]))
 def test_many_random_programs(compile_model, steps: list[tuple[int, int, int, int]], part: int) -> None:

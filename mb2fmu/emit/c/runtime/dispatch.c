@@ -1,10 +1,9 @@
 /* dispatch.c: the functions of model.h, through the tables of equations for this processor (equations.h).
  *
- * MB2FMU_WITH_AVX2: there is a variant for AVX2; MB2FMU_WITH_FMA: it has fused multiply-adds as well (--fast). The
- * environment variable MB2FMU_AVX2=0 makes instances do without it: for tests of the promise that bits are the same.
+ * MB2FMU_WITH_AVX2: there is a variant for AVX2; MB2FMU_WITH_FMA: it has fused multiply-adds as well (--fast).
+ * MB2FMU_WITHOUT_VARIANTS, of test builds: instances do without it, to try the promise that bits are the same.
  */
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "equations.h"
 #include "model.h"
@@ -14,8 +13,11 @@
 
 static void mb2fmu_choose(mb2fmu_prepared *w)
 {
-    const char *const asked = getenv("MB2FMU_AVX2");
-    const int avx2 = (asked == NULL || strcmp(asked, "0") != 0) && mb2fmu_has_avx2();
+#ifdef MB2FMU_WITHOUT_VARIANTS
+    const int avx2 = 0;
+#else
+    const int avx2 = mb2fmu_has_avx2();
+#endif
     w->equations = avx2 ? &MB2FMU_UNIT(avx2_equations) : &MB2FMU_UNIT(any_equations);
     w->derivatives = avx2 ? &MB2FMU_UNIT(avx2_derivatives) : &MB2FMU_UNIT(any_derivatives);
 }

@@ -1,0 +1,53 @@
+"""What only some commands need may be missing: the message says what to install, and everything else works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import extras
+from mb2fmu.errors import ToolError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    extras.required("the audit", *extras.EXTRAS)
+    monkeypatch.setattr(extras, "find_spec", lambda _module: None)
+    with pytest.raises(ToolError, match=r"the audit needs what is not installed:(.|\n)*'mb2fmu\[audit,meshes\]'"):
+        extras.required("the audit", "lief", "trimesh")
+
+
+def test_every_module_is_brought_by_its_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for module, extra in extras.EXTRAS.items():
+        wanted = [text.partition(">")[0].replace("-", "_") for text in project["optional-dependencies"][extra]]
+        assert module in wanted
+        assert not [text for text in project["dependencies"] if text.replace("-", "_").startswith(module)]
+
+
+@pytest.mark.parametrize("command", ["audit", "export"])
+def test_commands_without_extras(command, tmp_path) -> None:
+    """Export does without; the audit says what it needs, before it begins."""
+    hidden = "; ".join(f"sys.modules[{module!r}] = None" for module in extras.EXTRAS)
+    code = (
+        "import sys, importlib.util as u; find = u.find_spec\n"
+        f"u.find_spec = lambda name, *a: None if name in {set(extras.EXTRAS)!r} else find(name, *a)\n"
+        f"{hidden}\nfrom mb2fmu.cli import main\nmain()"
+    )
+    unit = tmp_path / "unit.fmu"
+    unit.write_bytes(b"")
+    given = {"audit": [str(unit)], "export": [str(ROOT / "models/simple_pendulum.py"), "-o", str(tmp_path / "out")]}
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, *given[command]],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if command == "export":
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 3
+        assert "pip install 'mb2fmu[audit]'" in done.stderr
