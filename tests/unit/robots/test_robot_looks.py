@@ -1,0 +1,81 @@
+"""What of a robot is drawn, and which files its meshes may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from unit.robots.robot_texts import joint, link, robot
+
+from mb2fmu import pipeline
+from mb2fmu.pipeline.animating import turned_meshes
+from mb2fmu.robots.package_paths import UnresolvedError, mesh_path
+
+TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A robot's file in a package with one mesh."""
+    (tmp_path / "toy" / "meshes").mkdir(parents=True)
+    (tmp_path / "toy" / "urdf").mkdir()
+    (tmp_path / "toy" / "meshes" / "part.obj").write_bytes(TRIANGLE)
+    (tmp_path / "secret.obj").write_bytes(TRIANGLE)
+    return tmp_path / "toy" / "urdf" / "toy.urdf"
+
+
+def test_packages_are_found_by_name_beside_the_file_or_by_option(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = place.parents[1] / "meshes" / "part.obj"
+    assert mesh_path("package://toy/meshes/part.obj", place, {}) == mesh
+    assert mesh_path("package://other/meshes/part.obj", place, {"other": str(place.parents[1])}) == mesh
+    assert mesh_path(f"file://{mesh}", place, {}) == mesh
+    with pytest.raises(UnresolvedError, match="--package other=DIR"):
+        mesh_path("package://other/meshes/part.obj", place, {})
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{place.parents[2]}")
+    elsewhere = Path("/somewhere/else.urdf")
+    assert mesh_path("package://toy/meshes/part.obj", elsewhere, {}) == mesh
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../secret.obj",
+        "package://toy/../secret.obj",
+        "package://toy/meshes/../../secret.obj",
+        "https://example.org/part.obj",
+        "/etc/passwd",
+        "package://toy/meshes/part.obj; rm -rf /",
+        "javascript:alert(1)",
+        "part.obj\x00.txt",
+    ],
+)
+def test_names_that_leave_their_folder_are_refused(place: Path, name: str) -> None:
+    with pytest.raises(UnresolvedError):
+        mesh_path(name, place, {})
+
+
+def visual(shape: str, rpy: str = "0 0 0") -> str:
+    return f'<visual><origin xyz="0.1 0.2 0.3" rpy="{rpy}"/><geometry>{shape}</geometry></visual></link>'
+
+
+def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
+    parts = [
+        link("a").replace("</link>", visual('<cylinder radius="0.1" length="0.5"/>', "0 1.5707963267948966 0")),
+        link("b").replace("</link>", visual('<mesh filename="package://toy/meshes/part.obj" scale="1 -1 2"/>')),
+        link("c").replace("</link>", visual('<mesh filename="package://toy/meshes/none.stl"/>')),
+        joint("j1", "revolute", "a", "b", axis="0 0 1"),
+        joint("j2", "revolute", "b", "c", axis="0 0 1"),
+    ]
+    place.write_text(robot(*parts))
+    derivation = pipeline.derive(place)
+    scenery = derivation.mechanism.scenery
+    cylinder, mesh = scenery.shapes
+    assert [float(c) for c in cylinder.along] == pytest.approx([1, 0, 0], abs=1e-15)  # its z axis, turned about y
+    assert [float(size) for size in cylinder.sizes] == [0.5, 0.1]
+    assert [float(c) for c in mesh.offset] == pytest.approx([0.1, 0.2, 0.3])
+    (triangles,) = turned_meshes(scenery.meshes).values()
+    assert triangles.vertices[2] == pytest.approx([0, -2, 0])
+    a, b, c = triangles.vertices[triangles.faces[0].astype(int)]
+    assert np.cross(b - a, c - a)[2] > 0  # mirrored, and still seen from the same side
+    assert any("none.stl is not there" in note for note in derivation.checked.mechanics.notes)
