@@ -12,7 +12,7 @@ inputs get no other terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def terminals(definition: Declarations, equations: EquationsOfMotion, program: P
     declared = [_declared(terminal) for terminal in definition.terminals]
     taken = {terminal.name for terminal in declared}
     connected = {member.variable for terminal in declared for member in terminal.members}
-    found = _terminals(definition, equations, program)
+    found = _terminals(definition, equations, program, connected)
     return (*declared, *(each for each in found if each.name not in taken | connected))
 
 
@@ -51,14 +51,19 @@ def _declared(terminal: DeclaredTerminal) -> Terminal:
     return Terminal(terminal.name, members, terminal.description)
 
 
-def _terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Terminal]:
+def _terminals(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, connected: Collection[str]
+) -> Iterator[Terminal]:
+    """Terminals of inputs that are not ``connected`` by a declared one."""
     entry = program.entries.get("equations")
     rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
-    if not definition.inputs or not rows:
+    if not rows or all(item.name in connected for item in definition.inputs):
         return
     speeds = _speeds(definition, equations, len(rows))
     found = dependencies(program, "equations")
     for index, item in enumerate(definition.inputs):
+        if item.name in connected:
+            continue
         acting = {
             row: dependency.kind
             for row, results in enumerate(found)
