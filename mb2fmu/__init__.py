@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
+    from mb2fmu.functions import no_event, pre, sticking_sign
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
     from mb2fmu.pipeline import (
         Model,
@@ -54,11 +55,14 @@ __all__ = [
     "linearize",
     "load",
     "measure",
+    "no_event",
     "orient_by_quaternion",
+    "pre",
     "rhs",
     "run",
     "sensitivities",
     "simulate",
+    "sticking_sign",
     "sweep",
     "validate",
 ]
@@ -66,7 +70,10 @@ __all__ = [
 _HOMES = {
     "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
-} | dict.fromkeys(("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model")
+} | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
+_HOMES |= dict.fromkeys(
+    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
+)
 
 
 def __getattr__(name: str) -> object:

@@ -37,10 +37,68 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
     "< <= > >= Eq Ne": "comparisons, in conditions",
     "And Or Not": "logic, in conditions",
     "re im conjugate": "every symbol is real",
+    "pre no_event sticking_sign": "for events",
     "LookupTable": "linear, cubic or monotone interpolation of data",
     "musculotendon curves": "the characteristic curves of sympy.physics.biomechanics",
     **{row.sympy: row.meaning for row in OPERATIONS.values() if row.meaning},
 }
+
+
+class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
+    """A function whose value is that of another expression; only events know more of it."""
+
+    is_real = True
+
+    def _plain(self) -> sm.Expr:
+        """The expression of the same value."""
+        return self.args[0]
+
+    def doit(self, **hints: Any) -> sm.Expr:
+        """The expression of the same value."""
+        return self._plain().doit(**hints)
+
+    def _eval_evalf(self, prec: int) -> sm.Expr:
+        return self._plain()._eval_evalf(prec)  # noqa: SLF001  SymPy's protocol
+
+    def _eval_derivative(self, symbol: sm.Symbol) -> sm.Expr:
+        return self._plain().diff(symbol)
+
+    def _pythoncode(self, printer: Any) -> str:
+        return f"({printer._print(self._plain())})"  # noqa: SLF001  SymPy's protocol
+
+    _numpycode = _pythoncode
+    _ccode = _pythoncode
+
+
+class Pre(_OneValue):
+    """``pre(x)``: what x was just before the event; in what an event sets. Elsewhere it is x."""
+
+    nargs = 1
+
+
+class NoEvent(_OneValue):
+    """``no_event(expression)``: the expression, and where it jumps or has a kink integrators step across."""
+
+    nargs = 1
+
+    def _eval_derivative(self, symbol: sm.Symbol) -> sm.Expr:
+        slope = self.args[0].diff(symbol)
+        return NoEvent(slope) if slope.free_symbols else slope
+
+
+class StickingSign(_OneValue):
+    """``sticking_sign(v, ratio)``: sign(v); where v is held at zero any value from -ratio to ratio, as it takes.
+
+    Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks.
+    """
+
+    nargs = 2
+
+    def _plain(self) -> sm.Expr:
+        return sm.sign(self.args[0])
+
+
+pre, no_event, sticking_sign = Pre, NoEvent, StickingSign
 
 
 class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types

@@ -103,6 +103,29 @@ def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], fi
     b.entry(name, old.labels, [found.tangent(node).get(0, zero) for node in old.results])
 
 
+def rate_along(program: Program, entry: str, name: str) -> Program:
+    """The program with one more entry point: time derivatives of another one's results along x', inputs held.
+
+    Args:
+        program: With entry ``rhs``.
+        entry: The other one.
+        name: Of the new entry point.
+    """
+    program, source = smoothed(program, entry)
+    builder = ProgramBuilder(program.layout)
+    copy = ProgramCopy(program, builder)
+    rates = [copy.node[node] for node in program.entries["rhs"].results]
+    tangents: dict[tuple[Group, int], Tangent] = {("time", 0): {0: builder.constant(1.0)}}
+    zero = builder.constant(0.0)
+    tangents |= {("states", i): {0: node} for i, node in enumerate(rates) if node != zero}
+    old = program.entries[source]
+    found = _Differentiation(copy, tangents, old.results)
+    builder.entry(name, old.labels, [found.tangent(node).get(0, zero) for node in old.results])
+    if source != entry:
+        builder.forget(source)
+    return prune(builder.build())
+
+
 def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> Jacobian:
     """The derivatives of all results of an entry point with respect to all variables of some groups.
 

@@ -162,6 +162,7 @@ class OutputExpression:
         display_unit: For people.
         nominal: Typical magnitude.
         description: One line.
+        events: Whether switches in it are events; not those of orientations, which choose among formulas only.
     """
 
     name: str
@@ -171,6 +172,24 @@ class OutputExpression:
     display_unit: str | None = None
     nominal: float | None = None
     description: str = ""
+    events: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEvent:
+    """An event that the model says itself.
+
+    Attributes:
+        name: For messages.
+        kind: ``when``: as the condition becomes true; ``ticks``: whenever this number grows.
+        condition: Truth, or the number of instants so far.
+        settings: (state, its value after the event, read with the values before it).
+    """
+
+    name: str
+    kind: Literal["when", "ticks"]
+    condition: sm.Basic
+    settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +303,7 @@ class EquationsOfMotion:
         bodies: Per-body motion.
         energy: Energies and powers.
         outputs: Scalar outputs.
+        events: That the model says itself.
     """
 
     method: Method
@@ -320,6 +340,7 @@ class EquationsOfMotion:
     bodies: tuple[BodyMotion, ...] = ()
     energy: Energy = field(default_factory=Energy)
     outputs: tuple[OutputExpression, ...] = ()
+    events: tuple[OwnEvent, ...] = ()
 
     def __post_init__(self) -> None:
         faults = [*self._shape_faults(), *self._symbol_faults()]
@@ -470,6 +491,8 @@ class EquationsOfMotion:
         for item in self.late_intermediates:
             look(str(item.symbol), late, item.expression)
             late.add(item.symbol)
+        for event in self.events:
+            look(event.name, late, event.condition, *(value for _, value in event.settings))
         for output in self.outputs:
             look(output.name, late | (DIAGNOSTICS.all if self.velocity_constraints else set()), output.expression)
         return faults

@@ -86,6 +86,7 @@ def assemble(
         bodies=bodies,
         energy=energy,
         outputs=outputs,
+        events=m.events,
     )
 
 

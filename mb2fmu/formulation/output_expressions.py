@@ -58,6 +58,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             display_unit=item.display_unit,
             nominal=item.nominal,
             description=item.description,
+            events=not (isinstance(item, RequestedOutput) and item.kind == "orientation"),
         )
         for item, name, expression in scalars
     )

@@ -54,6 +54,7 @@ from mb2fmu.program.dependencies import Kind as ReadKind
 from mb2fmu.program.dependencies import all_dependencies
 from mb2fmu.program.program import Program
 from mb2fmu.solvers import solver_called, solver_of_kind
+from mb2fmu.switching import SwitchKind, switches_of
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 
@@ -71,6 +72,15 @@ _KINDS: dict[ReadKind, Kind] = {
     ReadKind.FIXED: "fixed",
     ReadKind.TUNABLE: "tunable",
     ReadKind.DEPENDENT: "dependent",
+}
+
+
+_MODE: dict[SwitchKind, str] = {
+    "relation": "1 where this is positive or true, else 0",
+    "steps": "the integer that stands for this",
+    "sticking": "direction of slip, 0 while it is held",
+    "condition": "1 where this holds, else 0",
+    "ticks": "how often this has happened",
 }
 
 
@@ -179,7 +189,10 @@ class _Describer:
                 places counted from 1, and importers exist that take the ones for the others: from 1 on they are the
                 same.
         """
-        parts = (self._time(), self._parameters(), self._inputs(), self._motion(), self._outputs(), self._derivatives())
+        parts = (
+            *(self._time(), self._parameters(), self._inputs(), self._motion(), self._outputs(), self._derivatives()),
+            self._switches(),
+        )
         everything = [variable for part in parts for variable in part]
         order = {variable.name: i for i, variable in enumerate(everything)}
         ordered: dict[int, tuple[Dependency, ...]] = {}  # what many variables share stays shared
@@ -187,7 +200,10 @@ class _Describer:
             on = variable.dependencies
             if id(on) not in ordered:
                 ordered[id(on)] = tuple(sorted(on, key=lambda dependency: order[dependency.on]))
-            yield dataclasses.replace(variable, value_reference=reference, dependencies=ordered[id(on)])
+            further = self._by_modes if (variable.source, variable.index) in self._moded else ()
+            yield dataclasses.replace(
+                variable, value_reference=reference, dependencies=ordered[id(on)], start_dependencies=further
+            )
 
     def _time(self) -> Iterator[FmuVariable]:
         yield FmuVariable(
@@ -282,6 +298,33 @@ class _Describer:
         for i in self._equations.u_dependent:
             yield self._derivative(self._definition.speeds[i], "accelerations", i, None)
 
+    def _switches(self) -> Iterator[FmuVariable]:
+        """Event indicators, then modes."""
+        switches = switches_of(self._program)
+        margins = len(self._program.entries["indicators"].results) if switches else 0
+        for i, switch in enumerate(switches[:margins]):
+            yield FmuVariable(
+                name=f"event_indicator[{i + 1}]",
+                value_reference=0,
+                causality="local",
+                initial="calculated",
+                description=f"event indicator: positive as long as the mode of {switch.name} is right",
+                source="indicators",
+                index=i,
+                dependencies=self._dependencies["indicators"][i],
+            )
+        for i, switch in enumerate(switches):
+            yield FmuVariable(
+                name=f"mode[{i + 1}]",
+                value_reference=0,
+                causality="local",
+                variability="discrete",
+                initial="calculated",
+                description=f"{_MODE[switch.kind]}: {switch.name}",
+                source="mode",
+                index=i,
+            )
+
     def _derivative(self, of: Quantity, source: Source, index: int, state: str | None) -> FmuVariable:
         return FmuVariable(
             name=f"der({of.name})",
@@ -298,7 +341,7 @@ class _Describer:
 
     def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
         """Of the results of each entry point; equal ones are one object."""
-        entries = [name for name in ("initialize", *get_args(Source)) if name in self._program.entries]
+        entries = [name for name in ("initialize", "surfaces", *get_args(Source)) if name in self._program.entries]
         found = all_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}
         said = {
@@ -309,6 +352,15 @@ class _Describer:
             )
             for key, each in lists.items()
         }
+        first = len(self._equations.remembered)  # modes come behind
+        self._moded = {
+            (entry, i)
+            for entry, several in found.items()
+            for i, each in enumerate(several)
+            if any(item.group == "memory" and item.index >= first for item in each)
+        }
+        on = {item.on for each in found.get("surfaces", []) for item in said[id(each)]}
+        self._by_modes = tuple(Dependency(name) for name in sorted(on))
         return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
 
 

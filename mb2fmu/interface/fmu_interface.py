@@ -12,7 +12,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
@@ -21,7 +21,7 @@ from mb2fmu.solvers import SOLVERS, solver_of_kind
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
-Variability = Literal["fixed", "tunable", "continuous"]
+Variability = Literal["fixed", "tunable", "discrete", "continuous"]
 Initial = Literal["exact", "approx", "calculated"]
 Kind = Literal["constant", "fixed", "tunable", "dependent"]
 Source = Literal[
@@ -36,6 +36,8 @@ Source = Literal[
     "position",
     "velocity",
     "acceleration",
+    "indicators",
+    "mode",
     "solver",
     "solver_step",
 ]
@@ -59,6 +61,7 @@ _LEGAL = {
     ("output", "continuous", "calculated"),
     ("local", "continuous", "exact"),
     ("local", "continuous", "calculated"),
+    ("local", "discrete", "calculated"),
 }
 """Combinations of causality, variability and initial that units of ours use: a part of the standard's table."""
 
@@ -171,6 +174,7 @@ class FmuVariable:
         dependencies: On time, states, inputs and free parameters, directly or through other variables; in the order of
             the variables. Of a state that is ``approx``: those of its start value. What a standard does not want to see
             is left out when it is printed.
+        start_dependencies: Further ones in Initialization Mode, where modes are found from what switches look at.
         kind: Real number, or a value of the enumeration type ``declared_type`` (its ``unit`` is then of no meaning).
         declared_type: Name of a type definition.
     """
@@ -191,6 +195,7 @@ class FmuVariable:
     source: Source
     index: int = 0
     dependencies: tuple[Dependency, ...] = ()
+    start_dependencies: tuple[Dependency, ...] = field(default=(), repr=False)
     kind: ValueKind = "real"
     declared_type: str | None = None
 

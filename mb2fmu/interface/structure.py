@@ -49,6 +49,7 @@ class ModelStructure:
     outputs: tuple[Unknown, ...]
     derivatives: tuple[Unknown, ...]
     initial_unknowns: tuple[Unknown, ...]
+    event_indicators: tuple[Unknown, ...] = ()
 
 
 def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[Source, ...]) -> ModelStructure:
@@ -81,6 +82,10 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         return Unknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
     def at_start(variable: FmuVariable) -> Unknown:
+        if variable.start_dependencies:
+            known = {item.on for item in variable.dependencies}
+            further = tuple(item for item in variable.start_dependencies if item.on not in known)
+            return Unknown(numbers[variable.name], *seen_at_start((*variable.dependencies, *further)))
         return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
     derivatives = [variable for variable in interface.variables if variable.derivative_of is not None]
@@ -95,6 +100,7 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
         outputs=tuple(later(variable) for variable in interface.variables if variable.causality == "output"),
         derivatives=tuple(later(variable) for variable in derivatives),
         initial_unknowns=tuple(at_start(variable) for variable in starting),
+        event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
     )
 
 

@@ -10,6 +10,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
+from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.lowering.dependent_coordinates import DependentCoordinates
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
@@ -148,6 +149,7 @@ class Lowering:
                     b.require_domain(condition, clause)
                     inside = b.binary(Op.LT, b.constant(0.0), condition)
                     value = b.select(inside, value, b.constant(float("nan")))
+                b.without_events(value)
                 return [value]
 
             for item in form.assignments:
@@ -224,6 +226,8 @@ class Lowering:
             names = [*(output.name for output in outputs), *(f"q {symbol}" for symbol in placed)]
             self._entry(level, names, [*(output.expression for output in outputs), *placed])
         self._entry("outputs", [output.name for output in e.outputs], [output.expression for output in e.outputs])
+        for node in self.walker.lower([output.expression for output in e.outputs if not output.events]):
+            self.builder.without_events(node)
         dependent = [e.u[i] for i in e.u_dependent]
         self._entry("dependent_speeds", map(str, dependent), dependent)
         self._entry("accelerations", map(str, e.u), e.u_dot)
@@ -234,6 +238,25 @@ class Lowering:
             b.entry("initialize", b.layout.states, start_on_constraints(self.walker, e))
         self._add_energy()
         self._add_equations()
+        self._add_events()
+
+    def _add_events(self) -> None:
+        """Conditions of the model's own events, and what each sets: ``number:state``."""
+        e = self.equations
+        if not e.events:
+            return
+        states = [*map(str, e.states)]
+        faults = [
+            Fault(f"{event.name} sets {target}, which follows from constraints", remedy="set independent ones")
+            for event in e.events
+            for target, _ in event.settings
+            if str(target) not in states
+        ]
+        if faults:
+            raise LoweringError("events cannot be lowered:", faults)
+        self._entry("conditions", [f"{v.kind}:{v.name}" for v in e.events], [v.condition for v in e.events])
+        settings = [(f"{i}:{target}", value) for i, v in enumerate(e.events) for target, value in v.settings]
+        self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 
     def add_optional(self, name: Optional, forces: int = 1) -> None:
         """Declares ``forward``, of so many sets of generalized forces, or ``inverse``."""

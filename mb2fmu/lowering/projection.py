@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 import sympy as sm
 
+from mb2fmu.functions import NoEvent
 from mb2fmu.lowering.sympy_walker import SympyWalker
 from mb2fmu.numerics.constraint_systems import RegularizedSystem, gram, row_scales, scaled
 from mb2fmu.program.builder import ProgramBuilder
@@ -162,4 +163,4 @@ def magnitude(expression: sm.Expr) -> sm.Expr:
         return expression.func(*map(magnitude, expression.args))
     if isinstance(expression, sm.Pow) and expression.exp.is_Integer and expression.exp.is_positive:
         return magnitude(expression.base) ** expression.exp
-    return sm.Abs(expression)
+    return NoEvent(sm.Abs(expression))

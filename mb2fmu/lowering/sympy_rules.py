@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.codegen import cfunctions
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
-from mb2fmu.functions import TableValue
+from mb2fmu.functions import NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.operations import OPERATIONS, Operation
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Op, Table
@@ -52,6 +52,10 @@ def _sympy_class(name: str) -> type:
     return found
 
 
+def _switching(op: Op) -> Rule:
+    return _rule(lambda b, _, n: b.switch(b.unary(op, n[0])))
+
+
 def _reciprocal(op: Op) -> Rule:
     return _rule(lambda b, _, n: b.div(b.constant(1.0), b.unary(op, n[0])))
 
@@ -67,7 +71,7 @@ def _nested(op: Op) -> Rule:
         ordered = sorted(n)
         result = ordered[0]
         for node in ordered[1:]:
-            result = b.binary(op, result, node)
+            result = b.switch(b.binary(op, result, node))
         return result
 
     return _rule(combine)
@@ -126,7 +130,8 @@ def _piecewise(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 def _heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
     x, at_zero = n
     zero, one = b.constant(0.0), b.constant(1.0)
-    return b.select(b.binary(Op.LT, x, zero), zero, b.select(b.binary(Op.EQ, x, zero), at_zero, one))
+    below, here = b.switch(b.binary(Op.LT, x, zero)), b.switch(b.binary(Op.EQ, x, zero))
+    return b.select(below, zero, b.select(here, at_zero, one))
 
 
 def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
@@ -137,7 +142,7 @@ def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 def _compare(op: Op, *, swapped: bool = False, negated: bool = False) -> Rule:
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
         left, right = (n[1], n[0]) if swapped else (n[0], n[1])
-        result = b.binary(op, left, right)
+        result = b.switch(b.binary(op, left, right))
         return b.unary(Op.NOT, result) if negated else result
 
     return _rule(combine)
@@ -151,12 +156,18 @@ def _truth(value: float) -> Rule:
 
 
 def _modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    return b.sub(n[0], b.mul(n[1], b.unary(Op.FLOOR, b.div(n[0], n[1]))))
+    return b.sub(n[0], b.mul(n[1], b.switch(b.unary(Op.FLOOR, b.div(n[0], n[1])))))
 
 
 def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     data = expression.table
     return b.table(Table(data.name, data.breaks, data.coefficients), expression.order, n[0])
+
+
+def _sticking_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    sign = b.switch(b.unary(Op.SIGN, n[0]))
+    b.break_away(sign, n[1])
+    return sign
 
 
 def _expanded(expression: sm.Basic) -> tuple[sm.Basic, ...]:
@@ -176,6 +187,13 @@ RULES: dict[type, Rule] = {
     sm.Add: _rule(_sum),
     sm.Mul: Rule(_product_children, _product),
     sm.Pow: _rule(_power),
+    sm.Abs: _switching(Op.ABS),
+    sm.sign: _switching(Op.SIGN),
+    StickingSign: Rule(_arguments, _sticking_sign),
+    NoEvent: _rule(lambda b, _, n: b.without_events(n[0])),
+    Pre: _rule(_same),
+    sm.floor: _switching(Op.FLOOR),
+    sm.ceiling: _switching(Op.CEIL),
     sm.erfc: _rule(lambda b, _, n: b.sub(b.constant(1.0), b.unary(Op.ERF, n[0]))),
     sm.cot: _reciprocal(Op.TAN),
     sm.sec: _reciprocal(Op.COS),
@@ -188,7 +206,7 @@ RULES: dict[type, Rule] = {
     sm.acsc: _of_reciprocal(Op.ASIN),
     sm.sinc: _rule(_sinc),
     sm.Mod: _rule(_modulo),
-    sm.frac: _rule(lambda b, _, n: b.sub(n[0], b.unary(Op.FLOOR, n[0]))),
+    sm.frac: _rule(lambda b, _, n: b.sub(n[0], b.switch(b.unary(Op.FLOOR, n[0])))),
     sm.Min: _nested(Op.MIN),
     sm.Max: _nested(Op.MAX),
     sm.Piecewise: Rule(_piecewise_children, _piecewise),

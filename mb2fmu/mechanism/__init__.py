@@ -6,8 +6,8 @@ about formulations or FMI.
 """
 
 from mb2fmu.mechanism.closing import close_loops
-from mb2fmu.mechanism.jumps import told_of_jumps
+from mb2fmu.mechanism.jumps import has_events, told_of_jumps
 from mb2fmu.mechanism.reading import read
 from mb2fmu.mechanism.records import Mechanism
 
-__all__ = ["Mechanism", "close_loops", "read", "told_of_jumps"]
+__all__ = ["Mechanism", "close_loops", "has_events", "read", "told_of_jumps"]

@@ -8,8 +8,13 @@ from contextlib import contextmanager
 import sympy as sm
 
 from mb2fmu.errors import Fault, Mb2FmuError
+from mb2fmu.functions import StickingSign
+from mb2fmu.mechanism.observables import WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
 
+_SWITCHING = (
+    sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign,
+)  # fmt: skip
 _JUMPING = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
@@ -25,6 +30,14 @@ def jumping_terms(m: Mechanism) -> dict[str, str]:
         if terms:
             found.setdefault(name, str(terms[0])[:60])
     return found
+
+
+def has_events(m: Mechanism) -> bool:
+    """Whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
+    written = [item.expression for item in m.outputs if isinstance(item, WrittenOutput)]
+    expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _expressions(load))]
+    expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []
+    return bool(m.events) or any(e.has(*_SWITCHING) for e in expressions)
 
 
 @contextmanager

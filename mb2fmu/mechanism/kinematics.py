@@ -24,6 +24,7 @@ import sympy as sm
 
 from mb2fmu.equations.motion import Assignment
 from mb2fmu.equations.recursion import Quantity
+from mb2fmu.functions import NoEvent
 from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanism.symbols import rate_of, rates_of
 
@@ -393,7 +394,7 @@ class NamedKinematics:
         lengths, rates, directions = [], [], []
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.named(add(self.position(b), scale(sm.S.NegativeOne, self.position(a))), f"d_{load.name}")
-            size = self.name(sm.sqrt(dot(d, d)), f"size_{load.name}")
+            size = self.name(_length(dot(d, d)), f"size_{load.name}")
             e = self.named(scale(1 / size, d), f"e_{load.name}")
             gap = add(self.velocity(b), scale(sm.S.NegativeOne, self.velocity(a)))
             lengths.append(size)
@@ -458,3 +459,9 @@ class NamedKinematics:
     def _named_partials(self, partials: Partials, hint: str) -> Partials:
         named = {j: self.named(column, f"{hint}_{self.mechanism.u_all[j].name}") for j, column in partials.items()}
         return {j: column for j, column in sorted(named.items()) if any(column)}
+
+
+def _length(square: sm.Expr) -> sm.Expr:
+    """The square root of a sum of squares; SymPy makes Abs of a single one, whose kink is no event: it is a length."""
+    length = sm.sqrt(square)
+    return NoEvent(length) if length.has(sm.Abs) else length

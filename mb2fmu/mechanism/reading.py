@@ -18,7 +18,7 @@ from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFra
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.equations.motion import Assignment, KinematicEquations
+from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraint_reading import (
@@ -262,6 +262,7 @@ class _Reader:
             "kinematics": self.kinematics,
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
             "quaternions": self.quaternions,
+            "events": self._events(),
             "acts": acts,
             "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
             "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
@@ -272,6 +273,25 @@ class _Reader:
                 )
             ),
         }
+
+    def _events(self) -> tuple[OwnEvent, ...]:
+        """The model's own events in plain symbols.
+
+        Raises:
+            MechanismError: If one sets what is no coordinate, speed or state by itself.
+        """
+        found, faults = [], []
+        for event in self.definition.events:
+            settings = tuple((self.plain(symbol), self.plain(value)) for symbol, value in event.settings.items())
+            faults += [
+                Fault(f"the event {event.name} sets {target}", event.where, "set a coordinate, speed or state")
+                for target, _ in settings
+                if target not in {*self.q, *self.u, *self.z}
+            ]
+            found.append(OwnEvent(event.name, event.kind, self.plain(event.condition), settings))
+        if faults:
+            raise MechanismError("events cannot be read:", faults)
+        return tuple(found)
 
     def _declarations(self) -> Declarations:
         """The plain part of the definition, and what the mechanics name as dependent."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import sympy as sm
 
-from mb2fmu.equations.motion import Assignment, KinematicEquations, VelocityConstraints
+from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent, VelocityConstraints
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
@@ -188,6 +188,7 @@ class Mechanism:
         given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
         declared_potential: Sum of what the bodies declare, J, not judged yet.
         scenery: What pictures need; None where there is nothing to be drawn.
+        events: That the model says itself.
     """
 
     declared: Declarations
@@ -229,6 +230,7 @@ class Mechanism:
     given_potential: sm.Expr | None = None
     declared_potential: sm.Expr = sm.S.Zero
     scenery: Scenery | None = None
+    events: tuple[OwnEvent, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.dynamic:

@@ -23,6 +23,7 @@ from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
+from mb2fmu.model.own_events import event_faults
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
 from mb2fmu.model.symbol_checks import symbol_faults
@@ -76,6 +77,7 @@ def check(model: Model) -> ModelDefinition:
     faults += terminal_faults(model)
     faults += _look_faults(model)
     faults += loop_faults(model)
+    faults += event_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -99,6 +101,7 @@ def check(model: Model) -> ModelDefinition:
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
+        events=tuple(model.own_events),
     )
 
 

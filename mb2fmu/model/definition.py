@@ -23,6 +23,7 @@ from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
 from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.outputs import Outputs
+from mb2fmu.model.own_events import DeclaredEvent, OwnEvents
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
 from mb2fmu.model.recorded import RecordedMechanics
@@ -72,6 +73,7 @@ class ModelDefinition(Declarations):
         looks: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
+        events: That the model says itself, in order of declaration.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -85,6 +87,7 @@ class ModelDefinition(Declarations):
     looks: tuple[Look, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
+    events: tuple[DeclaredEvent, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
         """The plain part, for all that follows the reading.
@@ -105,7 +108,7 @@ class ModelDefinition(Declarations):
             raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
-class Model(Outputs, Connections, Loops, Looks):
+class Model(Outputs, Connections, Loops, OwnEvents, Looks):
     """A mechanism and what has to be said about its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers

@@ -12,7 +12,7 @@ from sympy.logic.boolalg import Boolean
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.functions import SUPPORTED_FUNCTIONS, LookupTable, TableValue
+from mb2fmu.functions import SUPPORTED_FUNCTIONS, LookupTable, NoEvent, Pre, StickingSign, TableValue
 
 _STRUCTURE = (
     sm.Add,
@@ -27,6 +27,9 @@ _STRUCTURE = (
     CharacteristicCurveFunction,
     LookupTable,
     TableValue,
+    Pre,
+    NoEvent,
+    StickingSign,
 )
 """Nodes that are no named functions; conditions are ``Boolean``."""
 

@@ -15,6 +15,7 @@ from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.coherence import written
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
+from mb2fmu.model.own_events import event_expressions
 from mb2fmu.model.usage import Role, Use
 from mb2fmu.variables import (
     AuxiliaryState,
@@ -89,6 +90,9 @@ def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
             yield _Occurrence(f"the derivative of state {item.name}", "state", item.derivative, item.where)
         elif isinstance(item, Parameter) and isinstance(item.value, sm.Expr):
             yield _Occurrence(f"the value of parameter {item.name}", "value", item.value, item.where)
+    for event in model.own_events:
+        for expression in event_expressions(event):
+            yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
     if model.potential is not None:
         yield _Occurrence("the potential energy", "potential", model.potential, model.where)
 

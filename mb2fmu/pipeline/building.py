@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from mb2fmu import derivatives
+from mb2fmu import derivatives, switching
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.options import Backend, BuildOptions, major_version
@@ -48,6 +48,9 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
     from mb2fmu.emit import python, xml
 
     _refuse_native_options(options)
+    if derivation.mechanism.events:
+        what = f"{derivation.definition.name} has events, which units of Python do not have"
+        raise EmitError("this unit cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
         target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
@@ -86,15 +89,16 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
-        described = interface.describe(definition, derivation.equations, derivation.program, target)
+        program = switching.freeze(derivation.program)
+        described = interface.describe(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.Order(described.model_identifier, compiler, fast)
     with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:
         with stage("emit"):
-            motion = c.emit_motion(derivation.program, described, adjoint=adjoint)
+            motion = c.emit_motion(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)
         with stage("differentiate"):
-            native = derivatives.with_derivatives(derivation.program, adjoint=adjoint)
+            native = derivatives.with_derivatives(program, adjoint=adjoint)
         with stage("emit the derivatives"):
             sources = motion.sources.joined(c.emit_derivatives(native, described, motion))
             compilation.begin(sources)

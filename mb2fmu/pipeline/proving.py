@@ -40,10 +40,12 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
     Args:
         read: The mechanism.
         used: The formulation that the unit was made by; None if that is unknown.
+
+    Events are found in equations, so these are what moves a mechanism that has any.
     """
     from mb2fmu import validation
 
-    if validation.newton_euler_applies(read):
+    if validation.newton_euler_applies(read) and not mechanism.has_events(read):
         return ReferenceEquations(formulation.formulate_motion(read), read)
     applying = [method for method, applies in formulation.applicable(read).items() if applies.yes]
     second = validation.reference_method(used, applying) if applying else "auto"

@@ -120,6 +120,10 @@ def integrated(
     from mb2fmu.validation import conditions
 
     definition = derivation.definition
+    if derivation.mechanism.events:
+        what = f"{definition.name} has events of its own, which equations alone do not know"
+        fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate UNIT.fmu")
+        raise ValidationError("the model cannot be simulated without a unit:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
     given = conditions(replace(definition, experiment=run))

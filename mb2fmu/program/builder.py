@@ -30,6 +30,8 @@ from mb2fmu.program.program import Block, Entry, Layout, Op, Program, System, Ta
 
 _ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
 _COMMUTATIVE = having(lambda row: row.symmetric)
+SWITCHING = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ)))
+"""Operations that jump or have a kink."""
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end
@@ -54,6 +56,8 @@ class ProgramBuilder(Nodes):
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
+        self._switches: dict[int, None] = {}
+        self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
@@ -383,6 +387,37 @@ class ProgramBuilder(Nodes):
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
+    def switch(self, node: int) -> int:
+        """Marks what switches: where it jumps or has a kink is an event (entry ``switches``). Hands it back."""
+        inner = node
+        while self._op[inner] in {Op.NEG, Op.NOT}:
+            inner = self._a[inner]
+        positive = self._op[inner] == Op.ABS and self._op[self._a[inner]] in {Op.SQRT, Op.EXP}
+        if self._op[inner] in SWITCHING and self._rank[inner] > 1 and not positive:
+            self._switches[inner] = None
+        return node
+
+    def break_away(self, node: int, limit: int) -> None:
+        """Says how large the factor of a sign may become, in the mode in which its argument is held at zero."""
+        while self._op[node] == Op.NEG:
+            node = self._a[node]
+        if self._op[node] == Op.SIGN:
+            self._limits[node] = limit
+
+    def without_events(self, node: int) -> int:
+        """Takes back what :meth:`switch` has marked in all that a node needs. Hands it back."""
+        stack, seen = [node], {node}
+        while stack:
+            last = stack.pop()
+            self._switches.pop(last, None)
+            if self._op[last] <= Op.SEED or self._op[last] == Op.BLOCK:
+                continue
+            several = (self._c[last],) if self._op[last] == Op.TABLE else (self._a[last], self._b[last], self._c[last])
+            new = {operand for operand in several if operand >= 0} - seen
+            seen |= new
+            stack.extend(new)
+        return node
+
     def system(self, system: System) -> None:
         """Says that some nodes are the solution of a linear system."""
         self._systems[system] = None
@@ -435,6 +470,12 @@ class ProgramBuilder(Nodes):
                 known = self._entries.get(entry, Entry(entry, (), ()))
                 together = dict(zip(known.results, known.labels, strict=True)) | named
                 self.entry(entry, tuple(together.values()), tuple(together))
+        if self._switches:
+            self.entry("switches", [f"switch {i}" for i in range(len(self._switches))], list(self._switches))
+        kept = {node: limit for node, limit in self._limits.items() if node in self._switches}
+        if kept:
+            pairs = [node for pair in kept.items() for node in pair]
+            self.entry("break_away", [f"{i}" for i in range(len(pairs))], pairs)
         return Program(
             layout=self.layout,
             op=np.array(self._op, dtype=np.uint8),

@@ -213,7 +213,9 @@ class _Answers:
         x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
         try:
-            motion = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(list(parameters)))
+            r = run.held(row).tolist()
+            with numeric.keeping_modes(t, x, r, numeric.prepare(run.parameters)):  # they change at events only
+                motion = numeric.motion(t, x, r, numeric.prepare(list(parameters)))
         except (ValidationError, ArithmeticError, ValueError):
             return
         scale = FACTOR * run.tolerance

@@ -8,6 +8,7 @@ constraints. Central differences of two step sizes, extrapolated; how far these 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,9 +90,17 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
         """All variables a little later."""
         return _at(reference, point, size, size * x_dot, point.held, point.parameters)[0]
 
-    near = (along(step) - along(-step)) / (2 * step)
-    far = (along(2 * step) - along(-2 * step)) / (4 * step)
+    with _modes_kept(reference, point):
+        near = (along(step) - along(-step)) / (2 * step)
+        far = (along(2 * step) - along(-2 * step)) / (4 * step)
     return (4 * near - far) / 3, np.abs(near - far)
+
+
+def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
+    """Derivatives are those of the modes at the point, which other parameters alone do not change."""
+    numeric, run = reference.numeric, reference.conditions
+    t, x = float(run.time[point.row]), reference.states[point.row]
+    return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters))
 
 
 def _few(n: int) -> Floats:
@@ -105,11 +114,12 @@ def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats
     """Differences along given moves, one per row."""
     rows = []
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
-        seen = {
-            k: _at(reference, point, 0.0, k * _STEP * dx, point.held + k * _STEP * dr,
-                   np.array(point.parameters) + k * _STEP * dp)
-            for k in (-2, -1, 1, 2)
-        }  # fmt: skip
+        with _modes_kept(reference, point):
+            seen = {
+                k: _at(reference, point, 0.0, k * _STEP * dx, point.held + k * _STEP * dr,
+                       np.array(point.parameters) + k * _STEP * dp)
+                for k in (-2, -1, 1, 2)
+            }  # fmt: skip
         near = [(a - b) / (2 * _STEP) for a, b in zip(seen[1], seen[-1], strict=True)]
         far = [(a - b) / (4 * _STEP) for a, b in zip(seen[2], seen[-2], strict=True)]
         best = [(4 * a - b) / 3 for a, b in zip(near, far, strict=True)]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.machine import FailureError, Machine
+from mb2fmu.validation.hybrid import EventSeen, HybridEquations, travel
 from mb2fmu.validation.integration import TIGHTEST, Slope, integrate, stuck
 from mb2fmu.validation.numeric import NumericEquations, explained
 
@@ -41,7 +42,14 @@ class Journey:
     budget: int = BUDGET
 
     def travel(
-        self, start: Floats, tolerance: float, scales: Floats, *, parts: int = 1, projected: bool = False
+        self,
+        start: Floats,
+        tolerance: float,
+        scales: Floats,
+        *,
+        parts: int = 1,
+        projected: bool = False,
+        seen: list[EventSeen] | None = None,
     ) -> Floats:
         """(x, W) at each communication point, shape (n_t, n_x + 1).
 
@@ -51,11 +59,17 @@ class Journey:
             scales: Magnitudes of (x, W), > 0.
             parts: At least so many steps between two points.
             projected: Every step ends on the constraints.
+            seen: Takes the events.
 
         Raises:
             ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
                 there; if a matrix is singular, or the constraints are not found.
         """
+        if isinstance(self.numeric, HybridEquations):
+            return travel(
+                self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
+                parts=parts, projected=projected, budget=self.budget, seen=seen,
+            )  # fmt: skip
         if self.stiff:
             return integrate_stiff(self.slope, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
         machine = self.numeric.machine

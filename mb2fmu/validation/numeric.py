@@ -8,6 +8,7 @@ null space of the velocity constraints (by singular values) where the full mass 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -265,6 +266,13 @@ class NumericEquations:
         values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
+
+    def keeping_modes(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> AbstractContextManager[None]:
+        """Inside, modes are those of this instant; without events there are none."""
+        del t, x, r, prepared
+        return nullcontext()
 
     def kinetic_energy(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """T in J; nan where it is not known."""

@@ -17,10 +17,12 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units
 from mb2fmu.validation.conditions import Conditions, conditions
+from mb2fmu.validation.hybrid import EventSeen, HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.own_switches import frozen_equations
 from mb2fmu.validation.scales import (
     ROUNDING,
     energy_scale,
@@ -92,6 +94,7 @@ class Reference:
         balances: The reference's own: energy, constraints.
         numeric: The equations as functions of numbers.
         conditions: The experiment.
+        events: In their order.
     """
 
     trajectory: Trajectory
@@ -105,6 +108,7 @@ class Reference:
     balances: tuple[Balance, ...]
     numeric: NumericEquations
     conditions: Conditions
+    events: tuple[EventSeen, ...] = ()
 
     @property
     def state_scales(self) -> Floats:
@@ -164,7 +168,7 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
     run, equations = experiment or conditions(definition), comparable(equations)
-    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else NumericEquations(equations))
+    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations))
     numeric.compile()
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
@@ -173,7 +177,9 @@ def make_reference(
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy, sizes = natural.magnitude("J"), np.append(typical[list(columns)], 0.0)
     largest = _scouted(numeric, run, start, sizes[:-1], energy)
-    fine = solve(numeric, run, start, TIGHTEST, error_scales(largest, sizes, TIGHTEST), parts=1 if run.steady else 2)
+    seen: list[EventSeen] = []
+    exact = error_scales(largest, sizes, TIGHTEST)
+    fine = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
     values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared)
     uncertainty = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values)
     scales = own_scales(values, moving(values, uncertainty, typical), typical)
@@ -198,7 +204,14 @@ def make_reference(
         ),
         numeric=numeric,
         conditions=run,
+        events=tuple(seen),
     )
+
+
+def numeric_equations(equations: EquationsOfMotion) -> NumericEquations:
+    """The equations as functions of numbers, with events where something in them switches."""
+    frozen = frozen_equations(equations)
+    return HybridEquations(frozen) if frozen else NumericEquations(equations)
 
 
 def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
@@ -233,7 +246,14 @@ def _uncertainty(numeric: NumericEquations, run: Conditions, start: Floats, scal
 
 
 def solve(
-    numeric: NumericEquations, run: Conditions, start: Floats, tolerance: float, scales: Floats, *, parts: int = 1
+    numeric: NumericEquations,
+    run: Conditions,
+    start: Floats,
+    tolerance: float,
+    scales: Floats,
+    *,
+    parts: int = 1,
+    seen: list[EventSeen] | None = None,
 ) -> Floats:
     """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
@@ -241,7 +261,7 @@ def solve(
         ValidationError: See :meth:`mb2fmu.validation.journey.Journey.travel`.
     """
     journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff)
-    return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained)
+    return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
 
 
 def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:

@@ -22,6 +22,7 @@ CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
     "bicycle",
+    "bouncing_ball",
     "bowl",
     "andrews",
     "cart_pole",
@@ -30,6 +31,7 @@ NAMES = {
     "crank_slider",
     "double_pendulum",
     "driven_crank",
+    "dry_friction_oscillator",
     "excavator_arm",
     "four_bar",
     "governor",
@@ -48,6 +50,7 @@ NAMES = {
     "rolling_sphere",
     "simple_pendulum",
     "snakeboard",
+    "stick_slip_belt",
     "three_body_pendulum",
     "transmission",
     "turntable_ball",

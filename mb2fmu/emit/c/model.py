@@ -312,6 +312,11 @@ def _motion(program: Program) -> list[_Function]:
         functions.append(_function("project", ("double y[]",), _LEAVES, _stores("y", entries["project"].results)))
     if program.layout.memory:
         functions.append(_function("remember", ("double y[]",), _LEAVES, _stores("y", entries["remember"].results)))
+    functions += [
+        _function(name, ("double y[]",), _LEAVES, _stores("y", entries[name].results))
+        for name in ("indicators", "surfaces", "event")
+        if "indicators" in entries
+    ]
     return functions
 
 

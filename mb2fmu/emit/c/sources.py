@@ -22,6 +22,7 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import Fmi, FmuInterface, FmuVariable
 from mb2fmu.program.cost import cost
 from mb2fmu.program.program import Program, first_memory
+from mb2fmu.switching import switches_of
 
 _SOURCE = {
     "time": "TIME",
@@ -35,6 +36,8 @@ _SOURCE = {
     "position": "POSITION",
     "velocity": "VELOCITY",
     "acceleration": "ACCELERATION",
+    "indicators": "INDICATOR",
+    "mode": "MODE",
     "solver": "SOLVER",
     "solver_step": "SOLVER_STEP",
 }
@@ -85,6 +88,9 @@ _NO_VARIABLE = ", ".join(
 _STEMS = {"equations": "equations", "derivatives": "derived"}
 _ONCE = "derived_once"
 """What the names of translation units begin with that have equations, by their table; and those compiled once."""
+
+EVENTS = ("events.h", "events.c", "solver_events.c")
+"""Of the runtime's files those that only units whose equations switch have."""
 
 BATCH = "batch.h"
 """Of the runtime's files the one that units do not need."""
@@ -146,6 +152,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
         "longest_walk": longest_walk(program),
         "most_steps": MOST_STEPS,
         "first_memory": first_memory(program),
+        "switches": switches_of(program),
         "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
         "coordinates": coordinates(program),
         "solver": _solver(interface),
@@ -159,7 +166,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
         "unit.c": render("unit.c.jinja", **facts),
         **_equations(printed, program),
     }
-    runtime = _runtime(fmi) | packaged_operations(program)
+    runtime = _runtime(fmi, events=bool(facts["switches"])) | packaged_operations(program)
     return Motion(FileTree({**files, **runtime, **_headers(fmi)}).under("sources"), printed)
 
 
@@ -322,11 +329,12 @@ def _row(variable: FmuVariable) -> str:
     )
 
 
-def _runtime(version: Fmi) -> dict[str, bytes]:
-    """The fixed files, without the shell of the other version."""
+def _runtime(version: Fmi, *, events: bool) -> dict[str, bytes]:
+    """The fixed files, without the shell of the other version, and without those of events where there are none."""
     names = [file.name for file in resources.files("mb2fmu.emit.c").joinpath("runtime").iterdir()]
     other = f"fmi{_OTHER[version]}"
     kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name and name != BATCH)
+    kept = [name for name in kept if events or name not in EVENTS]
     return {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in kept}
 
 

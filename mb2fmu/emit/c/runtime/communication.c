@@ -164,6 +164,24 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     memcpy(&instance->before, now, sizeof *now);
     memcpy(instance->x_next, now->x, sizeof now->x);
     instance->refused = 0;
+#if MB2FMU_N_MODES > 0
+    {
+        /* inputs and parameters may have been set since the last step */
+        mb2fmu_settling *const settling = &instance->integrator.work.settling;
+        int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
+                                   0.5 * MB2FMU_SLACK);
+        if (answer == 0 && !settling->changed) {
+            answer = mb2fmu_keep_at_rest(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w);
+        }
+        if (answer != 0) {
+            mb2fmu_recall(instance);
+            return mb2fmu_unsettled(instance, MB2FMU_DISCARD, answer);
+        }
+        if (settling->changed) {
+            mb2fmu_integrator_invalidate(&instance->integrator);
+        }
+    }
+#endif
     if (instance->intermediate_update != NULL) {
         problem.accepted = mb2fmu_at_internal_step;
         problem.host = instance;

@@ -245,6 +245,17 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
     } else if (outcome == MB2FMU_STEP_SINGULAR) {
         (void)snprintf(message, size, "step from %s s by %s s: at %s s %s (internal step %s s)", start,
                        span, fault, mb2fmu_solver_solve(problem, clause), step);
+#if MB2FMU_N_MODES > 0
+    } else if (outcome == MB2FMU_STEP_UNSETTLED) {
+        const int one = work->settling.last[0], other = work->settling.last[1];
+        (void)snprintf(message, size,
+                       "step from %s s by %s s: at %s s %s; changed last: %s%s%s", start, span, fault,
+                       problem->unsettled == MB2FMU_NOT_FINITE ? "an event sets a state to what is no finite number"
+                       : problem->unsettled == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"
+                                                               : "events follow each other without end",
+                       one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",
+                       other < 0 ? "" : model_switches[other].name);
+#endif
     } else {
         (void)snprintf(message, size,
                        "step from %s s by %s s: %smore than %ld internal steps; given up after %lu of them and %lu "

@@ -75,6 +75,11 @@ MB2FMU_EVALUATION(project)
 #if MB2FMU_N_MEMORY > 0
 MB2FMU_EVALUATION(remember)
 #endif
+#if MB2FMU_N_MODES > 0
+MB2FMU_EVALUATION(indicators)
+MB2FMU_EVALUATION(surfaces)
+MB2FMU_EVALUATION(event)
+#endif
 
 #if MB2FMU_N_INITIALIZED > 0
 static int model_initialize(double t, const double x[], const double r[], const double p[], mb2fmu_prepared *w,

@@ -22,6 +22,9 @@
 #ifndef MB2FMU_N_MEMORY
 #define MB2FMU_N_MEMORY 0
 #endif
+#ifndef MB2FMU_N_MODES
+#define MB2FMU_N_MODES 0
+#endif
 #ifndef MB2FMU_N_INITIALIZED
 #define MB2FMU_N_INITIALIZED 0
 #endif
@@ -47,6 +50,14 @@ typedef struct mb2fmu_equations {
 #if MB2FMU_N_MEMORY > 0
     int (*remember)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
                     double y[]);
+#endif
+#if MB2FMU_N_MODES > 0
+    int (*indicators)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                      double y[]);
+    int (*surfaces)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                    double y[]);
+    int (*event)(double t, const double x[], const double r[], const double p[], const double w[], double work[],
+                 double y[]);
 #endif
 } mb2fmu_equations;
 

@@ -1,5 +1,5 @@
-/* fmi2_model_exchange.c: the functions of FMI 2.0.5 for Model Exchange (section 3.2). No events: nothing that happens
- * in Event Mode asks for another iteration. In Model Exchange the importer computes; that it looks beyond the stop time
+/* fmi2_model_exchange.c: the functions of FMI 2.0.5 for Model Exchange (section 3.2). An event is worked off whole by
+ * the first call of fmi2NewDiscreteStates: nothing asks for another iteration. In Model Exchange the importer computes; that it looks beyond the stop time
  * (as multistep integrators do) is no error of the unit. */
 #include "protocol.h"
 
@@ -10,23 +10,26 @@ fmi2Status fmi2EnterEventMode(fmi2Component c)
     MB2FMU_CALL(fmi2Status, c, mb2fmu_may_EnterEventMode, mb2fmu_go_to(instance, MB2FMU_EVENT));
 }
 
-static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_no_new_states(mb2fmu_instance *instance, fmi2EventInfo *info)
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *instance, fmi2EventInfo *info)
 {
+    enum mb2fmu_status status;
+    int changed;
     if (mb2fmu_missing(instance, info, 1, "event info")) {
         return MB2FMU_ERROR;
     }
+    status = mb2fmu_update(instance, &changed);
     info->newDiscreteStatesNeeded = fmi2False;
     info->terminateSimulation = fmi2False;
     info->nominalsOfContinuousStatesChanged = fmi2False;
-    info->valuesOfContinuousStatesChanged = fmi2False;
+    info->valuesOfContinuousStatesChanged = changed ? fmi2True : fmi2False;
     info->nextEventTimeDefined = fmi2False;
     info->nextEventTime = 0.0;
-    return MB2FMU_OK;
+    return status;
 }
 
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *fmi2eventInfo)
 {
-    MB2FMU_CALL(fmi2Status, c, mb2fmu_may_NewDiscreteStates, mb2fmu_no_new_states(instance, fmi2eventInfo));
+    MB2FMU_CALL(fmi2Status, c, mb2fmu_may_NewDiscreteStates, mb2fmu_new_states(instance, fmi2eventInfo));
 }
 
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)

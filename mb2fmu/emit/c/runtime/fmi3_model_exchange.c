@@ -1,5 +1,5 @@
-/* fmi3_model_exchange.c: the functions of FMI 3.0.2 for Model Exchange (section 3.2) and events (section 2.3.5). No
- * events: nothing that happens in Event Mode asks for another iteration. In Model Exchange the importer computes; that
+/* fmi3_model_exchange.c: the functions of FMI 3.0.2 for Model Exchange (section 3.2) and events (section 2.3.5). An
+ * event is worked off whole by the first update: nothing asks for another iteration. In Model Exchange the importer computes; that
  * it looks beyond the stop time (as multistep integrators do) is no error of the unit. */
 #include "protocol.h"
 
@@ -19,8 +19,8 @@ static enum mb2fmu_status mb2fmu_say_no(mb2fmu_instance *instance, fmi3Boolean *
     return MB2FMU_OK;
 }
 
-static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_no_new_states(mb2fmu_instance *instance, fmi3Boolean *const answers[],
-                                                               size_t n, fmi3Float64 *next)
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_all_no(mb2fmu_instance *instance, fmi3Boolean *const answers[],
+                                                        size_t n, fmi3Float64 *next)
 {
     size_t i;
     for (i = 0; i < n; ++i) {
@@ -34,6 +34,19 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_no_new_states(mb2fmu_instance *
     return MB2FMU_OK;
 }
 
+/* The fourth answer is whether values of states changed. */
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_new_states(mb2fmu_instance *instance, fmi3Boolean *const answers[],
+                                                            size_t n, fmi3Float64 *next)
+{
+    enum mb2fmu_status status = mb2fmu_all_no(instance, answers, n, next);
+    int changed;
+    if (status == MB2FMU_OK) {
+        status = mb2fmu_update(instance, &changed);
+        *answers[3] = changed ? fmi3True : fmi3False;
+    }
+    return status;
+}
+
 fmi3Status fmi3UpdateDiscreteStates(fmi3Instance handle, fmi3Boolean *discreteStatesNeedUpdate,
                                     fmi3Boolean *terminateSimulation, fmi3Boolean *nominalsOfContinuousStatesChanged,
                                     fmi3Boolean *valuesOfContinuousStatesChanged, fmi3Boolean *nextEventTimeDefined,
@@ -42,7 +55,7 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance handle, fmi3Boolean *discreteSt
     fmi3Boolean *const answers[] = {discreteStatesNeedUpdate, terminateSimulation, nominalsOfContinuousStatesChanged,
                                     valuesOfContinuousStatesChanged, nextEventTimeDefined};
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_UpdateDiscreteStates,
-                mb2fmu_no_new_states(instance, answers, sizeof answers / sizeof answers[0], nextEventTime));
+                mb2fmu_new_states(instance, answers, sizeof answers / sizeof answers[0], nextEventTime));
 }
 
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance handle)
@@ -53,7 +66,7 @@ fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance handle)
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_completed(mb2fmu_instance *instance, fmi3Boolean *const answers[],
                                                            size_t n)
 {
-    const enum mb2fmu_status status = mb2fmu_no_new_states(instance, answers, n, NULL);
+    const enum mb2fmu_status status = mb2fmu_all_no(instance, answers, n, NULL);
     const int failed = status == MB2FMU_OK ? mb2fmu_remember(instance) : 0;
     return failed == 0 ? status : mb2fmu_singular(instance, failed);
 }
@@ -116,7 +129,7 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_tell_number(mb2fmu_instance *in
 fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance handle, size_t *nEventIndicators)
 {
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_GetNumberOfEventIndicators,
-                mb2fmu_tell_number(instance, nEventIndicators, 0));
+                mb2fmu_tell_number(instance, nEventIndicators, MB2FMU_N_INDICATORS));
 }
 
 fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance handle, size_t *nContinuousStates)

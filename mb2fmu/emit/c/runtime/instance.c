@@ -236,6 +236,14 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
             return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these start values");
         }
     }
+#if MB2FMU_N_MODES > 0
+    if (instance->kind == MB2FMU_CO_SIMULATION) { /* in Model Exchange this is for Event Mode, which comes next */
+        int changed;
+        if (mb2fmu_update(instance, &changed) != MB2FMU_OK) {
+            return MB2FMU_ERROR;
+        }
+    }
+#endif
     if (mb2fmu_check_motion(instance) != MB2FMU_OK) {
         return MB2FMU_ERROR;
     }

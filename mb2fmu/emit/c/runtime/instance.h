@@ -88,6 +88,7 @@ enum mb2fmu_level {
     MB2FMU_LEVEL_ACCELERATION = 16,
     MB2FMU_LEVEL_DEPENDENT_SPEEDS = 32,
     MB2FMU_LEVEL_ACCELERATIONS = 64,
+    MB2FMU_LEVEL_INDICATORS = 256,
     MB2FMU_LEVEL_STARTED = 128 /* in Initialization Mode: what depends on start values is solved for */
 };
 
@@ -116,6 +117,9 @@ typedef struct {
     double acceleration[MB2FMU_SIZE(MB2FMU_N_ACCELERATION)];
     double dependent_speeds[MB2FMU_SIZE(MB2FMU_N_DEPENDENT_SPEEDS)];
     double accelerations[MB2FMU_SIZE(MB2FMU_N_ACCELERATIONS)];
+#if MB2FMU_N_MODES > 0
+    double indicators[MB2FMU_SIZE(MB2FMU_N_INDICATORS)]; /* with the offset that importers see */
+#endif
 
     double seeds[MB2FMU_N_SEEDS];
     double out[MB2FMU_SIZE(MB2FMU_N_OUT)];
@@ -243,7 +247,16 @@ static enum mb2fmu_status mb2fmu_get_derivatives(mb2fmu_instance *instance, doub
 static enum mb2fmu_status mb2fmu_get_states(mb2fmu_instance *instance, double values[], size_t n);
 static enum mb2fmu_status mb2fmu_set_states(mb2fmu_instance *instance, const double values[], size_t n);
 static enum mb2fmu_status mb2fmu_get_nominals(mb2fmu_instance *instance, double values[], size_t n);
-static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, const double values[], size_t n);
+static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, double values[], size_t n);
+
+/* Event Mode: modes that are right, and what an event does. *changed: bits of continuous states did. */
+static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed);
+
+/* Modes at the start, in Initialization Mode. 0, or why there are none: see mb2fmu_settle. */
+#if MB2FMU_N_MODES > 0
+static int mb2fmu_find_modes(mb2fmu_instance *instance);
+static enum mb2fmu_status mb2fmu_unsettled(mb2fmu_instance *instance, enum mb2fmu_status status, int answer);
+#endif
 
 /* A failed solve or a result that is no number, as this kind and version may answer it. */
 static enum mb2fmu_status mb2fmu_no_result(const mb2fmu_instance *instance);

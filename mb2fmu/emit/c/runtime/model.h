@@ -19,6 +19,8 @@
  *   MB2FMU_N_ACCELERATIONS    u' of all speeds
  *   MB2FMU_N_PROJECTED        the first states, which constraints attract; may be left out if there are none
  *   MB2FMU_N_MEMORY           what is remembered from one accepted step to the next; may be left out if there is none
+ *   MB2FMU_N_MODES            of them the modes of switches, then of conditions; may be left out if there are none
+ *   MB2FMU_N_INDICATORS       switches, each with a margin
  *   MB2FMU_N_VARIABLES        rows of the table of variables; a value reference is a place in it, 0 may be none
  * and besides
  *   MB2FMU_FMI                2 or 3
@@ -128,6 +130,37 @@ MB2FMU_UNUSED static int model_remember(double t, const double x[], const double
 MB2FMU_UNUSED static const double model_first_memory[MB2FMU_N_MEMORY];
 #endif
 
+/* Where something switches (events.h): margins, which are positive as long as the modes are right; what switches look
+ * at, then the factor by which each that is held is held; all states after an event, then whether conditions hold. */
+#ifndef MB2FMU_N_MODES
+#define MB2FMU_N_MODES 0
+#define MB2FMU_N_INDICATORS 0
+#endif
+#if MB2FMU_N_MODES > 0
+MB2FMU_UNUSED static int model_indicators(double t, const double x[], const double r[], const double p[],
+                                          mb2fmu_prepared *w, double y[]);
+MB2FMU_UNUSED static int model_surfaces(double t, const double x[], const double r[], const double p[],
+                                        mb2fmu_prepared *w, double y[]);
+MB2FMU_UNUSED static int model_event(double t, const double x[], const double r[], const double p[],
+                                     mb2fmu_prepared *w, double y[]);
+
+enum mb2fmu_switch_kind {
+    MB2FMU_SWITCH_RELATION = 0, /* mode 1 where the surface is positive, else 0 */
+    MB2FMU_SWITCH_STEPS,        /* mode: the largest integer that is not greater than the surface */
+    MB2FMU_SWITCH_STICKING,     /* mode -1, 1, or 0: held */
+    MB2FMU_SWITCH_CONDITION,    /* of an event of the model's own; mode 1 where it holds */
+    MB2FMU_SWITCH_TICKS         /* of one that happens at instants: mode: how often it has */
+};
+
+typedef struct {
+    unsigned char kind; /* enum mb2fmu_switch_kind */
+    int memory;         /* place of its mode in memory */
+    const char *name;   /* UTF-8, for messages */
+} mb2fmu_switch;
+
+MB2FMU_UNUSED static const mb2fmu_switch model_switches[MB2FMU_N_MODES];
+#endif
+
 /* Where start values are solved for: all states as the simulation begins with them, x those that were set; and the
  * derivatives of that. MB2FMU_N_INITIALIZED is then the number of states. */
 #ifndef MB2FMU_N_INITIALIZED
@@ -176,7 +209,9 @@ enum mb2fmu_source {
     MB2FMU_SOURCE_ACCELERATION,      /* model_acceleration, y[index] */
     MB2FMU_SOURCE_SOLVER,            /* the Enumeration parameter that chooses the solver; start is an integer */
     MB2FMU_SOURCE_SOLVER_STEP,       /* internal step of the solvers with fixed steps, s; 0: the communication step */
-    MB2FMU_SOURCE_NONE               /* no variable has this value reference */
+    MB2FMU_SOURCE_NONE,              /* no variable has this value reference */
+    MB2FMU_SOURCE_INDICATOR,         /* model_indicators, y[index], with the offset that importers see */
+    MB2FMU_SOURCE_MODE               /* the mode of model_switches[index] */
 };
 
 enum mb2fmu_causality {

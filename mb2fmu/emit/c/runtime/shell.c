@@ -6,6 +6,9 @@
 #include "log.c"
 #include "state_bytes.c"
 
+#if MB2FMU_N_MODES > 0
+#include "events.c"
+#endif
 #include "values.c"
 
 #include "instance.c"

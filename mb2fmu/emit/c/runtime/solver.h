@@ -22,6 +22,9 @@
 
 #include "linear_algebra.h"
 #include "model.h"
+#if MB2FMU_N_MODES > 0
+#include "events.h"
+#endif
 
 /* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY.
  * Generated units have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its
@@ -62,7 +65,8 @@ enum mb2fmu_outcome {
     MB2FMU_STEP_TOO_SMALL,  /* the error stays above the tolerance down to steps of 16 eps |t|; or h is no step */
     MB2FMU_STEP_NOT_FINITE, /* x' or x is infinite or not a number */
     MB2FMU_STEP_SINGULAR,   /* a linear solve failed */
-    MB2FMU_STEP_TOO_MANY    /* more than MB2FMU_MAX_INTERNAL_STEPS, made or foreseen */
+    MB2FMU_STEP_TOO_MANY,   /* more than MB2FMU_MAX_INTERNAL_STEPS, made or foreseen */
+    MB2FMU_STEP_UNSETTLED   /* an event finds no modes, or events follow each other without end */
 };
 
 /* What the host's hook answers: a sum of these. */
@@ -92,6 +96,10 @@ typedef struct {
     unsigned long calls;      /* evaluations of x' are added up here */
     unsigned long steps;      /* accepted internal steps, likewise */
     unsigned long rejected;   /* rejected ones, likewise */
+#if MB2FMU_N_MODES > 0
+    unsigned long events;     /* likewise */
+    int unsettled;            /* after MB2FMU_STEP_UNSETTLED: what mb2fmu_settle answered */
+#endif
 } mb2fmu_problem;
 
 /* What lasts from one communication step to the next: the part that belongs to the FMU state. */
@@ -131,6 +139,9 @@ typedef struct {
     int linearized;       /* jacobian and drift belong to x */
     int dense;            /* k, before_step, next, start, step describe an accepted step of memory.solver */
     mb2fmu_integrator_memory before; /* memory at the call, for failures */
+#if MB2FMU_N_MODES > 0
+    mb2fmu_settling settling;
+#endif
 } mb2fmu_work;
 
 /* Plain data: copying the struct copies everything; copying or serializing `memory` alone is enough, too. */
@@ -265,6 +276,11 @@ typedef struct {
     mb2fmu_look looks[2]; /* adaptive methods: every MB2FMU_EARLY_PACE_STEPS, and every MB2FMU_PACE_STEPS */
     int stopped;   /* the hook said so */
     int hopeless;  /* adaptive methods: given up for the pace, before the limit */
+#if MB2FMU_N_MODES > 0
+    int jumped;    /* the last step ended at an event */
+    int at_once;   /* events without time going on */
+    enum mb2fmu_outcome outcome; /* of the last event */
+#endif
 } mb2fmu_walk;
 
 /* Whether the solver that is chosen has step size control. */

@@ -217,6 +217,10 @@ static void mb2fmu_walk_remember(mb2fmu_integrator *integrator, mb2fmu_problem *
 }
 #endif
 
+#if MB2FMU_N_MODES > 0
+#include "solver_events.c"
+#endif
+
 static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
                                double passed)
 {
@@ -229,6 +233,9 @@ static void mb2fmu_walk_accept(mb2fmu_integrator *integrator, mb2fmu_problem *pr
     work->step = walk->step;
     work->dense = 1;
     work->linearized = 0;
+#if MB2FMU_N_MODES > 0
+    passed = mb2fmu_walk_events(integrator, problem, walk, passed);
+#endif
     walk->passed = passed;
     problem->steps++;
     const double t = passed < walk->span ? walk->start + passed : walk->end;
@@ -313,6 +320,11 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
         const double error = outcome == MB2FMU_STEP_OK ? mb2fmu_walk_error(integrator, t) : MB2FMU_INFINITY;
         if (error <= 1.0) {
             mb2fmu_walk_advance(integrator, problem, walk, error, after_rejection);
+#if MB2FMU_N_MODES > 0
+            if (walk->outcome != MB2FMU_STEP_OK) {
+                return walk->outcome;
+            }
+#endif
             if (walk->stopped || !(walk->passed < walk->span)) {
                 return MB2FMU_STEP_OK;
             }
@@ -359,6 +371,14 @@ static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2f
             }
             mb2fmu_walk_accept(integrator, problem, walk,
                                piece < pieces ? base + (double)piece * walk->step : span);
+#if MB2FMU_N_MODES > 0
+            if (walk->outcome != MB2FMU_STEP_OK) {
+                return walk->outcome;
+            }
+            if (walk->jumped) {
+                break;
+            }
+#endif
         }
     }
     return MB2FMU_STEP_OK;

@@ -134,7 +134,16 @@ static int mb2fmu_find_start(mb2fmu_instance *instance)
     memcpy(now->memory, instance->found, sizeof instance->found);
 #endif
     instance->levels = MB2FMU_LEVEL_PREPARED | MB2FMU_LEVEL_STARTED;
+#if MB2FMU_N_MODES > 0
+    mb2fmu_recall(instance);
+    failed = mb2fmu_find_modes(instance);
+    if (failed != 0) {
+        instance->levels = 0;
+    }
+    return failed;
+#else
     return 0;
+#endif
 }
 
 #endif

@@ -50,10 +50,29 @@ static unsigned mb2fmu_level_of(enum mb2fmu_source source)
         return MB2FMU_LEVEL_DEPENDENT_SPEEDS;
     case MB2FMU_SOURCE_SPEED_DERIVATIVE:
         return MB2FMU_LEVEL_ACCELERATIONS;
+#if MB2FMU_N_MODES > 0
+    case MB2FMU_SOURCE_INDICATOR:
+        return MB2FMU_LEVEL_INDICATORS;
+    case MB2FMU_SOURCE_MODE:
+        return MB2FMU_LEVEL_PREPARED;
+#endif
     default:
         return 0;
     }
 }
+
+#if MB2FMU_N_MODES > 0
+static int mb2fmu_offset_indicators(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    const int failed =
+        model_indicators(now->clock.time, now->x, now->r, now->p, instance->w, instance->indicators);
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        instance->indicators[k] += MB2FMU_OFFSET;
+    }
+    return failed;
+}
+#endif
 
 /* 0 or the number of the solve that failed. */
 static int mb2fmu_compute(mb2fmu_instance *instance, unsigned level)
@@ -72,6 +91,10 @@ static int mb2fmu_compute(mb2fmu_instance *instance, unsigned level)
         return model_acceleration(now->clock.time, now->x, now->r, now->p, instance->w, instance->acceleration);
     case MB2FMU_LEVEL_DEPENDENT_SPEEDS:
         return model_dependent_speeds(now->clock.time, now->x, now->r, now->p, instance->w, instance->dependent_speeds);
+#if MB2FMU_N_MODES > 0
+    case MB2FMU_LEVEL_INDICATORS:
+        return mb2fmu_offset_indicators(instance);
+#endif
     default:
         return model_accelerations(now->clock.time, now->x, now->r, now->p, instance->w, instance->accelerations);
     }
@@ -138,6 +161,12 @@ static double mb2fmu_value(const mb2fmu_instance *instance, const mb2fmu_variabl
         return instance->position[i];
     case MB2FMU_SOURCE_VELOCITY:
         return instance->velocity[i];
+#if MB2FMU_N_MODES > 0
+    case MB2FMU_SOURCE_INDICATOR:
+        return instance->indicators[i];
+    case MB2FMU_SOURCE_MODE:
+        return instance->w->values[MB2FMU_N_CALCULATED + model_switches[i].memory];
+#endif
     default:
         return instance->acceleration[i];
     }
@@ -472,8 +501,91 @@ static enum mb2fmu_status mb2fmu_get_nominals(mb2fmu_instance *instance, double 
     return MB2FMU_OK;
 }
 
-/* No events yet, so no indicators. */
-static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, const double values[], size_t n)
+#if MB2FMU_N_MODES > 0
+
+static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, double values[], size_t n)
 {
+    enum mb2fmu_status status;
+    if (mb2fmu_wrong_size(instance, values, n, MB2FMU_N_INDICATORS)) {
+        return MB2FMU_ERROR;
+    }
+    status = mb2fmu_need(instance, MB2FMU_SOURCE_INDICATOR);
+    if (status != MB2FMU_OK) {
+        return status;
+    }
+    for (int i = 0; i < MB2FMU_N_INDICATORS; ++i) {
+        if (!isfinite(instance->indicators[i])) {
+            return mb2fmu_fail(instance, mb2fmu_no_result(instance),
+                               "at time %g: the indicator of %s is %g, not a finite number", instance->now.clock.time,
+                               model_switches[i].name, instance->indicators[i]);
+        }
+        values[i] = instance->indicators[i];
+    }
+    return MB2FMU_OK;
+}
+
+static enum mb2fmu_status mb2fmu_unsettled(mb2fmu_instance *instance, enum mb2fmu_status status, int answer)
+{
+    const mb2fmu_settling *const s = &instance->integrator.work.settling;
+    const int one = s->last[0], other = s->last[1];
+    if (answer > 0) {
+        return mb2fmu_singular(instance, answer);
+    }
+    return mb2fmu_fail(instance, status, "at time %g: %s; changed last: %s%s%s", instance->now.clock.time,
+                       answer == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"
+                                                 : "an event sets a state to what is no finite number",
+                       one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",
+                       other < 0 ? "" : model_switches[other].name);
+}
+
+static int mb2fmu_find_modes(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    const int failed = mb2fmu_begin_modes(&instance->integrator.work.settling, now->clock.time, now->x, now->r, now->p,
+                                          instance->w);
+    memcpy(now->memory, instance->w->values + MB2FMU_N_CALCULATED, sizeof now->memory);
+    return failed;
+}
+
+static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    mb2fmu_settling *const s = &instance->integrator.work.settling;
+    int failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
+    *changed = 0;
+    memcpy(instance->x_next, now->x, sizeof now->x);
+    if (failed == 0) {
+        failed = mb2fmu_settle(s, now->clock.time, instance->x_next, now->r, now->p, instance->w,
+                               0.5 * MB2FMU_OFFSET);
+    }
+    if (failed != 0) {
+        mb2fmu_recall(instance);
+        return mb2fmu_unsettled(instance, MB2FMU_ERROR, failed);
+    }
+    if (s->changed) {
+        *changed = memcmp(instance->x_next, now->x, sizeof now->x) != 0;
+        memcpy(now->x, instance->x_next, sizeof now->x);
+        memcpy(now->memory, instance->w->values + MB2FMU_N_CALCULATED, sizeof now->memory);
+        instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
+        mb2fmu_integrator_invalidate(&instance->integrator);
+    }
+    return MB2FMU_OK;
+}
+
+#else
+
+/* Nothing switches, so there are no indicators, and nothing happens in events. */
+static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, double values[], size_t n)
+{
+    (void)values;
     return mb2fmu_wrong_size(instance, values, n, 0) ? MB2FMU_ERROR : MB2FMU_OK;
 }
+
+static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
+{
+    (void)instance;
+    *changed = 0;
+    return MB2FMU_OK;
+}
+
+#endif

@@ -1,0 +1,205 @@
+/* events.c: modes and events of the model; see events.h. */
+#include <math.h>
+#include <string.h>
+
+#include "events.h"
+
+#if MB2FMU_N_MODES > 0
+
+#define MB2FMU_N_CONDITIONS (MB2FMU_N_MODES - MB2FMU_N_INDICATORS)
+
+static double *mb2fmu_mode(mb2fmu_prepared *w, int k)
+{
+    return &w->values[MB2FMU_N_CALCULATED + model_switches[k].memory];
+}
+
+static int mb2fmu_due(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
+                      mb2fmu_prepared *w, double slack)
+{
+    const int failed = model_indicators(t, x, r, p, w, s->margin);
+    int due = -1;
+    if (failed != 0) {
+        return -2 - failed;
+    }
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        if (s->margin[k] < -slack && (due < 0 || s->margin[k] < s->margin[due])) {
+            due = k;
+        }
+    }
+    return due;
+}
+
+static void mb2fmu_note(mb2fmu_settling *s, int k)
+{
+    if (s->last[0] != k) {
+        s->last[1] = s->last[0];
+        s->last[0] = k;
+    }
+    s->changed = 1;
+}
+
+/* What the event makes of the states and conditions. 0 or the number of the solve that failed; *fired: a condition
+ * changed. */
+static int mb2fmu_fire(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
+                       mb2fmu_prepared *w, int *fired)
+{
+    const int failed = model_event(t, x, r, p, w, s->after);
+    *fired = 0;
+    if (failed != 0) {
+        return failed;
+    }
+    for (int i = 0; i < MB2FMU_N_STATES; i++) {
+        if (!isfinite(s->after[i])) {
+            return MB2FMU_NOT_FINITE;
+        }
+        x[i] = s->after[i];
+    }
+    for (int i = 0; i < MB2FMU_N_CONDITIONS; i++) {
+        double *const was = mb2fmu_mode(w, MB2FMU_N_INDICATORS + i);
+        const double now = s->after[MB2FMU_N_STATES + i];
+        if (*was != now) {
+            *was = now;
+            *fired = 1;
+            mb2fmu_note(s, MB2FMU_N_INDICATORS + i);
+        }
+    }
+    return 0;
+}
+
+/* The next mode of a switch whose margin is negative. What slips and comes to rest is held, if the force is enough. */
+static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const double r[], const double p[],
+                         mb2fmu_prepared *w)
+{
+    double *const mode = mb2fmu_mode(w, k);
+    int fired;
+    int failed = model_surfaces(t, x, r, p, w, s->surface);
+    if (failed != 0) {
+        return failed;
+    }
+    mb2fmu_note(s, k);
+    if (model_switches[k].kind == MB2FMU_SWITCH_RELATION) {
+        *mode = 1.0 - *mode;
+    } else if (model_switches[k].kind == MB2FMU_SWITCH_STEPS) {
+        *mode = floor(s->surface[k]);
+    } else if (*mode != 0.0) {
+        *mode = 0.0;
+        failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
+    } else {
+        *mode = s->surface[MB2FMU_N_INDICATORS + k] > 0.0 ? 1.0 : -1.0;
+    }
+    return failed;
+}
+
+/* What was held and has been set in motion slips. */
+static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
+                         mb2fmu_prepared *w)
+{
+    const int failed = model_surfaces(t, x, r, p, w, s->surface);
+    for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {
+        double *const mode = mb2fmu_mode(w, k);
+        if (model_switches[k].kind == MB2FMU_SWITCH_STICKING && *mode == 0.0 && fabs(s->surface[k]) > MB2FMU_HELD) {
+            *mode = s->surface[k] > 0.0 ? 1.0 : -1.0;
+            mb2fmu_note(s, k);
+        }
+    }
+    return failed;
+}
+
+/* Modes change one by one until no margin is negative. */
+static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
+                        mb2fmu_prepared *w, double slack, int *changes)
+{
+    for (;;) {
+        const int due = mb2fmu_due(s, t, x, r, p, w, slack);
+        int failed;
+        if (due < 0) {
+            return due == -1 ? 0 : -2 - due;
+        }
+        if (++*changes > MB2FMU_MOST_CHANGES * MB2FMU_N_MODES) {
+            mb2fmu_note(s, due);
+            return MB2FMU_CHATTERS;
+        }
+        failed = mb2fmu_change(s, due, t, x, r, p, w);
+        if (failed != 0) {
+            return failed;
+        }
+    }
+}
+
+/* Whether something may have to happen at the start of the simulation. */
+static int mb2fmu_is_pending(mb2fmu_prepared *w)
+{
+    int pending = 0;
+    for (int i = MB2FMU_N_INDICATORS; i < MB2FMU_N_MODES; i++) {
+        pending = pending || (model_switches[i].kind == MB2FMU_SWITCH_TICKS && *mb2fmu_mode(w, i) == 0.0);
+    }
+    return pending;
+}
+
+static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
+                         mb2fmu_prepared *w, double slack)
+{
+    int changes = 0, fired = 1;
+    int failed;
+    s->changed = 0;
+    s->last[0] = s->last[1] = -1;
+    failed = mb2fmu_let_go(s, t, x, r, p, w);
+    while (failed == 0 && fired) {
+        failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
+        fired = 0;
+        if (failed == 0 && (s->changed || mb2fmu_is_pending(w))) {
+            failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
+        }
+        if (fired && failed == 0) {
+            failed = mb2fmu_let_go(s, t, x, r, p, w);
+            changes++;
+        }
+    }
+    return failed;
+}
+
+static int mb2fmu_keep_at_rest(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
+                               mb2fmu_prepared *w)
+{
+    int held = 0, fired;
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        held = held || (model_switches[k].kind == MB2FMU_SWITCH_STICKING && *mb2fmu_mode(w, k) == 0.0);
+    }
+    return held ? mb2fmu_fire(s, t, x, r, p, w, &fired) : 0;
+}
+
+static int mb2fmu_begin_modes(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
+                              mb2fmu_prepared *w)
+{
+    int failed = 0;
+    /* What a switch looks at may depend on the modes of others. */
+    for (int pass = 0; failed == 0 && pass <= MB2FMU_N_INDICATORS; pass++) {
+        failed = model_surfaces(t, x, r, p, w, s->surface);
+        for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {
+            const double at = s->surface[k];
+            const int kind = model_switches[k].kind;
+            *mb2fmu_mode(w, k) = kind == MB2FMU_SWITCH_STEPS      ? floor(at)
+                                 : kind == MB2FMU_SWITCH_RELATION ? (double)(at > 0.0)
+                                                                  : (double)((at > 0.0) - (at < 0.0));
+        }
+    }
+    for (int i = MB2FMU_N_INDICATORS; i < MB2FMU_N_MODES; i++) {
+        *mb2fmu_mode(w, i) = MB2FMU_MOST_TICKS; /* nothing becomes true at the start */
+    }
+    if (failed == 0 && MB2FMU_N_CONDITIONS > 0) {
+        int fired;
+        failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
+    }
+    for (int i = MB2FMU_N_INDICATORS; i < MB2FMU_N_MODES; i++) {
+        if (model_switches[i].kind == MB2FMU_SWITCH_TICKS) {
+            *mb2fmu_mode(w, i) = 0.0; /* the first may be now */
+        }
+    }
+    if (failed == 0) {
+        int changes = 0;
+        failed = mb2fmu_agree(s, t, x, r, p, w, MB2FMU_SLACK, &changes);
+    }
+    return failed;
+}
+
+#endif

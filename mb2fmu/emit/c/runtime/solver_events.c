@@ -1,0 +1,105 @@
+/* solver_events.c: events within an internal step; a part of solver_walk.c where the model has modes.
+ *
+ * After each internal step margins are looked at on the way, at quarters of it, on the method's own interpolant. Where
+ * one is negative the first instant at which any is gets bracketed, by false position (Illinois) with bisection where
+ * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew.
+ *
+ * Source: Dowell and Jarratt: A modified regula falsi method, BIT 11 (1971) 168.
+ */
+#include "events.h"
+
+#define MB2FMU_LOOKS 4
+#define MB2FMU_MOST_CUTS 120
+
+/* The smallest margin at a part s of the last accepted step, plus the slack; what fails is far below 0. */
+static double mb2fmu_margin_at(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double part, double x[])
+{
+    mb2fmu_work *const work = &integrator->work;
+    const double t = work->start + part * work->step;
+    double least = MB2FMU_INFINITY;
+    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);
+    mb2fmu_solver_inputs(work, problem, t);
+    if (mb2fmu_due(&work->settling, t, x, work->r, problem->p, problem->w, MB2FMU_SLACK) < -1) {
+        return -MB2FMU_INFINITY;
+    }
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        const double margin = work->settling.margin[k] + MB2FMU_SLACK;
+        least = margin < least ? margin : least;
+    }
+    return least;
+}
+
+/* The part of the step at which the first margin has become negative, and x there: the far end of the bracket. */
+static double mb2fmu_first_crossing(mb2fmu_integrator *integrator, mb2fmu_problem *problem, double low, double high,
+                                    double at_high, double x[])
+{
+    mb2fmu_work *const work = &integrator->work;
+    const double latest = fabs(work->start) + work->step;
+    double at_low = mb2fmu_margin_at(integrator, problem, low, x);
+    int side = 0;
+    for (int cut = 0; cut < MB2FMU_MOST_CUTS && (high - low) * work->step > DBL_EPSILON * latest * 0.5; cut++) {
+        const double weight = at_low - at_high;
+        double part = cut % 4 == 3 || !(weight > 0.0 && weight < MB2FMU_INFINITY)
+                          ? 0.5 * (low + high)
+                          : low + (high - low) * (at_low / weight);
+        double at;
+        if (!(part > low && part < high)) {
+            part = 0.5 * (low + high);
+        }
+        if (!(part > low && part < high)) {
+            break;
+        }
+        at = mb2fmu_margin_at(integrator, problem, part, x);
+        if (at < 0.0) {
+            high = part;
+            at_high = at;
+            at_low *= side < 0 ? 0.5 : 1.0;
+            side = -1;
+        } else {
+            low = part;
+            at_low = at;
+            at_high *= side > 0 ? 0.5 : 1.0;
+            side = 1;
+        }
+    }
+    (void)mb2fmu_margin_at(integrator, problem, high, x);
+    return high;
+}
+
+/* After a step: where it ended if there was an event in it, and what that changed. Hands back how far the walk is. */
+static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *problem, mb2fmu_walk *walk,
+                                 double passed)
+{
+    mb2fmu_work *const work = &integrator->work;
+    double low = 0.0, reached;
+    walk->jumped = 0;
+    walk->outcome = MB2FMU_STEP_OK;
+    for (int look = 1; look <= MB2FMU_LOOKS; look++) {
+        const double high = (double)look / MB2FMU_LOOKS;
+        const double at_high = mb2fmu_margin_at(integrator, problem, high, work->point);
+        if (at_high < 0.0) {
+            const double part = mb2fmu_first_crossing(integrator, problem, low, high, at_high, work->point);
+            reached = part < 1.0 ? walk->passed + part * work->step : passed;
+            walk->jumped = 1;
+            break;
+        }
+        low = high;
+    }
+    if (!walk->jumped) {
+        return passed;
+    }
+    walk->at_once = reached > walk->passed + 4.0 * DBL_EPSILON * (fabs(walk->start) + walk->span)
+                        ? 0 : walk->at_once + 1;
+    memcpy(work->x, work->point, sizeof work->x);
+    mb2fmu_solver_inputs(work, problem, walk->start + reached);
+    problem->events++;
+    problem->unsettled = mb2fmu_settle(&work->settling, walk->start + reached, work->x, work->r, problem->p,
+                                       problem->w, 0.5 * MB2FMU_SLACK);
+    if (problem->unsettled != 0 || walk->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {
+        walk->outcome = problem->unsettled > 0 ? MB2FMU_STEP_SINGULAR : MB2FMU_STEP_UNSETTLED;
+        problem->failed = problem->unsettled > 0 ? problem->unsettled : 0;
+        work->fault_time = walk->start + reached;
+    }
+    mb2fmu_integrator_invalidate(integrator);
+    return reached;
+}

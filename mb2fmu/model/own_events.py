@@ -1,0 +1,156 @@
+"""Events that a model says itself: when a condition becomes true, at an instant, or again and again."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault
+from mb2fmu.model import mechanics as door
+from mb2fmu.model.places import caller
+from mb2fmu.variables import AuxiliaryState, plain_name
+
+if TYPE_CHECKING:
+    from mb2fmu.model.definition import Model
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEvent:
+    """One event; see :class:`OwnEvents`.
+
+    Attributes:
+        kind: ``when``: as the condition becomes true; ``ticks``: whenever the number of instants so far grows.
+        condition: Truth, or that number.
+        settings: Coordinate, speed or state → its value after the event; read with the values before it.
+        name: For messages and reports.
+        where: ``file:line`` of the declaration.
+        period: Of an event that repeats, in s.
+    """
+
+    kind: Literal["when", "ticks"]
+    condition: sm.Basic
+    settings: Mapping[sm.Expr, sm.Expr]
+    name: str
+    where: str = ""
+    period: float = math.inf
+
+
+class OwnEvents:
+    """The part of a model that says events.
+
+    Attributes:
+        own_events: In order of declaration.
+    """
+
+    def __init__(self) -> None:
+        self.own_events: list[DeclaredEvent] = []
+        super().__init__()
+
+    def when(self, condition: sm.Basic, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
+        """Sets values at the instant at which a condition becomes true.
+
+        Example:
+            A ball of restitution e on the ground.
+
+            >>> model.when(h <= 0, {v: -e * pre(v)})  # doctest: +SKIP
+
+        Args:
+            condition: Comparisons and logic of coordinates, speeds, states, inputs, parameters and time. Where it is
+                true at the start, nothing happens until it has become false and true again.
+            settings: Coordinate, speed or state → its new value. All are read with the values just before the event,
+                as ``pre`` says too. Speeds are set as they are told: what momentum becomes is the model's business.
+            name: For messages and reports; the condition as it is written if empty.
+        """
+        self._add("when", sm.sympify(condition), settings, name or str(condition))
+
+    def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
+        """Sets values once, at an instant in s; ``settings`` as for :meth:`when`."""
+        now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        passed = sm.Piecewise((1, now >= sm.Float(time)), (0, True))
+        self._add("ticks", passed, settings, name or f"t = {time:g} s")
+
+    def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
+        """Sets values again and again: at ``offset``, ``offset`` + ``period``, and so on, in s.
+
+        A controller that samples: its outputs are ``discrete`` values that only such events change.
+
+        Args:
+            period: In s, > 0.
+            settings: As for :meth:`when`.
+            offset: Of the first instant, in s, >= 0.
+            name: For messages and reports.
+        """
+        now = dynamicsymbols._t  # noqa: SLF001 - as above
+        ticks = sm.Integer(0)
+        if period > 0.0:
+            ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(offset)) / sm.Float(period)))
+        self._add("ticks", ticks, settings, name or f"every {period:g} s", float(period))
+
+    def discrete(
+        self, symbol: sm.Expr, start: float = 0.0, unit: str = "1", *, name: str | None = None, description: str = ""
+    ) -> None:
+        """Declares a value that changes at events only; it is a state whose rate is zero."""
+        self.declared.append(  # type: ignore[attr-defined]
+            AuxiliaryState(
+                symbol=symbol,
+                derivative=sm.S.Zero,
+                start=float(start),
+                name=plain_name(symbol) if name is None else name,
+                unit=unit,
+                description=description,
+                where=caller(),
+            )
+        )
+
+    def _add(
+        self,
+        kind: Literal["when", "ticks"],
+        condition: sm.Basic,
+        settings: Mapping[sm.Expr, sm.Expr],
+        name: str,
+        period: float = math.inf,
+    ) -> None:
+        known = {symbol: sm.sympify(value) for symbol, value in settings.items()}
+        self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period))
+
+
+def event_faults(model: Model) -> Iterator[Fault]:
+    """What is wrong with the events that a model says."""
+    states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
+    settable = states | set(door.coordinates(model.mechanics)) | set(door.speeds(model.mechanics).all)
+    for event in model.own_events:
+        if not event.settings:
+            yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
+        if not event.period > 0.0:
+            what = f"the event {event.name} has a period of {event.period:g} s"
+            yield Fault(what, event.where, "take a positive one")
+        if event.kind == "when" and not isinstance(event.condition, sm.logic.boolalg.Boolean):
+            what = f"{event.condition} is no condition"
+            yield Fault(what, event.where, "compare: h <= 0, sm.And(a > b, c < d)")
+        for symbol in sorted(set(event.settings) - settable, key=str):
+            what = f"the event {event.name} sets {symbol}, which is no coordinate, speed or state"
+            remedy = "declare it by model.discrete, or set one of those"
+            yield Fault(what, event.where, remedy)
+    yield from _set_twice(model)
+
+
+def _set_twice(model: Model) -> Iterator[Fault]:
+    """Two events at the very same instants that set one value."""
+    count = Counter((event.condition, symbol) for event in model.own_events for symbol in event.settings)
+    for (condition, symbol), times in count.items():
+        if times > 1:
+            names = [event for event in model.own_events if event.condition == condition and symbol in event.settings]
+            both = " and ".join(event.name for event in names)
+            what = f"{symbol} is set by {both} at the same instants"
+            yield Fault(what, names[-1].where, "let one of them set it, or give them different conditions")
+
+
+def event_expressions(event: DeclaredEvent) -> list[sm.Basic]:
+    """All expressions of an event, conditions as the comparisons in them."""
+    return [event.condition, *event.settings.values()]

@@ -1,0 +1,331 @@
+"""``freeze``: every switch of a program becomes a mode in discrete memory, with a margin that tells when it is over.
+
+A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
+at their argument. Between events its mode m is a number:
+
+    comparison, Abs, Min, Max    m = 1 where s > 0, else 0        margin (2 m − 1) s
+    floor, ceiling               m = the largest integer <= s     margin min(s − m, m + 1 − s)
+    sign that can be held        m = −1, 1, or 0: held            margin m s; held: limit − |factor|
+
+A margin is positive as long as its mode is right. A sign whose argument its own value can keep at zero (dry friction:
+s is a speed, and ds/dt falls as the sign grows) has the mode "held", in which its value is the factor that keeps
+ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.needed import needed
+from mb2fmu.program.program import Op, Program
+from mb2fmu.program.prune import prune
+from mb2fmu.switching.naming import expression_name
+from mb2fmu.switching.sliding import Sliding, with_sliding
+
+SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
+
+_MOTION = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "conditions", "resets")
+_OURS = ("switches", "break_away", "conditions", "resets", "energy", "equations", "outputs")
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One mode.
+
+    Attributes:
+        name: The expression, as people are told of it.
+        kind: ``relation``, ``steps`` (floor, ceiling), ``sticking`` (a sign that can be held); or, of events
+            of the model's own and without a margin, ``condition`` and ``ticks`` (a number that grows at each).
+        memory: Place of its mode in discrete memory.
+    """
+
+    name: str
+    kind: SwitchKind
+    memory: int
+
+
+_PREFIX: dict[SwitchKind, str] = {
+    "relation": "mode of ",
+    "steps": "step of ",
+    "sticking": "slip of ",
+    "condition": "condition of ",
+    "ticks": "ticks of ",
+}
+
+
+def switches_of(program: Program) -> tuple[Switch, ...]:
+    """The modes of a program that :func:`freeze` gave, in the order of their margins; conditions come last."""
+    found = []
+    for place, label in enumerate(program.layout.memory):
+        for kind, prefix in _PREFIX.items():
+            if label.startswith(prefix) and "indicators" in program.entries:
+                found.append(Switch(label.removeprefix(prefix), kind, place))
+    return tuple(found)
+
+
+def freeze(program: Program) -> Program:
+    """The program with modes; the very same one if nothing in it switches.
+
+    Args:
+        program: As it was lowered.
+    """
+    marked = _marked(program)
+    if not marked and "conditions" not in program.entries:
+        return program
+    surfaces = _surfaces(program, marked)
+    names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
+    sliding = _sticking(program, marked)
+    plan = _Plan.of(program, surfaces, [node for node in marked if node in sliding], names)
+    held = with_sliding(plan.frozen(), plan.sticking) if plan.sticking else None
+    return prune(_Assembly(plan, held).build())
+
+
+def _marked(program: Program) -> list[int]:
+    """Nodes that switch and that the motion needs, in the order of the program."""
+    entry = program.entries.get("switches")
+    if entry is None:
+        return []
+    results = [n for name in _MOTION if name in program.entries for n in program.entries[name].results]
+    nodes, _ = needed(program, results)
+    return sorted(node for node in set(entry.results) if nodes[node])
+
+
+def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
+    """Signs that stand in x' and look at something that moves by x'."""
+    nodes, _ = needed(program, program.entries["rhs"].results)
+    found = set()
+    for node in marked:
+        if program.op[node] == Op.SIGN and nodes[node]:
+            within, _ = needed(program, [int(program.a[node])])
+            if (within & (program.op == Op.STATE)).any():
+                found.add(node)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surface:
+    """What switches look at: a − b (b −1: a alone), in the old program."""
+
+    a: int
+    b: int = -1
+    steps: bool = False
+
+
+def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
+    """Of each switch, equality excepted; equal ones are equal records."""
+    found = {}
+    for node in marked:
+        op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])
+        if op in {Op.ABS, Op.SIGN}:
+            found[node] = _Surface(a)
+        elif op in {Op.FLOOR, Op.CEIL}:
+            found[node] = _Surface(a, steps=True)
+        elif op in {Op.LT, Op.LE, Op.MIN, Op.MAX}:
+            found[node] = _Surface(b, a)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which node reads which mode.
+
+    Attributes:
+        program: With switches.
+        surfaces: By node.
+        modes: Surface → place of its mode among the margins; sticking signs have one of their own, behind.
+        sticking: Their nodes in the order of their margins.
+        switches: In the order of margins, then conditions.
+    """
+
+    program: Program
+    surfaces: Mapping[int, _Surface]
+    modes: Mapping[_Surface, int]
+    sticking: tuple[int, ...]
+    switches: tuple[Switch, ...]
+
+    @classmethod
+    def of(
+        cls, program: Program, surfaces: Mapping[int, _Surface], sticking: Sequence[int], conditions: Sequence[str]
+    ) -> _Plan:
+        """Numbers the modes."""
+        first = len(program.layout.memory)
+        modes: dict[_Surface, int] = {}
+        switches: list[Switch] = []
+        for node, surface in surfaces.items():
+            if node not in sticking and surface not in modes:
+                modes[surface] = len(modes)
+                steps: SwitchKind = "steps" if surface.steps else "relation"
+                switches.append(Switch(expression_name(program, node), steps, first + len(switches)))
+        for node in sticking:
+            switches.append(Switch(expression_name(program, int(program.a[node])), "sticking", first + len(switches)))
+        for label in conditions:
+            kind, _, name = label.partition(":")
+            switches.append(Switch(name, "ticks" if kind == "ticks" else "condition", first + len(switches)))
+        return cls(program, surfaces, modes, tuple(sticking), tuple(switches))
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """Labels of all discrete memory."""
+        return (*self.program.layout.memory, *(_PREFIX[each.kind] + each.name for each in self.switches))
+
+    @property
+    def margins(self) -> tuple[Switch, ...]:
+        """Switches that have a margin."""
+        return tuple(each for each in self.switches if each.kind not in {"condition", "ticks"})
+
+    def frozen(self) -> Program:
+        """The program with modes, in which the values of sticking signs are further inputs."""
+        old = self.program
+        factors = tuple(f"factor {i}" for i in range(len(self.sticking)))
+        layout = dataclasses.replace(old.layout, memory=self.memory, inputs=(*old.layout.inputs, *factors))
+        builder = ProgramBuilder(layout)
+        first = len(old.layout.inputs)
+        values = {node: builder.input(first + i) for i, node in enumerate(self.sticking)}
+        copy = FrozenCopy(self, builder, values)
+        builder.entry("slip", factors, [copy.node[int(old.a[node])] for node in self.sticking])
+        builder.entry("limits", factors, [copy.limit(node) for node in self.sticking])
+        self._add_surfaces(copy)
+        return builder.build()
+
+    def _add_surfaces(self, copy: FrozenCopy) -> None:
+        """Surfaces of all modes but those of sticking signs."""
+        b = copy.builder
+        nodes = [copy.surface(surface) for surface in self.modes]
+        b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
+
+
+class FrozenCopy(ProgramCopy):
+    """A copy in which switches read their modes."""
+
+    def __init__(self, plan: _Plan, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
+        self._plan = plan
+        self._values = values
+        builder.constant(0.0)  # nothing is adopted: nodes change
+        super().__init__(plan.program, builder, [n for n in plan.program.entries if n not in _OURS])
+        for name in ("conditions", "resets"):
+            if name in plan.program.entries:
+                entry = plan.program.entries[name]
+                builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
+
+    def surface(self, surface: _Surface) -> int:
+        """The node of what a switch looks at."""
+        a = self.node[surface.a]
+        return a if surface.b < 0 else self.builder.sub(a, self.node[surface.b])
+
+    def limit(self, node: int) -> int:
+        """How large the factor of a sticking sign may become."""
+        entry = self.program.entries.get("break_away")
+        pairs = entry.results if entry else ()
+        limits = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        return self.node[limits[node]] if node in limits else self.builder.constant(1.0)
+
+    def _copied(self, node: int) -> int:
+        if node in self._values:
+            return self._values[node]
+        surface = self._plan.surfaces.get(node)
+        if surface is not None:
+            return self._frozen(node, surface)
+        if self.program.op[node] == Op.EQ and node in self._equalities():
+            return self.builder.constant(0.0)  # of what moves: true at instants only
+        return super()._copied(node)
+
+    def _equalities(self) -> frozenset[int]:
+        entry = self.program.entries.get("switches")
+        return frozenset(entry.results if entry else ())
+
+    def _frozen(self, node: int, surface: _Surface) -> int:
+        b = self.builder
+        mode = b.memory(len(self.program.layout.memory) + self._plan.modes[surface])
+        op = Op(self.program.op[node])
+        a = self.node[int(self.program.a[node])]
+        if op is Op.FLOOR:
+            return mode
+        if op is Op.CEIL:
+            return b.add(mode, b.constant(1.0))
+        if op is Op.LT or op is Op.LE:
+            return mode
+        if op is Op.SIGN:
+            return b.sub(b.mul(b.constant(2.0), mode), b.constant(1.0))
+        if op is Op.ABS:
+            return b.select(mode, a, b.neg(a))
+        other = self.node[int(self.program.b[node])]
+        return b.select(mode, a, other) if op is Op.MIN else b.select(mode, other, a)
+
+
+class _Assembly:
+    """The whole program: motion with modes, margins, surfaces, and what an event does."""
+
+    def __init__(self, plan: _Plan, held: Sliding | None) -> None:
+        self._plan = plan
+        self._held = held
+        old = plan.program
+        layout = dataclasses.replace(old.layout, memory=plan.memory)
+        self._builder = ProgramBuilder(layout)
+        self._first = len(old.layout.memory)
+        self._modes = [self._builder.memory(self._first + i) for i in range(len(plan.switches))]
+        k = len(plan.modes)
+        self._slips = self._modes[k : k + len(plan.sticking)]
+        factors = held.factors(self._builder, self._slips) if held else []
+        self._factors = factors
+        self._copy = FrozenCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
+
+    def build(self) -> Program:
+        """All entries."""
+        b, plan, copy = self._builder, self._plan, self._copy
+        surfaces = [copy.surface(surface) for surface in plan.modes]
+        slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
+        limits = [copy.limit(node) for node in plan.sticking]
+        labels = [each.name for each in plan.margins]
+        margins = [self._margin(i, s) for i, s in enumerate(surfaces)]
+        for mode, s, factor, limit in zip(self._slips, slip, self._factors, limits, strict=True):
+            left = b.sub(limit, b.unary(Op.ABS, factor))
+            margins.append(b.select(b.binary(Op.EQ, mode, b.constant(0.0)), left, b.mul(mode, s)))
+        zero = b.constant(0.0)
+        b.entry("indicators", labels, margins)
+        factors = [*(zero for _ in surfaces), *self._factors]
+        b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slip, *factors])
+        self._add_event(slip)
+        self._add_memory()
+        for name in ("conditions", "resets"):
+            if name in plan.program.entries:
+                b.forget(name)
+        return b.build()
+
+    def _margin(self, i: int, s: int) -> int:
+        """Of a mode that is no sticking sign's."""
+        b, mode = self._builder, self._modes[i]
+        if self._plan.switches[i].kind == "steps":
+            return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
+        return b.select(mode, s, b.neg(s))
+
+    def _add_event(self, slip: Sequence[int]) -> None:
+        """States after the event: what is held is at rest exactly, and what the model's own events set is set."""
+        b, plan, copy = self._builder, self._plan, self._copy
+        old = plan.program
+        x = [b.state(i) for i in range(len(old.layout.states))]
+        if self._held:
+            x = self._held.at_rest(b, self._slips, slip, x)
+        conditions = [copy.node[n] for n in old.entries["conditions"].results] if "conditions" in old.entries else []
+        before = self._modes[len(plan.margins) :]
+        fired = [b.binary(Op.LT, was, now) for now, was in zip(conditions, before, strict=True)]
+        if "resets" in old.entries:
+            for label, node in zip(old.entries["resets"].labels, old.entries["resets"].results, strict=True):
+                clause, _, state = label.partition(":")
+                i = old.layout.states.index(state)
+                x[i] = b.select(fired[int(clause)], copy.node[node], x[i])
+        names = [f"condition {i}" for i in range(len(conditions))]
+        b.entry("event", [*old.layout.states, *names], [*x, *conditions])
+
+    def _add_memory(self) -> None:
+        """Modes stay as they are at accepted steps; how they begin is found when a unit is initialized."""
+        b, plan = self._builder, self._plan
+        old, zero = plan.program, b.constant(0.0)
+        known = [self._copy.node[n] for n in old.entries["remember"].results] if "remember" in old.entries else []
+        first = [self._copy.node[n] for n in old.entries["first_memory"].results] if known else []
+        b.entry("remember", plan.memory, [*known, *self._modes])
+        b.entry("first_memory", plan.memory, [*first, *(zero for _ in self._modes)])

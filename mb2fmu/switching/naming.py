@@ -1,0 +1,39 @@
+"""What a node of a program is called when people are told of it: the expression, as far as it is short."""
+
+from __future__ import annotations
+
+from mb2fmu.program.program import Op, Program
+
+LONGEST = 60
+_INFIX = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT: " < ", Op.LE: " <= ", Op.EQ: " == "}
+_DEEPEST = 6
+
+
+def expression_name(program: Program, node: int) -> str:
+    """The expression in one line; parts that are too long are ``…``."""
+    text = _name(program, node, _DEEPEST)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _name(program: Program, node: int, depth: int) -> str:  # noqa: PLR0911 (one kind of node after the other)
+    op, a = Op(program.op[node]), int(program.a[node])
+    layout = program.layout
+    leaves = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}
+    if op is Op.CONSTANT:
+        return f"{program.constants[a]:.6g}"
+    if op is Op.TIME:
+        return "time"
+    if op in leaves:
+        return leaves[op][a]
+    if op is Op.MEMORY:
+        return layout.memory[a]
+    if depth == 0 or op is Op.BLOCK:
+        return "…"
+    parts = [_name(program, operand, depth - 1) for operand in program.operands(node)]
+    if op is Op.NEG:
+        return f"-{parts[0]}"
+    if op in _INFIX:
+        text = _INFIX[op].join(parts)
+        return text if depth == _DEEPEST else f"({text})"
+    name = {Op.ABS: "abs", Op.TABLE: "table"}.get(op, op.name.lower())
+    return f"{name}({', '.join(parts)})"

@@ -1,0 +1,123 @@
+"""Signs that are held: the value that keeps the argument at zero, and states put exactly there.
+
+With the values σ of the signs as unknowns, the rates of their arguments s are
+
+    ds/dt = ∂s/∂t + ∂s/∂x x'(σ) = a + B σ,
+
+linear in σ because forces are. Of those held ds/dt = 0, of the others σ is the mode: one linear system. The same B puts
+the states back on s = 0 at an event, along the way in which the held force itself acts: x + ∂x'/∂σ y with
+B y = −s, an impulse of the friction and nothing else, so that constraints and momenta stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mb2fmu.derivatives.forward import add_jacobian, rate_along, variables_of
+from mb2fmu.numerics.linear_solve import solve_dense
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.copying import ProgramCopy
+from mb2fmu.program.program import Op, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """The system of the held signs.
+
+    Attributes:
+        program: Entries ``rates`` (ds/dt), ``B`` and ``X`` (the entries of ∂x'/∂σ that are not zero); the last inputs
+            are σ.
+        count: Number of signs.
+        places: Row and column of each entry of ``B``.
+        reach: The same of ``X``.
+    """
+
+    program: Program
+    count: int
+    places: tuple[tuple[int, int], ...]
+    reach: tuple[tuple[int, int], ...]
+
+    def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """σ; ``modes``: nodes of −1, 1, or 0 for held."""
+        rates, matrix, _ = self._at_zero(b)
+        return self._solved(b, modes, matrix, [b.neg(rate) for rate in rates], modes, "the sticking forces")
+
+    def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
+        """The states x with s = 0 of those held."""
+        _, matrix, reach = self._at_zero(b)
+        none = [b.constant(0.0)] * self.count
+        y = self._solved(b, modes, matrix, [b.neg(s) for s in slip], none, "the end of slip")
+        moved = list(x)
+        for (i, j), factor in reach.items():
+            moved[i] = b.add(moved[i], b.mul(factor, y[j]))
+        return moved
+
+    def _at_zero(self, b: ProgramBuilder) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
+        """a, B and ∂x'/∂σ."""
+        copy = _ZeroCopy(self.program, b, self.count)
+        rates = [copy.node[node] for node in self.program.entries["rates"].results]
+        matrix = [[b.constant(0.0)] * self.count for _ in range(self.count)]
+        for (i, j), node in zip(self.places, self.program.entries["B"].results, strict=True):
+            matrix[i][j] = copy.node[node]
+        found = [copy.node[node] for node in self.program.entries["X"].results]
+        return rates, matrix, dict(zip(self.reach, found, strict=True))
+
+    def _solved(
+        self,
+        b: ProgramBuilder,
+        modes: Sequence[int],
+        matrix: Sequence[Sequence[int]],
+        held: Sequence[int],
+        free: Sequence[int],
+        name: str,
+    ) -> list[int]:
+        """Row by row: the matrix's row and ``held`` where it is held, else the unknown itself and ``free``."""
+        zero, one = b.constant(0.0), b.constant(1.0)
+        at = [b.binary(Op.EQ, mode, zero) for mode in modes]
+        if self.count == 1:
+            return [b.select(at[0], b.div(held[0], matrix[0][0]), free[0])]
+        rows = [
+            [b.select(at[i], entry, one if i == j else zero) for j, entry in enumerate(row)]
+            for i, row in enumerate(matrix)
+        ]
+        right = [b.select(at[i], held[i], free[i]) for i in range(self.count)]
+        return solve_dense(b, rows, [right], name=name)[0]
+
+
+class _ZeroCopy(ProgramCopy):
+    """A copy with σ = 0."""
+
+    def __init__(self, program: Program, builder: ProgramBuilder, count: int) -> None:
+        self._from = len(program.layout.inputs) - count
+        builder.constant(0.0)  # nothing is adopted: nodes change
+        super().__init__(program, builder, ())
+
+    def _leaf(self, op: Op, index: int) -> int:
+        if op is Op.INPUT and index >= self._from:
+            return self.builder.constant(0.0)
+        return super()._leaf(op, index)
+
+
+def with_sliding(program: Program, sticking: Sequence[int]) -> Sliding:
+    """The system of the signs of a frozen program.
+
+    Args:
+        program: With entry ``slip``, the arguments s; its last inputs are σ.
+        sticking: The signs.
+    """
+    count = len(sticking)
+    rated = rate_along(program, "slip", "rates")
+    first = len(program.layout.inputs) - count
+    factors = variables_of(rated, ("inputs",))[first:]
+    builder = ProgramBuilder(rated.layout)
+    copy = ProgramCopy(rated, builder)
+    places = _pairs(*add_jacobian(copy, "rates", factors, "B"))
+    reach = _pairs(*add_jacobian(copy, "rhs", factors, "X"))
+    return Sliding(builder.build(), count, places, reach)
+
+
+def _pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(rows.tolist(), columns.tolist(), strict=True))

@@ -1,0 +1,230 @@
+"""Switches of equations as the reference finds them: in SymPy's expressions, one by one, with nothing of a program.
+
+Every switch becomes a symbol that is constant between events, an input of the equations; what it looks at, and what the
+model's own events test and set, become further outputs of them.
+
+    sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see ``hybrid``)
+    a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0
+    floor(a), ceiling(a), Mod(a, b)    n                  the integer below
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import sympy as sm
+from sympy.core.relational import Relational
+
+from mb2fmu.equations.motion import (
+    Assignment,
+    EquationsOfMotion,
+    LinearSolve,
+    MassMatrixDynamics,
+    OutputExpression,
+    OwnEvent,
+)
+from mb2fmu.functions import NoEvent, Pre, StickingSign
+
+OwnKind = Literal["truth", "integer", "sign"]
+_HALF = sm.Rational(1, 2)
+_FOUND = (
+    sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSwitch:
+    """One switch.
+
+    Attributes:
+        symbol: That stands for its mode.
+        kind: ``truth``: 1 where the surface is positive, else 0; ``integer``: the one below; ``sign``: 1 or −1, or
+            what holds the surface at zero.
+        surface: What it looks at.
+        limit: Of a sign's magnitude while it holds.
+        name: For people.
+    """
+
+    symbol: sm.Symbol
+    kind: OwnKind
+    surface: sm.Expr
+    limit: sm.Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenEquations:
+    """Equations between events.
+
+    Attributes:
+        equations: Their last inputs are the switches' symbols; their last outputs, in this order: surfaces; limits and
+            rates of the surfaces of signs (0 of others); conditions; values that events set.
+        switches: In the order of their symbols.
+        events: As in the equations before.
+        inputs, outputs: How many of those there are without ours.
+    """
+
+    equations: EquationsOfMotion
+    switches: tuple[OwnSwitch, ...]
+    events: tuple[OwnEvent, ...]
+    inputs: int
+    outputs: int
+
+
+def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
+    """The equations between events; None where nothing switches.
+
+    Args:
+        equations: With a mass matrix.
+    """
+    finder = _Finder(equations)
+    conditions = [finder(event.condition) for event in equations.events]
+    values = [finder(value) for event in equations.events for _, value in event.settings]
+    frozen = finder.equations()
+    if not finder.switches and not equations.events:
+        return None
+    switches = tuple(finder.switches.values())
+    rates = [_rate(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
+    numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
+    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values]
+    outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
+    return FrozenEquations(
+        equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
+        switches=switches,
+        events=equations.events,
+        inputs=len(equations.r),
+        outputs=len(frozen.outputs),
+    )
+
+
+class _Finder:
+    """Puts symbols in the place of switches, from the inside out."""
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        self._equations = equations
+        constant = {*equations.p, *(c.symbol for c in equations.calculated_parameters)}
+        self._constant: set[sm.Basic] = constant
+        self.switches: dict[tuple[str, sm.Expr, sm.Expr], OwnSwitch] = {}
+        self._done: dict[sm.Basic, sm.Basic] = {}
+
+    def __call__(self, expression: Any) -> Any:
+        """The expression with symbols for its switches."""
+        if not isinstance(expression, sm.Basic) or not expression.has(*_FOUND, sm.Piecewise, Pre, NoEvent):
+            return expression
+        for node in _from_inside(expression):
+            if node not in self._done:
+                self._done[node] = self._replaced(node)
+        return self._done[expression]
+
+    def _replaced(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
+        if isinstance(node, NoEvent):
+            return node.args[0]
+        arguments = [self._done.get(argument, argument) for argument in node.args]
+        if isinstance(node, Pre):
+            return arguments[0]
+        again = node.func(*arguments) if node.args and arguments != list(node.args) else node
+        if not isinstance(node, _FOUND) or node.free_symbols <= self._constant:
+            return again
+        name = str(node)
+        if isinstance(node, sm.sign):
+            return self._switch("sign", arguments[0], name)
+        if isinstance(node, StickingSign):
+            return self._switch("sign", arguments[0], name, arguments[1])
+        if isinstance(node, sm.Abs):
+            return arguments[0] * (2 * self._switch("truth", arguments[0], name) - 1)
+        if isinstance(node, sm.Heaviside):
+            return self._switch("truth", arguments[0], name)
+        if isinstance(node, (sm.floor, sm.frac)):
+            below = self._switch("integer", arguments[0], name)
+            return below if isinstance(node, sm.floor) else arguments[0] - below
+        if isinstance(node, sm.ceiling):
+            return -self._switch("integer", -arguments[0], name)
+        if isinstance(node, sm.Mod):
+            return arguments[0] - arguments[1] * self._switch("integer", arguments[0] / arguments[1], name)
+        if isinstance(node, (sm.Min, sm.Max)):
+            return self._extreme(node, arguments, name)
+        return self._comparison(node, arguments, name)
+
+    def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
+        """Min and Max of any number of arguments, two by two."""
+        result = arguments[0]
+        for other in arguments[1:]:
+            first = self._switch("truth", result - other, name)
+            pair = (other, result) if isinstance(node, sm.Max) else (result, other)
+            result = sm.Piecewise((pair[1], first > _HALF), (pair[0], True))
+        return result
+
+    def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
+        if isinstance(node, (sm.Eq, sm.Ne)):
+            return sm.false if isinstance(node, sm.Eq) else sm.true
+        left, right = arguments
+        surface = right - left if isinstance(node, (sm.StrictLessThan, sm.LessThan)) else left - right
+        return self._switch("truth", surface, name) > _HALF
+
+    def _switch(self, kind: OwnKind, surface: sm.Expr, name: str, limit: sm.Expr = sm.S.One) -> sm.Symbol:
+        key = (kind, surface, limit)
+        if key not in self.switches:
+            self.switches[key] = OwnSwitch(sm.Dummy(f"mode_{len(self.switches)}"), kind, surface, limit, name)
+        return self.switches[key].symbol
+
+    def equations(self) -> EquationsOfMotion:
+        """All parts of the equations with symbols."""
+        e = self._equations
+        assert isinstance(e.dynamics, MassMatrixDynamics), "the reference's equations have a mass matrix"
+        energy = replace(
+            e.energy,
+            kinetic=self(e.energy.kinetic),
+            potential=self(e.energy.potential),
+            powers=tuple((name, self(power)) for name, power in e.energy.powers),
+        )
+        parts: dict[str, Any] = {
+            "intermediates": tuple(map(self._intermediate, e.intermediates)),
+            "kinematics": replace(
+                e.kinematics, matrix=self._matrix(e.kinematics.matrix), offset=self._matrix(e.kinematics.offset)
+            ),
+            "z_dot": tuple(map(self, e.z_dot)),
+            "dynamics": MassMatrixDynamics(self._matrix(e.dynamics.mass_matrix), self._matrix(e.dynamics.forcing)),
+            "late_intermediates": tuple(replace(a, expression=self(a.expression)) for a in e.late_intermediates),
+            "constraint_forces": e.constraint_forces and self._solve(e.constraint_forces),
+            "energy": energy,
+            "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
+        }
+        symbols = tuple(switch.symbol for switch in self.switches.values())
+        return replace(e, **parts, r=(*e.r, *symbols), events=())
+
+    def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
+        return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
+
+    def _intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
+        return replace(item, expression=self(item.expression)) if isinstance(item, Assignment) else self._solve(item)
+
+    def _solve(self, item: LinearSolve) -> LinearSolve:
+        return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
+    """All nodes, arguments first; not into what has no events."""
+    stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
+    seen: set[sm.Basic] = set()
+    while stack:
+        node, opened = stack.pop()
+        if opened:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            inside = () if isinstance(node, NoEvent) else node.args
+            stack.extend((argument, False) for argument in inside if isinstance(argument, sm.Basic))
+
+
+def _rate(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
+    """The time derivative of what a sign looks at, inputs held, in u'."""
+    for item in reversed(e.intermediates):
+        if isinstance(item, Assignment) and item.symbol in surface.free_symbols:
+            surface = surface.xreplace({item.symbol: item.expression})
+    q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else []
+    rates = {e.t: sm.S.One, **dict(zip(e.q, q_dot, strict=True)), **dict(zip(e.u, e.u_dot, strict=True))}
+    rates |= dict(zip(e.z, e.z_dot, strict=True))
+    return sm.Add(*(surface.diff(symbol) * rate for symbol, rate in rates.items() if symbol in surface.free_symbols))

@@ -1,0 +1,143 @@
+"""Programs with modes: the same values where modes are right, margins that say so, and what is held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu import Model, derive, no_event
+from mb2fmu.evaluation import evaluator
+from mb2fmu.program.program import Program
+from mb2fmu.switching import freeze, switches_of
+
+x, v = me.dynamicsymbols("x v")
+SWITCHING = {
+    "abs": sm.Abs(x + v),
+    "max": sm.Max(x, v, 1),
+    "min": sm.Min(x, 2 * v),
+    "step": sm.Heaviside(x - v),
+    "piecewise": sm.Piecewise((x, x > v), (2 * v, sm.And(v > 0, x < -1)), (v**2, True)),
+    "floor": sm.floor(3 * x) + sm.ceiling(2 * v),
+    "mod": sm.Mod(x, 0.7) + sm.frac(v),
+    "nested": sm.Abs(sm.Max(x, -v) - 1),
+}
+
+
+def program_of(force: sm.Expr, name: str = "Mass", **outputs: sm.Expr) -> Program:
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)], forcelist=[(P, force * N.x)])
+    model = Model(name, kane)
+    model.coordinate(x, 0.2, "m")
+    model.speed(v, 0.0, "m/s")
+    for key, expression in outputs.items():
+        model.output(key, expression)
+    return derive(model).program
+
+
+@pytest.fixture(scope="module")
+def switching() -> tuple[Program, Program]:
+    program = program_of(-x, **SWITCHING)
+    return program, freeze(program)
+
+
+def modes(frozen: Program, state: np.ndarray) -> np.ndarray:
+    """As the unit finds them at its start."""
+    surfaces, found = evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
+    for _ in found:
+        s = surfaces(0.0, state, (), (), found)
+        for switch in switches_of(frozen):
+            at = s[switch.memory]
+            found[switch.memory] = np.floor(at) if switch.kind == "steps" else float(at > 0)
+    return found
+
+
+@settings(deadline=None)
+@given(st.integers(-3000, 3000), st.integers(-3000, 3000))
+def test_values_are_those_of_the_model_where_modes_are_right(switching, position, speed):
+    program, frozen = switching
+    state = (position / 1000 + 1.1e-4, speed / 1000 + 2.3e-4)  # on no surface
+    m = modes(frozen, np.array(state))
+    assert np.all(evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
+    wanted, found = evaluator(program, "velocity"), evaluator(frozen, "velocity")
+    places = [program.entries["velocity"].labels.index(name) for name in SWITCHING]
+    np.testing.assert_allclose(found(0.0, state, (), (), m)[places], wanted(0.0, state)[places], rtol=0, atol=1e-12)
+
+
+def test_between_events_values_are_smooth(switching):
+    """With modes of another place a value goes on as it was: no jump where the model has one."""
+    _, frozen = switching
+    at = frozen.entries["velocity"].labels.index("step")
+    m = modes(frozen, np.array([1.0, 0.5]))
+    assert evaluator(frozen, "velocity")(0.0, [1.0, 1.5], (), (), m)[at] == 1.0
+    assert np.min(evaluator(frozen, "indicators")(0.0, [1.0, 1.5], (), (), m)) < 0
+
+
+def test_nothing_changes_where_nothing_switches():
+    program = program_of(-x, kink=no_event(sm.Abs(v)), size=sm.sqrt(x**2 + v**2))
+    assert freeze(program) is program
+
+
+def test_what_parameters_alone_decide_is_no_switch():
+    k = sm.Symbol("k")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    force = -sm.Piecewise((k, k > 1), (1, True)) * x
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("m", P, 2)], forcelist=[(P, force * N.x)])
+    model = Model("Chosen", kane)
+    model.parameter(k, 2.0)
+    model.coordinate(x, 0.2, "m")
+    model.speed(v, 0.0, "m/s")
+    program = derive(model).program
+    assert freeze(program) is program
+
+
+def test_dry_friction_holds_with_what_it_takes():
+    frozen = freeze(program_of(-100 * x - 1.2 * sm.sign(v), "Held"))
+    (switch,) = switches_of(frozen)
+    assert (switch.name, switch.kind) == ("v", "sticking")
+    rhs, margins, event = (evaluator(frozen, name) for name in ("rhs", "indicators", "event"))
+    at_rest = [0.008, 0.0]
+    np.testing.assert_allclose(rhs(0.0, at_rest, (), (), [0.0]), [0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(margins(0.0, at_rest, (), (), [0.0]), [1 - 0.8 / 1.2])
+    np.testing.assert_allclose(margins(0.0, [0.02, 0.0], (), (), [0.0]), [1 - 2 / 1.2])
+    np.testing.assert_allclose(rhs(0.0, at_rest, (), (), [1.0]), [0.0, -1.0])
+    np.testing.assert_allclose(event(0.0, [0.008, 1e-3], (), (), [0.0]), at_rest, atol=1e-18)
+
+
+def test_two_frictions_that_hold_each_other():
+    """Two masses on a rough plate, tied by a spring: each is held by its own friction, the impulse by its own too."""
+    y, w = me.dynamicsymbols("y w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    bodies, loads = [], []
+    for q, u, mass in ((x, v, 1), (y, w, 3)):
+        P = O.locatenew(f"P{q.func}", q * N.x)
+        P.set_vel(N, u * N.x)
+        bodies.append(me.Particle(f"b{q.func}", P, mass))
+        loads.append((P, (-sm.sign(u) + 10 * (y - x) * (1 if q == x else -1)) * N.x))
+    rubbing = sm.sign(v - w)
+    loads += [(bodies[0].masscenter, -rubbing * N.x), (bodies[1].masscenter, rubbing * N.x)]
+    kane = me.KanesMethod(N, [x, y], [v, w], [x.diff() - v, y.diff() - w], bodies=bodies, forcelist=loads)
+    model = Model("Pair", kane)
+    for q, u in ((x, v), (y, w)):
+        model.coordinate(q, 0.0, "m")
+        model.speed(u, 0.0, "m/s")
+    frozen = freeze(derive(model).program)
+    names = [switch.name for switch in switches_of(frozen)]
+    state = [0.02, 0.0, 0.1, 0.1]
+    m = [0.0 if name not in ("v", "w") else 1.0 for name in names]
+    rates = evaluator(frozen, "rhs")(0.0, state, (), (), m)
+    assert rates[2] == pytest.approx(rates[3], abs=1e-14)
+    assert 1.0 * rates[2] + 3.0 * rates[3] == pytest.approx(-2.0, abs=1e-14)
+    after = evaluator(frozen, "event")(0.0, [0.02, 0.0, 0.3, 0.1], (), (), m)[:4]
+    assert after[2] == pytest.approx(after[3], abs=1e-15)
+    assert 1.0 * after[2] + 3.0 * after[3] == pytest.approx(0.6, abs=1e-15)

@@ -1,0 +1,62 @@
+"""The reference with events, held against closed forms and published numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mb2fmu import derive, formulation
+from mb2fmu.validation.reference import make_reference
+
+MODELS = Path(__file__).parents[3] / "models"
+
+
+def reference_of(name: str):
+    derivation = derive(MODELS / f"{name}.py")
+    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+
+
+def instants(reference, *, jumps: bool = True) -> list[float]:
+    return [event.time for event in reference.events if event.jumped or not jumps]
+
+
+def test_a_ball_bounces_when_it_should():
+    reference = reference_of("bouncing_ball")
+    wanted = [0.451523640985731, 1.08365673836575, 1.52614990653177]
+    assert instants(reference)[:3] == pytest.approx(wanted, rel=1e-13)
+    heights = reference.trajectory.values[:, reference.trajectory.column("h")]
+    assert heights[100] == pytest.approx(0.225059760719034, rel=1e-12)
+    assert heights[200] == pytest.approx(0.0424335478026277, rel=1e-11)
+
+
+def test_dry_friction_stops_for_ever():
+    reference = reference_of("dry_friction_oscillator")
+    assert instants(reference) == pytest.approx(np.pi / 10 * np.arange(1, 9), rel=1e-13)
+    at = reference.trajectory.time > 0.8 * np.pi
+    positions = reference.trajectory.values[at, reference.trajectory.column("x")]
+    assert positions == pytest.approx(0.008, rel=1e-11)
+    assert np.ptp(positions) < 1e-15
+    (balance,) = reference.balances
+    assert balance.worst < 1e-13
+
+
+def test_stick_and_slip_take_turns():
+    reference = reference_of("stick_slip_belt")
+    slip, stick = 3.90260540781452, 5.0
+    wanted = np.cumsum([stick, slip, stick, slip])
+    assert instants(reference, jumps=False) == pytest.approx(wanted, rel=1e-13)
+    x, v = (reference.trajectory.values[:, reference.trajectory.column(name)] for name in ("x", "v"))
+    sliding = (reference.trajectory.time > 5.0) & (reference.trajectory.time < 5.0 + slip)
+    assert np.hypot(x - 0.5, v)[sliding] == pytest.approx(0.538516480713450, rel=1e-12)
+    assert np.max(np.abs(v[reference.trajectory.time < 5.0] - 0.2)) < 1e-15
+
+
+def test_modes_follow_from_a_state_alone():
+    reference = reference_of("dry_friction_oscillator")
+    numeric, run = reference.numeric, reference.conditions
+    prepared = numeric.prepare(run.parameters)
+    for position, speed, wanted in ((0.005, 0.0, 0.0), (0.05, 0.0, -3.8), (0.05, 0.1, -6.2), (0.05, -0.1, -3.8)):
+        rate, _ = numeric.x_dot(0.0, np.array([position, speed]), [], prepared)
+        assert rate[1] == pytest.approx(wanted, abs=1e-13)
