@@ -24,7 +24,7 @@ from mb2fmu.program.copying import ProgramCopy
 from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Op, Program
 from mb2fmu.program.prune import prune
-from mb2fmu.switching.naming import expression_name
+from mb2fmu.switching.expression_names import expression_name
 from mb2fmu.switching.sliding import Sliding, with_sliding
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
