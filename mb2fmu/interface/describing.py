@@ -352,7 +352,7 @@ class _Describer:
             )
             for key, each in lists.items()
         }
-        first = len(self._equations.remembered)  # modes come behind
+        first = len(self._program.layout.memory) - len(switches_of(self._program))  # modes come behind
         self._moded = {
             (entry, i)
             for entry, several in found.items()

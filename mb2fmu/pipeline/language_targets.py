@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mb2fmu.emit import SOURCE_TARGETS
+from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.outcomes import Derivation
@@ -105,4 +106,9 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu import package
 
+    if derivation.mechanism.events:
+        what = f"{derivation.definition.name} has events of its own, which source code of this kind does not have"
+        raise EmitError(
+            "the equations cannot be printed:", [Fault(what, "events", "export a unit; its sources have them")]
+        )
     return package.write_tree(PRINTERS[target](derivation), Path(folder))

@@ -16,8 +16,8 @@ def living(built: Build) -> LiveUnit | None:
         built: A unit of ours.
 
     Returns:
-        None for units of Python, where there is no compiler for WebAssembly, or where the module is too large for a
-        page (``animation.live.LARGEST``).
+        None for units of Python and units with events, where there is no compiler for WebAssembly, or where the module
+        is too large for a page (``animation.live.LARGEST``).
 
     Raises:
         ToolError: If the compiler fails.
@@ -27,7 +27,7 @@ def living(built: Build) -> LiveUnit | None:
     from mb2fmu.emit import c
 
     described = built.interface
-    if described.target.backend != "native":
+    if described.target.backend != "native" or described.of("mode"):
         return None
     module = toolchain.compile_web(c.emit_web(built.sources, described))
     if module is None or len(module) > LARGEST:
