@@ -257,6 +257,6 @@ def time_events(stage: Stage) -> Iterator[Observation]:
                 empty.append(each.time)
             else:
                 full += 1
-    if empty and not full:
+    if len(empty) > full:
         text = f"a time event is announced for t = {empty[0]:.9g}, and nothing changes at it"
-        yield Observation("exchange.next_event", f"{text}, nor at any other of {len(empty)}", stage.kind)
+        yield Observation("exchange.next_event", f"{text}, as at {len(empty)} of {len(empty) + full}", stage.kind)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Integration, advance, begin
 from mb2fmu.audit.behaviour.stage import Stage, same
@@ -18,6 +18,11 @@ from mb2fmu.audit.finding import Observation
 
 ME = ("ModelExchange",)
 SPREADS = (0.3, 0.1, 0.03, 0.005)
+ELSEWHERE = 0.5
+"""Part of the points that are near the motion instead of near the start."""
+
+REMEMBERED = 12
+"""Points of the motion that are kept."""
 NOISE = 1e-12
 
 
@@ -51,7 +56,10 @@ def somewhere(stage: Stage, instance: Instance) -> Point:
     """
     now = instance.states(stage.n_states) if stage.n_states else []
     nominals = instance.vector("GetNominalsOfContinuousStates", stage.n_states) if stage.n_states else []
-    for spread in SPREADS:
+    passed = _journey(stage)
+    for trial, spread in enumerate(SPREADS):
+        if passed and trial == 0 and stage.random.random() < ELSEWHERE:
+            now = list(stage.random.choice(passed))
         states = []
         for k, (value, nominal) in enumerate(zip(now, nominals, strict=True)):
             variable = stage.states[k] if len(stage.states) == stage.n_states else None
@@ -70,6 +78,26 @@ def somewhere(stage: Stage, instance: Instance) -> Point:
         if all(map(math.isfinite, slopes)) and all(isinstance(each, float) and math.isfinite(each) for each in others):
             return point
     raise SkippedError("no point near the start was found at which it can be evaluated")
+
+
+def _journey(stage: Stage) -> list[list[float]]:
+    """States that the motion passes, with the start values of everything."""
+    if "journey" not in stage.notes:
+        found: list[list[float]] = stage.notes.setdefault("journey", [])
+        if not stage.n_states or stage.kind != "ModelExchange":
+            return found
+        with stage.instance() as instance:
+            try:
+                integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+                for k in range(REMEMBERED):
+                    integration.advance(stage.start + (k + 1) * stage.steps / REMEMBERED * stage.step)
+                    found.append(list(integration.states))
+            except SpentError:
+                raise
+            except (RefusedError, SkippedError):
+                pass
+    points: list[list[float]] = stage.notes["journey"]
+    return points
 
 
 @probe(

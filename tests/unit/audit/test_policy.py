@@ -1,0 +1,142 @@
+"""audit.toml, baselines, SARIF, JUnit, exit codes; and the action that runs all of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import ball
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu.audit import audit, read_policy
+from mb2fmu.cli import commands
+from mb2fmu.errors import Mb2FmuError
+from mb2fmu.report.annotations import github_lines, junit, sarif
+
+ROOT = Path(__file__).parents[3]
+TODAY = dt.date(2027, 1, 15)
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    members = ball.contents(3)
+    text = (
+        members["modelDescription.xml"].decode().replace('unit="kg"', 'unit="lump"').replace('name="g"', 'name="g g"')
+    )
+    members["modelDescription.xml"] = text.encode()
+    return ball.pack(members, tmp_path / "wrong.fmu")
+
+
+def policy(tmp_path: Path, text: str):
+    path = tmp_path / "audit.toml"
+    path.write_text(text)
+    return read_policy(path, None, TODAY)
+
+
+def test_rules_are_skipped_graded_and_waived(wrong: Path, tmp_path: Path) -> None:
+    found = policy(tmp_path, """
+skip = ["archive.*"]
+[severity]
+"units.*" = "note"
+[[waive]]
+rule = "variables.name"
+reason = "the customer's name"
+expires = 2027-01-31
+""")  # fmt: skip
+    result = audit(wrong, run=False, others=False, policy=found)
+    assert [each.severity for each in result.findings if each.rule == "units.declared"] == ["note"]
+    assert [(each.rule, why) for each, why in result.waived] == [("variables.name", "the customer's name")]
+    assert not result.fails("error")
+    assert "archive.suffix" not in {*result.judged, *result.unjudged}
+
+
+def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
+    found = policy(tmp_path, '[[waive]]\nrule = "variables.name"\nreason = "for now"\nexpires = 2027-01-14\n')
+    result = audit(wrong, run=False, others=False, policy=found)
+    assert "variables.name" in {each.rule for each in result.findings}
+    assert any("has expired" in each.message for each in result.findings)
+
+
+def test_what_is_wrong_in_a_policy_is_told_at_once(tmp_path: Path) -> None:
+    text = 'skip = ["nothing.*"]\nother = 1\n[severity]\n"units.*" = "bad"\n'
+    text += '[[waive]]\nrule = "units.*"\nexpires = "soon"\n'
+    with pytest.raises(Mb2FmuError) as error:
+        policy(tmp_path, text)
+    assert len(error.value.faults) == 5
+
+
+def test_only_what_is_new_fails(wrong: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(audit(wrong, run=False, others=False).to_json())
+    known = read_policy(None, old, TODAY)
+    result = audit(wrong, run=False, others=False, policy=known)
+    assert result.exit_code() == 0
+    assert {why for _, why in result.waived} == {"in the baseline too"}
+    with zipfile.ZipFile(wrong) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    members["modelDescription.xml"] = members["modelDescription.xml"].replace(b'stopTime="2"', b'stopTime="-1"')
+    newer = audit(ball.pack(members, tmp_path / "wrong.fmu"), run=False, others=False, policy=known)
+    assert {each.rule for each in newer.findings if each.severity == "error"} == {"experiment.values"}
+
+
+def test_machines_read_it(wrong: Path) -> None:
+    result = audit(wrong, run=False, others=False)
+    whole = json.loads(sarif(result))
+    assert whole["version"] == "2.1.0"
+    run = whole["runs"][0]
+    rules = [each["id"] for each in run["tool"]["driver"]["rules"]]
+    assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
+    suite = ET.fromstring(junit(result)).find("testsuite")
+    assert suite is not None
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests", "0")) == len(cases)
+    assert int(suite.get("failures", "0")) == len(suite.findall("testcase/failure")) >= 2
+    assert int(suite.get("skipped", "0")) == len(suite.findall("testcase/skipped")) == len(result.unjudged)
+    lines = list(github_lines(result))
+    assert len(lines) == len({each.rule for each in result.findings})
+
+
+def test_exit_codes_of_units_that_cannot_be_run(tmp_path: Path) -> None:
+    members = ball.contents(2)
+    members["binaries/win64/ball.dll"] = members.pop(ball.BINARIES[2])
+    elsewhere = ball.pack(members, tmp_path / "elsewhere.fmu")
+    first = ball.pack({"modelDescription.xml": FMI1.encode()}, tmp_path / "first.fmu")
+    run = CliRunner().invoke
+    skip = ["--skip", "binary.*", "--no-checkers"]
+    assert run(commands, ["audit", str(elsewhere), *skip], obj={}).exit_code == 4
+    done = run(commands, ["audit", str(first), "--no-checkers"], obj={})
+    assert done.exit_code == 2
+    assert "all but schema and variables" in done.output
+
+
+@pytest.mark.usefixtures("wrong")
+def test_the_action_s_script_audits_a_folder(tmp_path: Path) -> None:
+    """As action.yml runs it: all units below a folder, one summary, the worst exit code."""
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    script = ROOT / "scripts" / "audit_action"
+    assert "scripts/audit_action" in text
+    summary = tmp_path / "summary.md"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GITHUB_STEP_SUMMARY": str(summary)}
+    environment |= {"AUDIT_OPTIONS": "--no-run --no-checkers",
+                   "AUDIT_UNITS": "*.fmu", "AUDIT_FOLDER": str(tmp_path / "found"), "AUDIT_PYTHON": sys.executable}  # fmt: skip
+    ball.pack(ball.contents(2), tmp_path / "right.fmu")
+    done = subprocess.run([script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "::error file=wrong.fmu" in done.stdout
+    assert {each.name for each in (tmp_path / "found").iterdir()} == {
+        "right.sarif", "right.xml", "right.html", "wrong.sarif", "wrong.xml", "wrong.html",
+    }  # fmt: skip
+    assert "wrong.fmu" in summary.read_text()
+
+
+FMI1 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="1.0" modelName="m" modelIdentifier="m" guid="{1}" numberOfContinuousStates="0"
+ numberOfEventIndicators="0"><ModelVariables><ScalarVariable name="x" valueReference="0"><Real/></ScalarVariable>
+</ModelVariables></fmiModelDescription>"""
