@@ -50,8 +50,12 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
         *_of_states(states, inputs, len(program.layout.parameters)),
         *_of_derivatives(),
     ):
-        yield Mutant(kind, "sources", place, change, fmi=fmi, by_construction=True)
+        version: Literal["2", "3"] = "2" if kind == SLOPE else fmi
+        yield Mutant(kind, "sources", place, change, fmi=version, by_construction=True)
 
+
+SLOPE = "slope of an input"
+"""Importers can tell it in FMI 2.0 only."""
 
 Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
 
@@ -86,7 +90,7 @@ def _of_inputs() -> Planted:
     yield "input one step late", "in Co-Simulation", replaced("cosimulation.c", head + line, late)
     slope = "problem->r0[i] + problem->r1[i] * (t - problem->t0)"
     yield (
-        "slope of an input",
+        SLOPE,
         "derivatives of inputs are not used",
         replaced("cosimulation.c", slope, "problem->r0[i]"),
     )
