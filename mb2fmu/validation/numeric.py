@@ -32,7 +32,9 @@ _RANK = 1e-9
 
 _SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
 _PROJECTIONS = 30
-_CLOSE = 1e-9  # the error that such a step leaves is its square
+_CLOSE = 1e-9  # of each coordinate: the error that such a step leaves is its square
+_NEAR = 1e-6  # of the largest coordinate: so near, steps that do not become smaller are round-off
+_SLOWER = 4.0
 
 
 def _least_norm(A: Floats, right: Floats) -> Floats:
@@ -320,14 +322,16 @@ class NumericEquations:
 
     def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
         """Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
-        x, n_q = x.copy(), self.n_q
+        x, n_q, last = x.copy(), self.n_q, np.inf
         for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
             values = self._values(t, x, prepared)
             phi = np.array(self._holonomic(values))
             step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi)
             x[:n_q] -= step
-            if np.max(np.abs(step)) <= _CLOSE * (1 + np.max(np.abs(x[:n_q]))):
+            size, stuck = float(np.max(np.abs(step))), _NEAR * float(np.max(np.abs(x[:n_q])))
+            if np.all(np.abs(step) <= _CLOSE * np.abs(x[:n_q])) or last / _SLOWER <= size <= stuck:
                 break
+            last = size
         else:
             if self.equations.holonomic:
                 raise _astray(t)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.audit.checkers import Finding
+from mb2fmu.validation.digits import Digits
 from mb2fmu.validation.independence import Independence, Rung
 from mb2fmu.validation.measured import TableResult
 from mb2fmu.validation.reference import Kind, Reference
@@ -232,6 +233,7 @@ class ValidationResult:
         moved: The second experiment; None where only the first was asked for.
         calls: What else the unit offers, called in mid-run.
         influences: One per free parameter, start value and input: proven, or not.
+        digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
         independence: The unit against what was handed over, without the reading's help; None where it was not asked.
         tables: The user's own numbers against the unit.
     """
@@ -249,6 +251,7 @@ class ValidationResult:
     moved: MovedResult | None = None
     calls: tuple[CallResult, ...] = ()
     influences: tuple[InfluenceResult, ...] = ()
+    digits: Digits | None = None
     independence: Independence | None = None
     tables: tuple[TableResult, ...] = ()
 
@@ -320,6 +323,7 @@ class ValidationResult:
             "others": [_kind(other) for other in self.others],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
+            "conditioning": None if self.digits is None else _scalars(self.digits),
             "moved": _moved(self.moved),
             "calls": [_scalars(call) for call in self.calls],
             "ladder": [_scalars(rung) for rung in self.ladder],
@@ -355,7 +359,7 @@ def _kind(result: KindResult) -> dict[str, object]:
 
 
 def _scalars(
-    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung,
+    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung | Digits,
 ) -> dict[str, object]:
     """The record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]

@@ -27,6 +27,7 @@ from mb2fmu.validation.compare import (
 )
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformity import conformity
+from mb2fmu.validation.digits import Digits, known_digits
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
 from mb2fmu.validation.exercise import Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
@@ -176,8 +177,8 @@ def validate(
         definition: The checked model.
         reference_equations: By another formulation, where the mechanism has one (see :func:`reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
-        mechanism: Where no second formulation is within reach (:func:`outgrows_symbols`): the reference is integrated
-            from it, by Newton-Euler equations in NumPy.
+        mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
+            equations in numbers, and ``reference_equations`` only tell names, units and levels.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the unit declares too, see :func:`conformity`.
         time_limit: For each of the FMU's runs, in s.
@@ -227,6 +228,7 @@ def validate(
         numeric = reference.numeric
         redundant = numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
         findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
+    digits = known_digits(reference)
     return ValidationResult(
         model=definition.name,
         variables=kinds[0].variables,
@@ -244,10 +246,14 @@ def validate(
             "factor": FACTOR,
             "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
         },
-        notes=_notes(method, reference.numeric.formulation, reference),
+        notes=(
+            *_notes(method, reference.numeric.formulation, reference),
+            *([digits.text] if digits and digits.text else []),
+        ),
         moved=moved,
         calls=tuple(calls),
         influences=second.influences if second else (),
+        digits=digits,
     )
 
 
@@ -284,6 +290,11 @@ def _moved(second: MovedYardstick, simulations: Sequence[Simulation]) -> MovedRe
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
     return [variable.name for variable in describe(definition, equations)]
+
+
+def _told(digits: Digits | None) -> tuple[str, ...]:
+    """What a reader must know of the conditioning of x'."""
+    return (digits.text,) if digits is not None and digits.text else ()
 
 
 def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...]:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
-from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, random_states, sympy_rolling_disc
+import sympy as sm
+from hinges import BENNETT, linkage
+from mechanisms import (
+    cart_with_pathways,
+    mechanism_of,
+    model_of,
+    moving_pivot,
+    random_states,
+    sympy_rolling_disc,
+)
+from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
-from mb2fmu.formulation import formulate
-from mb2fmu.validation import make_reference, outgrows_symbols
+from mb2fmu import pipeline
+from mb2fmu.formulation import formulate, rotations
+from mb2fmu.validation import attitude, make_reference, outgrows_symbols
 from mb2fmu.validation.newton_euler import NewtonEuler
 from mb2fmu.validation.numeric import NumericEquations
+
+MODELS = Path(__file__).resolve().parents[3] / "models"
+SHOWN = ("rolling_disc", "rigid_body", "driven_crank")
 
 
 def _chain(count: int, *, spatial: bool):
@@ -37,10 +54,16 @@ def test_only_many_bodies_in_space_outgrow_symbols(count, spatial, expected):
     assert outgrows_symbols(_chain(count, spatial=spatial)) is expected
 
 
-def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference():
+def _cart():
     model = cart_with_pathways()
     model.output_total_energy()
-    mechanism = mechanism_of(model)
+    return model
+
+
+@pytest.mark.parametrize("make", [_cart, *(lambda name=name: pipeline.load(MODELS / f"{name}.py") for name in SHOWN)])
+def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference(make):
+    """Reactions, momenta, multipliers, attitudes and energies among them."""
+    mechanism = mechanism_of(make())
     equations = formulate(mechanism, "tmt")
     symbolic, numeric = NumericEquations(equations), NewtonEuler(mechanism, equations)
     for state in random_states(mechanism, 10):
@@ -53,7 +76,28 @@ def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference():
         assert a.kinetic == pytest.approx(b.kinetic, rel=1e-12)
 
 
-@pytest.mark.parametrize("make", [cart_with_pathways, moving_pivot, sympy_rolling_disc, lambda: None])
+def test_a_fault_of_the_formulations_outputs_and_energies_is_not_the_references():
+    """What all formulations share writes another expression: the reference reads its own off the mechanism."""
+    mechanism = mechanism_of(pipeline.load(MODELS / "rolling_disc.py"))
+    equations = formulate(mechanism, "tmt")
+    wrong = replace(
+        equations,
+        outputs=tuple(replace(output, expression=2 * output.expression + 1) for output in equations.outputs),
+        energy=replace(equations.energy, kinetic=sm.Integer(0)),
+    )
+    right, misled = NewtonEuler(mechanism, equations), NewtonEuler(mechanism, wrong)
+    state = random_states(mechanism, 1)[0]
+    prepared = right.prepare(list(state.p))
+    a, b = (each.motion(state.t, state.x, list(state.r), prepared) for each in (right, misled))
+    own = [i for i, output in enumerate(equations.outputs) if output.name not in {"potential_energy", "total_energy"}]
+    assert len(own) > 10
+    assert np.array_equal(a.outputs[own], b.outputs[own])
+    assert a.kinetic == b.kinetic > 0
+
+
+@pytest.mark.parametrize(
+    "make", [cart_with_pathways, moving_pivot, sympy_rolling_disc, lambda: linkage(*BENNETT), lambda: None]
+)
 def test_compiled_it_is_what_it_is_in_numpy(make):
     model = make()
     mechanism = mechanism_of(model) if model else _chain(5, spatial=True)
@@ -78,3 +122,20 @@ def test_a_whole_reference():
     assert reference.trajectory.provenance["formulation"] == "Newton-Euler, numerically"
     assert np.allclose(reference.trajectory.values, plain.trajectory.values, rtol=0, atol=1e-10)
     assert all(balance.worst < 1e-11 for balance in reference.balances)
+
+
+@pytest.mark.parametrize("sequence", ["quaternion", "zxy", "313", "yxz", "121"])
+def test_attitudes_are_those_of_the_formulations(sequence):
+    """Two ways to write the angles of a matrix, near the ends of their ranges too."""
+    rng = np.random.default_rng(3)
+    R = sm.Matrix(3, 3, sm.symbols("r0:9"))
+    own = attitude.unit_quaternion(R) if sequence == "quaternion" else attitude.euler_angles(R, sequence)
+    theirs = (
+        rotations.quaternion(sm.ImmutableMatrix(R))
+        if sequence == "quaternion"
+        else rotations.euler_angles(sm.ImmutableMatrix(R), sequence)
+    )
+    function = sm.lambdify([list(R)], [*own, *theirs])
+    for matrix in Rotation.from_rotvec(rng.uniform(-3, 3, (40, 3))).as_matrix():
+        found = np.array(function(matrix.ravel().tolist()), dtype=float).reshape(2, -1)
+        assert np.allclose(found[0], found[1], rtol=0, atol=1e-7)

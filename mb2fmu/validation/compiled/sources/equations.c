@@ -9,7 +9,9 @@
 #define RANK 1e-9        /* pivots of a Jacobian below this part of the largest one are redundant constraints */
 #define SLANT 10.0       /* how far rows turn against each other, at most, per distance from the constraints */
 #define PROJECTIONS 30   /* Gauss-Newton steps */
-#define CLOSE 1e-9       /* the error that such a step leaves is its square */
+#define CLOSE 1e-9       /* of each coordinate: the error that such a step leaves is its square */
+#define NEAR 1e-6        /* of the largest coordinate: so near, steps that do not become smaller are round-off */
+#define SLOWER 4.0
 
 enum names { DEPENDENT_SPEEDS = 0, ACCELERATIONS = 1 };
 
@@ -466,18 +468,23 @@ static double largest_of(const double a[], int64_t n)
 static int project_coordinates(struct equations *e, double t, double x[], const double p[])
 {
     double *dq = e->vector + larger(e->n_phi, e->n_q);
+    double last = INFINITY;
     for (int k = 0; k < PROJECTIONS; k++) {
         set_slots(e, t, x, NULL, p, 0);
         const int status = way_to_constraints(e, dq);
         if (status != OK) {
             return status;
         }
+        int close = 1;
         for (int64_t i = 0; i < e->n_q; i++) {
             x[i] -= dq[i];
+            close = close && fabs(dq[i]) <= CLOSE * fabs(x[i]);
         }
-        if (largest_of(dq, e->n_q) <= CLOSE * (1.0 + largest_of(x, e->n_q))) {
+        const double size = largest_of(dq, e->n_q);
+        if (close || (size >= last / SLOWER && size <= NEAR * largest_of(x, e->n_q))) {
             return OK;
         }
+        last = size;
     }
     return ASTRAY;
 }
