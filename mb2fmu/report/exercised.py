@@ -77,7 +77,8 @@ def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
 def failures(result: ValidationResult) -> Iterable[str]:
     """What of it is wrong, for headlines."""
     if result.moved is not None:
-        for kind in result.moved.kinds:
+        yield from result.moved.refusals
+        for kind in () if result.moved.refusals else result.moved.kinds:
             if not kind.passed:
                 yield f"moved experiment, {KIND_NAMES[kind.simulation.kind]}: not within its bounds"
     for call in result.calls:

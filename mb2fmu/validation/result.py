@@ -146,6 +146,7 @@ class MovedResult:
         moves: One per free parameter, start value and input.
         part: Part of the intended moves that the mechanism allows, in (0, 1].
         text: How the experiment was made, in one sentence.
+        refusals: One sentence for each kind in which the unit did not go through it, though the mechanism does.
     """
 
     kinds: tuple[KindResult, ...]
@@ -153,11 +154,12 @@ class MovedResult:
     moves: tuple[Move, ...]
     part: float
     text: str
+    refusals: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Every kind within its bounds; true where nothing could be run (all is then not proven)."""
-        return all(kind.passed for kind in self.kinds)
+        """Every kind went through, within its bounds; true where nothing could be run (all is then not proven)."""
+        return not self.refusals and all(kind.passed for kind in self.kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +344,7 @@ def _moved(result: MovedResult | None) -> dict[str, object] | None:
     return {
         "passed": result.passed,
         "part": result.part,
+        "refusals": list(result.refusals),
         "text": result.text,
         "moves": [_scalars(move) for move in result.moves],
         "kinds": [_kind(kind) for kind in result.kinds],

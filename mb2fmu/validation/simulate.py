@@ -69,11 +69,14 @@ class Driven:
     Attributes:
         simulations: One per experiment.
         answers: Of each session by its name, one per operation; the last of a session that failed is
-            ``{"failed": why}``.
+            ``{"failed": why}``. None if an experiment was refused.
+        refusal: Why the unit did not go through the last experiment, with its own last words; empty if it did. The
+            values that are missing are NaN.
     """
 
     simulations: tuple[Simulation, ...]
     answers: Mapping[str, list[Any]]
+    refusal: str = ""
 
 
 def simulate(
@@ -101,7 +104,8 @@ def simulate(
     Raises:
         PackageError: If the file is no FMU archive.
         ValidationError: If the FMU lacks variables, is of another FMI version, kind or for another platform.
-        ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal.
+        ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal (in the last of several
+            experiments that is told, and is no error).
     """
     return drive(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
 
@@ -234,10 +238,12 @@ def _drive(
     if done.returncode != 0:
         raise ToolError(headline, [Fault(_ending(done.returncode), fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
-    failed = next((run["failure"] for run in outcome["experiments"] if run["failure"]), "")
-    if failed:
-        which = " of the moved experiment" if len(outcome["experiments"]) > 1 else ""
-        raise ToolError(headline, [Fault(failed + which, fmu.name), *messages])
+    failures = [run["failure"] for run in outcome["experiments"]]
+    refusal = next(filter(None, failures), "")
+    if refusal and (failures[0] or len(failures) < len(experiments)):
+        raise ToolError(headline, [Fault(refusal, fmu.name), *messages])
+    if refusal and messages:
+        refusal += f" ({messages[-1].what})"
     simulations = tuple(
         Simulation(
             names=variables,
@@ -249,7 +255,7 @@ def _drive(
         )
         for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
     )
-    return Driven(simulations, outcome["sessions"])
+    return Driven(simulations, outcome["sessions"], refusal)
 
 
 def _ending(code: int) -> str:

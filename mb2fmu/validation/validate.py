@@ -34,7 +34,7 @@ from mb2fmu.validation.influence import influences
 from mb2fmu.validation.reference import Reference, describe, make_reference
 from mb2fmu.validation.result import InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import TIME_LIMIT, Simulation, check_variables, drive
+from mb2fmu.validation.simulate import TIME_LIMIT, Driven, Simulation, check_variables, drive
 from mb2fmu.validation.unit_description import UnitDescription, read_description
 
 if TYPE_CHECKING:
@@ -217,11 +217,11 @@ def validate(
         ]
     with clock("compare"):
         kinds = [_judged(reference, made.limits, one.simulations[0]) for one in driven]
-        moved = _moved(second, [one.simulations[-1] for one in driven]) if second else None
+        moved = _moved(second, driven) if second else None
         calls = [
             result
             for each, one in zip(questions.values(), driven, strict=True)
-            if chance and each and second and second.limits
+            if chance and each and second and second.limits and not one.refusal
             for result in answered(definition, chance, each, one, second.limits)
         ]
     with clock("conformance"):
@@ -275,21 +275,31 @@ def _judged(reference: Reference, limits: Bounds, simulation: Simulation) -> Kin
     )
 
 
-def _moved(second: MovedYardstick, simulations: Sequence[Simulation]) -> MovedResult:
+def _moved(second: MovedYardstick, driven: Sequence[Driven]) -> MovedResult:
     """The moved experiment of all kinds."""
     reference, limits, excitation = second.reference, second.limits, second.excitation
-    judged = reference is not None and limits is not None
+    judged, simulations = reference is not None and limits is not None, [one.simulations[-1] for one in driven]
     return MovedResult(
         kinds=tuple(_judged(reference, limits, each) for each in simulations) if judged else (),  # type: ignore[arg-type]
         reference=reference,
         moves=excitation.moves,
         part=excitation.part,
         text=excitation.text,
+        refusals=_refusals(driven),
     )
 
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
     return [variable.name for variable in describe(definition, equations)]
+
+
+def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
+    """Which kinds of the unit did not go through the moved experiment, in their own words; their verdict is no."""
+    return tuple(
+        f"{one.simulations[-1].kind}: the unit refuses the moved experiment, which the mechanism allows: {one.refusal}"
+        for one in driven
+        if one.refusal
+    )
 
 
 def _told(digits: Digits | None) -> tuple[str, ...]:

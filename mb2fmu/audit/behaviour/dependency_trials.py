@@ -394,8 +394,9 @@ def _on_one_branch(
 
     Where a unit solves for start values, its equations may have several solutions (two ways to assemble a loop), and
     any large change of any value may lead to another one. Where a thousandth of the change moves an unknown by nothing
-    but noise, the whole of it has led elsewhere. Only unknowns of which the known is no declared dependency are looked
-    at, and only in units that solve for states.
+    but noise, and the whole of it moves a state that is solved for, which a thousandth does not move either, the whole
+    has led elsewhere. Only unknowns of which the known is no declared dependency are looked at. What jumps while all
+    solved states stay depends on the known, however it does.
 
     Args:
         stage: Tells which states are solved for.
@@ -403,14 +404,24 @@ def _on_one_branch(
         known: What was changed.
         values: Of the unknowns: before, after a thousandth of the change, after the change.
     """
-    solves = any(state.initial == "approx" for state in stage.states)
+    solved = [
+        k for k, entry in enumerate(entries)
+        if entry.variable in stage.states and entry.variable is not None and entry.variable.initial == "approx"
+    ]  # fmt: skip
+    elsewhere = any(_still(values[0][k], values[1][k]) and not _still(values[0][k], values[2][k]) for k in solved)
     kept = []
     for entry, base, nearby, other in zip(entries, *values, strict=True):
         declared = any(known is each for each in entry.targets)
-        numbers = isinstance(nearby, float) and isinstance(base, float)
-        still = math.isclose(nearby, base, rel_tol=VISIBLE * SLIGHT) if numbers else nearby == base
-        kept.append(base if (solves and not declared and still) or _is_noise(base, nearby, other) else other)
+        branch = elsewhere and not declared and _still(base, nearby)
+        kept.append(base if branch or _is_noise(base, nearby, other) else other)
     return kept
+
+
+def _still(one: Value, other: Value) -> bool:
+    """Whether a value has not moved but by noise."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(other, one, rel_tol=VISIBLE * SLIGHT)
+    return one == other
 
 
 NOISY = 1e-3

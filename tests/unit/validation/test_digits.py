@@ -29,7 +29,7 @@ def _between_springs(stiffness: float):
     made.speed(u, 0.0, "m/s")
     made.experiment(stop=1.0, step=0.1)
     read = mechanism.read(model.check(made))
-    return make_reference(read.definition, formulate_motion(read), mechanism=read)
+    return make_reference(read.declared, formulate_motion(read), mechanism=read)
 
 
 @pytest.mark.parametrize(("stiffness", "few"), [(1.0, False), (1e9, True)])

@@ -12,6 +12,8 @@ import pytest
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.validation import Conditions, check_conformance, simulate, validate
+from mb2fmu.validation.result import MovedResult
+from mb2fmu.validation.simulate import drive
 from mb2fmu.validation.unit_description import platform_folder, read_description
 
 OUTPUTS = ("q", "u", "acceleration")
@@ -103,6 +105,18 @@ def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
 def test_a_refused_step_is_told_with_its_time(pendulum_fmu):
     with pytest.raises(ToolError, match=r"fmi2DoStep returned \w+ in the step from t = 0.5 s"):
         simulate(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
+
+
+def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(pendulum_fmu):
+    done = drive(pendulum_fmu, [experiment(), experiment(mood=3.0)], OUTPUTS, sessions={"none": []})
+    assert "in the step from t = 0.5 s" in done.refusal
+    right, refused = done.simulations
+    assert np.isfinite(right.values).all()
+    assert np.isfinite(refused.values[0]).all()
+    assert np.isnan(refused.values[-1]).all()
+    assert done.answers == {}
+    second = MovedResult(kinds=(), reference=None, moves=(), part=1.0, text="", refusals=(done.refusal,))
+    assert not second.passed
 
 
 def test_all_that_is_missing_is_named_at_once(pendulum_fmu):
