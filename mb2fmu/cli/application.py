@@ -334,7 +334,8 @@ commands.add_command(validate)
     default="text",
     show_default=True,
     help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. c: C99 functions of x', "
-    "outputs and Jacobian, with a main program. matlab: the same for MATLAB and GNU Octave.",
+    "outputs and Jacobian, with a main program. matlab: the same for MATLAB and GNU Octave. modelica: one flat "
+    "model without libraries.",
 )
 @click.option(
     "-o",
@@ -342,7 +343,7 @@ commands.add_command(validate)
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With --format c or matlab: folder for the files.  [default: out/<ModelName>_<format>]",
+    help="With --format c, matlab or modelica: folder for the files.  [default: out/<ModelName>_<format>]",
 )
 @debug_option
 def equations(

@@ -5,7 +5,7 @@ Each target is a row of :data:`PRINTERS`: a name, and a function from a derivati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -75,6 +75,38 @@ def _matlab(derivation: Derivation) -> FileTree:
     return matlab.emit(program, facts)
 
 
+def _modelica(derivation: Derivation) -> FileTree:
+    """One flat model without libraries: parameters, inputs, states with start values, equations."""
+    from mb2fmu import evaluation, validation
+    from mb2fmu.emit import modelica
+
+    program, described = derivation.program, _described(derivation)
+    run = validation.conditions(derivation.definition)
+    x0, r0, p0 = start_values(derivation)
+    if "initialize" in program.entries and program.entries["initialize"].results:
+        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+
+    def quantities(source: Source, values: Sequence[float]) -> tuple[modelica.Quantity, ...]:
+        found = sorted(described.of(source), key=lambda variable: variable.index)
+        return tuple(
+            modelica.Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            for v, value in zip(found, values, strict=True)
+        )
+
+    facts = modelica.ModelFacts(
+        name=derivation.definition.name,
+        description=derivation.definition.description,
+        states=quantities("state", x0.tolist()),
+        inputs=quantities("input", r0.tolist()),
+        parameters=quantities("parameter", p0.tolist()),
+        outputs=tuple(modelica.Quantity(o.name, o.unit) for o in derivation.equations.outputs),
+        stop=float(run.time[-1]),
+        step=run.step,
+        tolerance=run.tolerance,
+    )
+    return modelica.emit(program, facts)
+
+
 def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
     """Names and units of x, r or p in their order."""
     from mb2fmu.emit.matlab import Named
@@ -83,7 +115,9 @@ def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
     return tuple(Named(variable.name, variable.unit) for variable in found)
 
 
-PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType({"c": _c, "matlab": _matlab})
+PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
+    {"c": _c, "matlab": _matlab, "modelica": _modelica}
+)
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
 assert tuple(PRINTERS) == SOURCE_TARGETS
