@@ -25,8 +25,9 @@ from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, pieces
 from mb2fmu.lowering import Beside
 from mb2fmu.mechanism.drawn_records import DrawnLoad, Scenery
+from mb2fmu.mechanism.gravity import find_gravity
 from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, PathwayLoad
+from mb2fmu.mechanism.records import Components, Mechanism, PathwayLoad
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.program.program import Program
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
@@ -131,7 +132,7 @@ class _Describer:
         beside.entry("rotations", [node for i in self.frames for node in rotations[i]])
         beside.entry("vectors", beside.nodes([c for vector in self.vectors for c in vector]))
         beside.entry("sizes", beside.nodes(self.sizes))
-        beside.entry("gravity", beside.nodes(self._gravity()))
+        beside.entry("gravity", beside.nodes(find_gravity(self.mechanism).pull or ()))
         signals = self._signals()
         beside.entry("signals", beside.nodes([signal for _, signal in signals]), [name for name, _ in signals])
         return beside.program()
@@ -224,20 +225,6 @@ class _Describer:
         centres = {body.frame: body.masscenter for body in self.mechanism.bodies}
         for at, torque, vector in pieces(self.mechanism.loads[arrow.load], k):
             yield (centres.get(at, 0) if torque else at), torque, vector
-
-    def _gravity(self) -> Components | tuple[()]:
-        """Sum of the constant forces on mass centres, along N's axes: the way down."""
-        m = self.mechanism
-        constant = {*m.p, *(a.symbol for a in m.calculated_parameters)}
-        centres = {body.masscenter for body in m.bodies}
-        totals: list[sm.Expr] = [sm.S.Zero] * 3
-        found = False
-        for load in m.loads:
-            if isinstance(load, ForceLoad) and load.point in centres and len(load.force) == 1:
-                frame, components = load.force[0]
-                if frame == 0 and all(c.free_symbols <= constant for c in components):
-                    totals, found = [a + b for a, b in zip(totals, components, strict=True)], True
-        return (totals[0], totals[1], totals[2]) if found else ()
 
     def _signals(self) -> list[tuple[str, sm.Expr]]:
         """Plain expressions of time, one per input."""

@@ -14,13 +14,10 @@ evaluates them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion, MassMatrixDynamics
 from mb2fmu.equations.recursion import (
-    Components,
     LinkBody,
     LinkForce,
     LinkLoad,
@@ -33,6 +30,7 @@ from mb2fmu.formulation.applies import Applies, applies_because, by_projection, 
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.links import LinkTree, Rates, grow
 from mb2fmu.formulation.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanism.gravity import find_gravity
 from mb2fmu.mechanism.records import ForceLoad, Mechanism, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 
 _SHORT = 6
@@ -132,8 +130,8 @@ def _geared(recursion: Recursion) -> list[int]:
 
 
 def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
-    gravity, weights = _gravity(mechanism)
-    loads = [load for number, load in enumerate(mechanism.loads) if number not in weights]
+    gravity = find_gravity(mechanism)
+    loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weights]
     return Recursion(
         frames=tree.frames,
         links=tree.links,
@@ -143,7 +141,7 @@ def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
             for body, place in zip(mechanism.bodies, tree.bodies, strict=True)
         ),
         loads=tuple(_load(load, mechanism, tree) for load in loads),
-        gravity=gravity,
+        gravity=gravity.acceleration,
         generalized_forces=mechanism.potential_forces,
         pathways={i: load.points for i, load in enumerate(mechanism.loads) if isinstance(load, PathwayLoad)},
     )
@@ -164,35 +162,3 @@ def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
         case PathwayLoad():
             return LinkPathway(mechanism.loads.index(load), load.points, load.force)
     raise TypeError(load)
-
-
-def _gravity(mechanism: Mechanism) -> tuple[Components | None, set[int]]:
-    """The acceleration that pulls at every body alike, if there is one, and the numbers of the weights."""
-    pulls: dict[int, tuple[int, Components]] = {}
-    for number, load in enumerate(mechanism.loads):
-        if isinstance(load, ForceLoad) and [frame for frame, _ in load.force] == [0]:
-            pulls.setdefault(load.point, (number, load.force[0][1]))
-    found: set[Components] = set()
-    weights: set[int] = set()
-    for body in mechanism.bodies:
-        if body.mass == 0:  # a rotor: gravity does not pull at it
-            continue
-        if body.masscenter not in pulls:
-            return None, set()
-        number, force = pulls[body.masscenter]
-        if number in weights:  # two bodies share a mass centre
-            return None, set()
-        weights.add(number)
-        found.add(_divided(force, body.mass))
-        if len(found) > 1:
-            return None, set()
-    constants = {*mechanism.p, *(a.symbol for a in mechanism.calculated_parameters), mechanism.t, *mechanism.r}
-    gravity = next(iter(found), None)
-    if gravity is None or any(c.free_symbols - constants for c in gravity):
-        return None, set()
-    return gravity, weights
-
-
-def _divided(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
-    x, y, z = (component / mass for component in force)
-    return (x, y, z)

@@ -146,9 +146,9 @@ class Lagrangian:
     forces: tuple[sm.Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mechanism:
-    """A mechanism as records.
+@dataclass(frozen=True, kw_only=True)
+class MechanismVariables:
+    """Quantities of a mechanism and the symbols that stand for them.
 
     Attributes:
         declared: Names, units, start values and values of all quantities, and the experiment.
@@ -159,36 +159,7 @@ class Mechanism:
         constraint_forces: Unknown forces.
         u_independent: Indices into u.
         dynamic: Plain symbol → function of time, for SymPy's own methods; made from the symbols if it is left out.
-        kinematics: q' = K u + k0.
-        z_dot: Derivatives of z; may contain pathway lengths and rates.
-        frames: Frame 0 is N; parents come first.
-        points: Point 0 is O; parents come first.
-        bodies: Rigid bodies and particles.
-        loads: Loads and actuators in the order they were handed over.
-        joints: Joints between bodies, where they are known.
-        holonomic: (name, phi).
-        velocity_constraints: A u + b = 0, or None.
-        auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
-            constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
-        multipliers: Symbols of lambda, one per velocity constraint.
-        acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
-        redundant: Names of velocity constraints that were left out, since they follow from the others.
-        given_by_constraint: Names of points whose velocity already uses a constraint.
-        prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
-            at a constant rate: then what moves them does work that is not among that of the loads.
-        lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
-        potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
-            otherwise, and where there are no bodies.
-        stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
-            to them, in 1/s; None where the equations have a number for it, or none.
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
-        asks_for_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
-        outputs: What is asked, in declared order.
-        loops: Closed forms that the model gives.
-        given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
-        declared_potential: Sum of what the bodies declare, J, not judged yet.
-        scenery: What pictures need; None where there is nothing to be drawn.
-        events: That the model says itself.
     """
 
     declared: Declarations
@@ -200,37 +171,98 @@ class Mechanism:
     z: tuple[sm.Symbol, ...]
     p: tuple[sm.Symbol, ...]
     r: tuple[sm.Symbol, ...]
+    driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     calculated_parameters: tuple[Assignment, ...]
     constraint_forces: tuple[sm.Symbol, ...]
     u_independent: tuple[int, ...]
+    quaternions: tuple[tuple[int, int, int, int], ...] = ()
+    dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismBodies:
+    """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
+
+    Attributes:
+        kinematics: q' = K u + k0.
+        z_dot: Derivatives of z; may contain pathway lengths and rates.
+        frames: Frame 0 is N; parents come first.
+        points: Point 0 is O; parents come first.
+        bodies: Rigid bodies and particles.
+        loads: Loads and actuators in the order they were handed over.
+        joints: Joints between bodies, where they are known.
+        prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
+            at a constant rate: then what moves them does work that is not among that of the loads.
+        lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
+        potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
+            otherwise, and where there are no bodies.
+        events: That the model says itself.
+    """
+
     kinematics: KinematicEquations
     z_dot: tuple[sm.Expr, ...]
     frames: tuple[Frame, ...]
     points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
-    dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
     joints: tuple[Joint, ...] = ()
+    prescribed: bool = False
+    lagrangian: Lagrangian | None = None
+    potential_forces: tuple[sm.Expr, ...] = ()
+    events: tuple[OwnEvent, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismConstraints:
+    """Constraints of a mechanism.
+
+    Attributes:
+        holonomic: (name, phi).
+        velocity_constraints: A u + b = 0, or None.
+        auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
+            constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
+        multipliers: Symbols of lambda, one per velocity constraint.
+        acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
+        redundant: Names of velocity constraints that were left out, since they follow from the others.
+        given_by_constraint: Names of points whose velocity already uses a constraint.
+        stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
+            to them, in 1/s; None where the equations have a number for it, or none.
+        asks_for_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
+    """
+
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
     auxiliary_rows: sm.ImmutableMatrix | None = None
-    driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     multipliers: tuple[sm.Symbol, ...] = ()
     acts: tuple[tuple[ForceApplication, ...], ...] = ()
     redundant: tuple[str, ...] = ()
     given_by_constraint: tuple[str, ...] = ()
-    prescribed: bool = False
-    lagrangian: Lagrangian | None = None
-    potential_forces: tuple[sm.Expr, ...] = ()
     stabilization_rate: sm.Symbol | None = None
-    quaternions: tuple[tuple[int, int, int, int], ...] = ()
     asks_for_multipliers: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismObservables:
+    """What is asked of a mechanism beside its motion.
+
+    Attributes:
+        outputs: What is asked, in declared order.
+        loops: Closed forms that the model gives.
+        given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
+        declared_potential: Sum of what the bodies declare, J, not judged yet.
+        scenery: What pictures need; None where there is nothing to be drawn.
+    """
+
     outputs: tuple[Observable, ...] = ()
     loops: tuple[WrittenLoop, ...] = ()
     given_potential: sm.Expr | None = None
     declared_potential: sm.Expr = sm.S.Zero
     scenery: Scenery | None = None
-    events: tuple[OwnEvent, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, MechanismObservables):
+    """A mechanism as records: its variables, bodies, constraints and observables."""
 
     def __post_init__(self) -> None:
         if not self.dynamic:
