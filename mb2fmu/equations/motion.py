@@ -14,15 +14,47 @@ that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import sympy as sm
 
 from mb2fmu import displays
+from mb2fmu.equations.motion_observables import (
+    DIAGNOSTICS,
+    BodyMotion,
+    Diagnostics,
+    Energy,
+    MotionObservables,
+    OutputExpression,
+)
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.variables import Level, StartKind
+from mb2fmu.variables import StartKind
+
+__all__ = [
+    "DIAGNOSTICS",
+    "Assignment",
+    "BodyMotion",
+    "ClosedForm",
+    "Diagnostics",
+    "Energy",
+    "EquationsOfMotion",
+    "Intermediate",
+    "KinematicEquations",
+    "LinearSolve",
+    "MassMatrixDynamics",
+    "Method",
+    "MotionConstraints",
+    "MotionDynamics",
+    "MotionObservables",
+    "MotionVariables",
+    "OutputExpression",
+    "OwnEvent",
+    "StartValue",
+    "Treatment",
+    "VelocityConstraints",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,51 +163,6 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class BodyMotion:
-    """Motion of one body, for balances, animation and reactions.
-
-    Attributes:
-        name: Of the body.
-        position: Of the mass centre from the origin, in the inertial frame, m; None where it is not known.
-        rotation: ``N_C_B``, shape (3, 3); None for particles.
-        velocity: Of the mass centre, components in the inertial frame, m/s.
-        angular_velocity: In the inertial frame's components, rad/s; None for particles.
-    """
-
-    name: str
-    position: tuple[sm.Expr, sm.Expr, sm.Expr] | None
-    rotation: sm.ImmutableMatrix | None
-    velocity: tuple[sm.Expr, sm.Expr, sm.Expr]
-    angular_velocity: tuple[sm.Expr, sm.Expr, sm.Expr] | None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputExpression:
-    """One scalar output.
-
-    Attributes:
-        name: FMU variable name.
-        expression: May contain q, u, z, p, r, t, u' symbols, constraint forces and intermediates.
-        level: What it needs: ``position`` (q, t only), ``velocity`` (u too), ``acceleration`` (u' or constraint
-            forces: costs the linear solve).
-        unit: Modelica style.
-        display_unit: For people.
-        nominal: Typical magnitude.
-        description: One line.
-        events: Whether switches in it are events; not those of orientations, which choose among formulas only.
-    """
-
-    name: str
-    expression: sm.Expr
-    level: Level
-    unit: str = "1"
-    display_unit: str | None = None
-    nominal: float | None = None
-    description: str = ""
-    events: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class OwnEvent:
     """An event that the model says itself.
 
@@ -190,51 +177,6 @@ class OwnEvent:
     kind: Literal["when", "ticks"]
     condition: sm.Basic
     settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """Balances of the mechanism: T' = sum of the powers where no prescribed motion does work.
-
-    Attributes:
-        kinetic: T in J; None where there are no bodies (a Lagrangian alone).
-        potential: V in J; None where it is not known.
-        powers: (load name, power in W that it delivers to the mechanism), all loads, gravity included.
-        balanced: False where a prescribed motion (explicit time in the kinematics, moving constraints) does work that
-            is not among ``powers``; then ``reason`` says which.
-        reason: Why it is not balanced.
-    """
-
-    kinetic: sm.Expr | None = None
-    potential: sm.Expr | None = None
-    powers: tuple[tuple[str, sm.Expr], ...] = ()
-    balanced: bool = True
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
-    """Symbols that outputs may contain and that only a program knows the values of: it has the states as they are.
-
-    Attributes:
-        position_residual: Largest |phi| at the coordinates that are states, before they are projected.
-        velocity_residual: Largest |A u + b| with the speeds that are states, A and b at the projected coordinates.
-        rank: How many rows of A are independent, estimated.
-        condition: The condition of A, estimated.
-    """
-
-    position_residual: sm.Symbol
-    velocity_residual: sm.Symbol
-    rank: sm.Symbol
-    condition: sm.Symbol
-
-    @property
-    def all(self) -> frozenset[sm.Symbol]:
-        """All symbols."""
-        return frozenset({self.position_residual, self.velocity_residual, self.rank, self.condition})
-
-
-DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,30 +199,47 @@ Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EquationsOfMotion:
-    """The equations of one mechanism by one formulation.
+@dataclass(frozen=True, kw_only=True)
+class MotionVariables:
+    """Symbols of the equations, and which of them are states.
 
     Attributes:
-        method: The formulation.
         t: Time.
-        q: Coordinates, in the order of ``ModelDefinition.coordinates``.
-        u: Speeds, in the order of ``ModelDefinition.speeds``.
+        q: Coordinates, in the order of ``Declarations.coordinates``.
+        u: Speeds, in the order of ``Declarations.speeds``.
         u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints. All of
             them by the treatments ``attractor`` and ``multipliers``.
         u_dot: Symbols that stand for u', same order as ``u``.
         z: Auxiliary states.
         p: Free parameters.
-        calculated_parameters: Parameter := expression of parameters, in order of evaluation.
         r: Inputs.
-        intermediates: In an order in which each uses only earlier ones. They may depend on anything but ``u_dot``.
-        kinematics: q' = K u + k0.
-        z_dot: f_z, one per z; may contain ``u_dot``.
+        calculated_parameters: Parameter := expression of parameters, in order of evaluation.
+        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
+            the treatments ``explicit`` and ``partition``.
+        start: Of coordinates and speeds, for consistent initialization.
+    """
+
+    t: sm.Symbol
+    q: tuple[sm.Symbol, ...]
+    u: tuple[sm.Symbol, ...]
+    u_independent: tuple[int, ...]
+    u_dot: tuple[sm.Symbol, ...]
+    z: tuple[sm.Symbol, ...] = ()
+    p: tuple[sm.Symbol, ...] = ()
+    r: tuple[sm.Symbol, ...] = ()
+    calculated_parameters: tuple[Assignment, ...] = ()
+    q_dependent: tuple[int, ...] = ()
+    start: tuple[StartValue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionConstraints:
+    """Constraints, and what becomes of them.
+
+    Attributes:
         holonomic: (name, phi) rows.
         velocity_constraints: All of them, holonomic ones differentiated included, which come first.
         treatment: Of the holonomic constraints; None where there are none.
-        q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
-            the treatments ``explicit`` and ``partition``.
         closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
         reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
             their place; None: those themselves.
@@ -294,35 +253,11 @@ class EquationsOfMotion:
         redundant: Names of the rows of ``velocity_constraints`` that follow from others wherever the constraints hold;
             of holonomic ones as many as follow from holonomic ones.
         row_lengths: Typical length of each row of ``velocity_constraints``, over the speeds, powers of ten; (): all 1.
-        start: Of coordinates and speeds, for consistent initialization.
-        dynamics: M u' = f, or what gives u' without M; None where u' comes from elsewhere.
-        recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
-            equations are written out.
-        late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
-        constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
-        bodies: Per-body motion.
-        energy: Energies and powers.
-        outputs: Scalar outputs.
-        events: That the model says itself.
     """
 
-    method: Method
-    t: sm.Symbol
-    q: tuple[sm.Symbol, ...]
-    u: tuple[sm.Symbol, ...]
-    u_independent: tuple[int, ...]
-    u_dot: tuple[sm.Symbol, ...]
-    z: tuple[sm.Symbol, ...] = ()
-    p: tuple[sm.Symbol, ...] = ()
-    calculated_parameters: tuple[Assignment, ...] = ()
-    r: tuple[sm.Symbol, ...] = ()
-    intermediates: tuple[Intermediate, ...] = ()
-    kinematics: KinematicEquations
-    z_dot: tuple[sm.Expr, ...] = ()
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
     treatment: Treatment | None = None
-    q_dependent: tuple[int, ...] = ()
     closed_forms: tuple[ClosedForm, ...] = ()
     reduction: VelocityConstraints | None = None
     warm_start: tuple[float, ...] = ()
@@ -332,15 +267,39 @@ class EquationsOfMotion:
     baumgarte: tuple[sm.Expr, sm.Expr] | None = None
     redundant: tuple[str, ...] = ()
     row_lengths: tuple[float, ...] = ()
-    start: tuple[StartValue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionDynamics:
+    """Kinematics and dynamics, with the intermediates that they use.
+
+    Attributes:
+        method: The formulation.
+        kinematics: q' = K u + k0.
+        dynamics: M u' = f, or what gives u' without M; None where u' comes from elsewhere.
+        z_dot: f_z, one per z; may contain ``u_dot``.
+        intermediates: In an order in which each uses only earlier ones. They may depend on anything but ``u_dot``.
+        late_intermediates: Further ones that may also depend on ``u_dot`` and ``multipliers``; for ``outputs`` only.
+        recursion: Local relations of the links, and the symbols of what is evaluated from them; None where the
+            equations are written out.
+        constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
+        events: That the model says itself.
+    """
+
+    method: Method
+    kinematics: KinematicEquations
     dynamics: MassMatrixDynamics | RecursiveDynamics | None
-    recursion: Recursion | None = None
+    z_dot: tuple[sm.Expr, ...] = ()
+    intermediates: tuple[Intermediate, ...] = ()
     late_intermediates: tuple[Assignment, ...] = ()
+    recursion: Recursion | None = None
     constraint_forces: LinearSolve | None = None
-    bodies: tuple[BodyMotion, ...] = ()
-    energy: Energy = field(default_factory=Energy)
-    outputs: tuple[OutputExpression, ...] = ()
     events: tuple[OwnEvent, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, MotionObservables):
+    """The equations of one mechanism by one formulation: variables, constraints, dynamics, observables."""
 
     def __post_init__(self) -> None:
         faults = [*self._shape_faults(), *self._symbol_faults()]

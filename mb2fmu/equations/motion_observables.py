@@ -1,0 +1,114 @@
+"""What is computed from a motion: outputs, energies, how bodies move, and diagnostics of constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sympy as sm
+
+from mb2fmu.variables import Level
+
+
+@dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """Motion of one body, for balances, animation and reactions.
+
+    Attributes:
+        name: Of the body.
+        position: Of the mass centre from the origin, in the inertial frame, m; None where it is not known.
+        rotation: ``N_C_B``, shape (3, 3); None for particles.
+        velocity: Of the mass centre, components in the inertial frame, m/s.
+        angular_velocity: In the inertial frame's components, rad/s; None for particles.
+    """
+
+    name: str
+    position: tuple[sm.Expr, sm.Expr, sm.Expr] | None
+    rotation: sm.ImmutableMatrix | None
+    velocity: tuple[sm.Expr, sm.Expr, sm.Expr]
+    angular_velocity: tuple[sm.Expr, sm.Expr, sm.Expr] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputExpression:
+    """One scalar output.
+
+    Attributes:
+        name: FMU variable name.
+        expression: May contain q, u, z, p, r, t, u' symbols, constraint forces and intermediates.
+        level: What it needs: ``position`` (q, t only), ``velocity`` (u too), ``acceleration`` (u' or constraint
+            forces: costs the linear solve).
+        unit: Modelica style.
+        display_unit: For people.
+        nominal: Typical magnitude.
+        description: One line.
+        events: Whether switches in it are events; not those of orientations, which choose among formulas only.
+    """
+
+    name: str
+    expression: sm.Expr
+    level: Level
+    unit: str = "1"
+    display_unit: str | None = None
+    nominal: float | None = None
+    description: str = ""
+    events: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Balances of the mechanism: T' = sum of the powers where no prescribed motion does work.
+
+    Attributes:
+        kinetic: T in J; None where there are no bodies (a Lagrangian alone).
+        potential: V in J; None where it is not known.
+        powers: (load name, power in W that it delivers to the mechanism), all loads, gravity included.
+        balanced: False where a prescribed motion (explicit time in the kinematics, moving constraints) does work that
+            is not among ``powers``; then ``reason`` says which.
+        reason: Why it is not balanced.
+    """
+
+    kinetic: sm.Expr | None = None
+    potential: sm.Expr | None = None
+    powers: tuple[tuple[str, sm.Expr], ...] = ()
+    balanced: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """Symbols that outputs may contain and that only a program knows the values of: it has the states as they are.
+
+    Attributes:
+        position_residual: Largest |phi| at the coordinates that are states, before they are projected.
+        velocity_residual: Largest |A u + b| with the speeds that are states, A and b at the projected coordinates.
+        rank: How many rows of A are independent, estimated.
+        condition: The condition of A, estimated.
+    """
+
+    position_residual: sm.Symbol
+    velocity_residual: sm.Symbol
+    rank: sm.Symbol
+    condition: sm.Symbol
+
+    @property
+    def all(self) -> frozenset[sm.Symbol]:
+        """All symbols."""
+        return frozenset({self.position_residual, self.velocity_residual, self.rank, self.condition})
+
+
+DIAGNOSTICS = Diagnostics(*sm.symbols("position_residual velocity_residual rank condition", cls=sm.Dummy))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionObservables:
+    """What is computed from the motion.
+
+    Attributes:
+        bodies: Per-body motion.
+        energy: Energies and powers.
+        outputs: Scalar outputs.
+    """
+
+    bodies: tuple[BodyMotion, ...] = ()
+    energy: Energy = field(default_factory=Energy)
+    outputs: tuple[OutputExpression, ...] = ()
