@@ -33,6 +33,7 @@ from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import Mb2FmuError, ToolError
+from mb2fmu.methods import METHODS
 from mb2fmu.scratch import FULL, disk_fault
 from mb2fmu.solvers import SOLVERS
 
@@ -106,7 +107,7 @@ _page_file = click.Path(path_type=Path, dir_okay=False)
 _model = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 _method = click.option(
     "--method",
-    type=click.Choice(["auto", "kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]),
+    type=click.Choice(["auto", *(row.name for row in METHODS)]),
     default="auto",
     show_default=True,
     help="Formulation of the equations of motion; recursive evaluates link after link and suits many joints.",

@@ -10,6 +10,7 @@ import click
 from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
+from mb2fmu.methods import METHODS
 
 MOST_POINTS = 10_000
 
@@ -50,7 +51,13 @@ def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_f
 
 @click.command(short_help="Linear equations about an operating point, and eigenvalues.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
-@click.option("--method", default="auto", show_default=True, help="Formulation of the equations of motion.")
+@click.option(
+    "--method",
+    type=click.Choice(["auto", *(row.name for row in METHODS)]),
+    default="auto",
+    show_default=True,
+    help="Formulation of the equations of motion.",
+)
 @at_option
 @click.option("--trim", multiple=True, metavar="INPUT", help="Input that may change to make it an operating point.")
 @click.option("--instant", is_flag=True, help="At the start values themselves: look for no equilibrium.")

@@ -187,7 +187,8 @@ class StartValue:
     kind: StartKind
 
 
-Method = Literal["kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"]
+Method = str
+"""Name of a row of :data:`mb2fmu.methods.METHODS`."""
 
 Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """What becomes of holonomic constraints in the ordinary differential equation of the unit:

@@ -7,15 +7,16 @@ they do not. Must not: know about programs or FMI; one method must not import an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 from mb2fmu.equations.motion import EquationsOfMotion, Method
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.formulation import kane, lagrange, recursive, tmt
 from mb2fmu.formulation.applies import Applies
 from mb2fmu.formulation.tmt import formulate_motion
 from mb2fmu.formulation.treatment import Constraints, Plan, plan, treat, with_rate
 from mb2fmu.mechanism import Mechanism
+from mb2fmu.methods import METHODS
 
 __all__ = [
     "Applies",
@@ -30,22 +31,15 @@ __all__ = [
     "with_rate",
 ]
 
-_FORMULATE: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = {
-    "tmt": tmt.formulate,
-    "kane": kane.formulate,
-    "lagrange": lagrange.formulate,
-    "recursive": recursive.formulate,
-    "recursive-articulated": recursive.formulate_articulated,
-    "recursive-composite": recursive.formulate_composite,
-}
-_APPLIES: dict[Method, Callable[[Mechanism], Applies]] = {
-    "tmt": tmt.applies,
-    "kane": kane.applies,
-    "lagrange": lagrange.applies,
-    "recursive": recursive.applies,
-    "recursive-articulated": recursive.applies_articulated,
-    "recursive-composite": recursive.applies_composite,
-}
+
+def _functions(name: str) -> dict[Method, Callable[[Mechanism], Any]]:
+    """Of every row the function of its module with this name."""
+    modules = {row.name: import_module(f"{__name__}.{row.module}") for row in METHODS}
+    return {row.name: getattr(modules[row.name], f"{name}_{row.variant}" if row.variant else name) for row in METHODS}
+
+
+_FORMULATE: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = _functions("formulate")
+_APPLIES: dict[Method, Callable[[Mechanism], Applies]] = _functions("applies")
 
 
 def applicable(mechanism: Mechanism) -> dict[Method, Applies]:

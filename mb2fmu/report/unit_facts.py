@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
+from mb2fmu.methods import TITLES
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report.content import Fact, VariableRow
 from mb2fmu.report.mathml import identifier
@@ -15,14 +16,6 @@ from mb2fmu.report.numbers import plain
 from mb2fmu.solvers import solver_of_kind
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 
-_METHODS = {
-    "kane": "Kane's method",
-    "tmt": "the TMT method",
-    "lagrange": "Lagrange's method",
-    "recursive": "a recursion over the bodies",
-    "recursive-articulated": "a recursion over articulated bodies",
-    "recursive-composite": "a recursion over composite bodies",
-}
 _ROLES = {
     "independent": "time",
     "parameter": "parameter",
@@ -41,7 +34,7 @@ def model_facts(
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
         ("Handed over as", definition.origin),
-        ("Equations by" if interface else "Reference by", _METHODS[equations.method]),
+        ("Equations by" if interface else "Reference by", TITLES[equations.method]),
         ("Coordinates", f"{len(equations.q)}"),
         ("Speeds", speeds),
         ("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
@@ -60,7 +53,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
     """One paragraph before the equations."""
     whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
     return (
-        f"{whose}, formed by {_METHODS[equations.method]}. A dot is a derivative with respect to time. Entries too "
+        f"{whose}, formed by {TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
         "long for their matrix are listed below it; what has a name of its own is among the intermediates."
     )
 
