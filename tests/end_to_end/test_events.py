@@ -9,10 +9,11 @@ from unittest.mock import patch
 import fmpy
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from planted.runtime import replaced
 
 import mb2fmu.emit.c
-from mb2fmu import derive, export, formulation, validation
+from mb2fmu import Model, derive, export, formulation, pre, validation
 from mb2fmu.model import load
 from mb2fmu.validation.validate import make_yardstick
 
@@ -72,6 +73,39 @@ def test_stick_slip_keeps_its_period(units, kind):
     assert shifted[inside] == pytest.approx(found["x"][first][inside], abs=2e-4)  # by linear interpolation
     assert np.max(found["x"]) == pytest.approx(0.5 + 0.538516480713450, abs=2e-4)
     assert np.min(found["x"]) == pytest.approx(0.5 - 0.538516480713450, abs=2e-4)
+
+
+def sampled() -> Model:
+    x, v, f = me.dynamicsymbols("x v f")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    mass = me.Particle("mass", P, 1)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[mass], forcelist=[(P, f * N.x)])
+    model = Model("Sampled", kane)
+    model.coordinate(x, 1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.discrete(f, 0.0, "N")
+    model.every(0.1, {f: -4 * x - 2 * v})
+    model.once(1.05, {v: pre(v) + 1})
+    model.experiment(stop=2.0, step=0.05, tolerance=1e-8)
+    return model
+
+
+def test_a_sampled_controller_is_exact_at_any_communication_step(tmp_path):
+    x, v = 1.0, 0.0
+    for k in range(20):
+        f, spans = -4 * x - 2 * v, (0.05, 0.05) if k == 10 else (0.1,)
+        for i, h in enumerate(spans):
+            v += 1.0 if i else 0.0
+            x, v = x + v * h + f * h * h / 2, v + f * h
+    unit = export(sampled(), tmp_path).path
+    for step in (0.05, 0.037, 0.4):
+        found = moved(unit, "CoSimulation", 2.0, step)
+        assert [found["x"][-1], found["v"][-1]] == pytest.approx([x, v], rel=1e-11)
+    found = moved(unit, "ModelExchange", 2.0, 0.05)
+    assert [found["x"][-1], found["v"][-1]] == pytest.approx([x, v], rel=1e-6)
 
 
 # --- planted faults ---------------------------------------------------------------------------------------------------
