@@ -12,7 +12,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model import mechanics as door
+from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.places import caller
 from mb2fmu.variables import AuxiliaryState, plain_name
 
@@ -123,7 +123,9 @@ class OwnEvents:
 def event_faults(model: Model) -> Iterator[Fault]:
     """What is wrong with the events that a model says."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
-    settable = states | set(door.coordinates(model.mechanics)) | set(door.speeds(model.mechanics).all)
+    settable = (
+        states | set(mechanics_source.coordinates(model.mechanics)) | set(mechanics_source.speeds(model.mechanics).all)
+    )
     for event in model.own_events:
         if not event.settings:
             yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
