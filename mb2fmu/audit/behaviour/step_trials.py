@@ -21,6 +21,9 @@ CS = ("CoSimulation",)
 DISTURBANCE = 1e-6
 """Relative change of the start by which is seen how errors grow."""
 
+PHYSICAL = -1
+"""Number of the set of parameters that are floating point numbers."""
+
 LASTING = 3
 """Points for which a difference has to last."""
 
@@ -152,7 +155,10 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
         return
-    for number in (0, 1):
+    # Numbers only: what is chosen from a list may be the method of the steps, of which Model Exchange has none.
+    physical = {each: value for each, value in parameters(stage, 1).items() if isinstance(value, float)}
+    stage.notes["parameters"][PHYSICAL] = physical
+    for number in (0, PHYSICAL):
         found = list(_compared(stage, exchange, variables, number))
         yield from found
         if found:
