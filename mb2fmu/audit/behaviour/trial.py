@@ -139,9 +139,9 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
             "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "deadline": deadline, "tool": tool,
             "scratch": str(scratch), "left": bounds.seconds,
         }  # fmt: skip
-        groups = [{kind: member} for kind, member in members.items()] if bounds.jobs > 1 else [members]
+        groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
         base["effort"] = bounds.seconds / (1 if bounds.jobs > 1 else len(members))
-        with _parallel(len(groups)) as run:
+        with _parallel(min(len(groups), bounds.jobs)) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base), groups):
                 trial.absorb(part)
     return trial
