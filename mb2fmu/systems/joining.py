@@ -344,7 +344,7 @@ class _Join:
             self._notes.append(f"algebraic loop, solved at each communication point: {text}; other masters do not")
             return
         remedy = (
-            "cut elsewhere or by a compliant element (mb2fmu split), pass accelerations through a filter, or "
+            "cut elsewhere or by a compliant element, pass accelerations through a filter, or "
             'let the master solve it: experiment(loops="solve")'
         )
         self._faults.append(Fault(f"algebraic loop: {text}", self._system.where, remedy))
