@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import sympy as sm
@@ -19,6 +20,8 @@ _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
 """Of parameters, relative to their values, attempt after attempt; then those of the geometry keep theirs."""
 _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
+BEYOND = 2.0
+"""Times the largest speeds of both experiments, up to which speeds of points go."""
 _RATES = 10.0
 """Speeds that are not known better go through the scale of their coordinate so often in an experiment."""
 
@@ -45,6 +48,7 @@ class Admissible:
         symbols: Slots of their symbols.
         constraints: What holds the states.
         quaternions: Numbers of coordinates (in the definition's order) that form unit quaternions.
+        reach: FMU name of a speed → its largest magnitude in the experiments; points go beyond it.
     """
 
     def __init__(
@@ -54,7 +58,9 @@ class Admissible:
         symbols: OwnSymbols,
         constraints: OwnConstraints,
         quaternions: Sequence[Sequence[int]] = (),
+        reach: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
+        self._reach = reach
         self._definition, self._symbols, self._constraints = definition, symbols, constraints
         names = {c.symbol: c for c in definition.coordinates}
         self._quaternions = [[symbols.slot[definition.coordinates[i].symbol] for i in group] for group in quaternions]
@@ -137,7 +143,7 @@ class Admissible:
         lengths = [self._scale(c) for c in self._definition.coordinates if f"{c.unit}/s" == s.unit]
         size = max(lengths, default=_TURN if s.unit in {"rad/s", "1/s"} else 0.0) * rate
         start = abs(s.start)
-        return s.nominal or max(size, 0.3 * start) or self._alike(s)
+        return max(s.nominal or max(size, 0.3 * start) or self._alike(s), BEYOND * self._reach.get(s.name, 0.0))
 
     def _of_input(self, r: Input) -> float:
         """How far an input goes from its start: as far as its signal, or the quantities of its unit."""

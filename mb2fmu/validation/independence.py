@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from mb2fmu.mechanism import Mechanism
@@ -91,6 +92,7 @@ def prove_independently(
     *,
     kind: UnitKind | None = None,
     motions: OwnMotions | None = None,
+    reach: Mapping[str, float] = MappingProxyType({}),
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
     """Holds a unit's x' against the user's own SymPy objects at random admissible points.
@@ -101,6 +103,7 @@ def prove_independently(
         mechanism: What was read from it.
         kind: How the unit is run; None: as Model Exchange if it offers that.
         motions: What :func:`own_motions` gave for the same definition, where several units are judged.
+        reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
         time_limit: In s.
 
     Raises:
@@ -108,7 +111,7 @@ def prove_independently(
     """
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    made = motions or _motions(definition, mechanism)
+    made = motions or _motions(definition, mechanism, reach)
     lacking = _lacking(description, made)
     if lacking or not made.samples:
         return _unjudged(made, lacking)
@@ -118,11 +121,11 @@ def prove_independently(
     return judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
 
 
-def _motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions:
+def _motions(definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float]) -> OwnMotions:
     """Samples from the user's own objects; of a robot from a second reading of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
-    return own_motions(definition, mechanism)
+    return own_motions(definition, mechanism, reach)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:

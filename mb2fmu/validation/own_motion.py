@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -69,16 +71,19 @@ class OwnMotions:
     ways: tuple[str, ...] = ("equations", "kinematics")
 
 
-def own_motions(definition: ModelDefinition, mechanism: Mechanism) -> OwnMotions:
+def own_motions(
+    definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float] = MappingProxyType({})
+) -> OwnMotions:
     """Samples of x' from the mechanics themselves, which are left as they were.
 
     Args:
         definition: The checked model.
         mechanism: What was read from it; it is held against the objects where their equations are not formed.
+        reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
     """
     definition = _as_handed_over(definition, mechanism)
     with untouched(definition.mechanics):
-        maker = _Maker(definition, mechanism)
+        maker = _Maker(definition, mechanism, reach)
         samples = maker.samples() if maker.ways else []
     d, slot = definition, maker.symbols.slot
     free = [p for p in d.parameters if not p.calculated]
@@ -103,7 +108,7 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
 class _Maker:
     """Forms what can be formed, and samples it."""
 
-    def __init__(self, definition: ModelDefinition, mechanism: Mechanism) -> None:
+    def __init__(self, definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float]) -> None:
         self._definition = definition
         self._rate = mechanism.stabilization_rate
         self.missing: dict[str, str] = {}
@@ -129,7 +134,7 @@ class _Maker:
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
         self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
-        self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions)
+        self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach)
 
     def _form_equations(self) -> OwnEquations | None:
         work = expected_work(self._definition.mechanics, self._parts)

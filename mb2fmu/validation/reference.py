@@ -116,6 +116,12 @@ class Reference:
         return self.scales[list(self.state_columns)]
 
     @property
+    def reach(self) -> dict[str, float]:
+        """FMU name of each speed → its largest magnitude."""
+        largest = np.max(np.abs(self.trajectory.values), axis=0).tolist()
+        return {v.name: size for v, size in zip(self.variables, largest, strict=True) if v.kind == "speed"}
+
+    @property
     def work_scale(self) -> float:
         """Scale of the work in J."""
         energies = [balance.scale for balance in self.balances if balance.name == "energy"]

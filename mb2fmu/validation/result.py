@@ -301,6 +301,14 @@ class ValidationResult:
         points = len(self.reference.trajectory.time)
         return Rung(name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict)
 
+    @property
+    def reach(self) -> dict[str, float]:
+        """FMU name of each speed → its largest magnitude in both experiments."""
+        found = self.reference.reach
+        if self.moved is not None and self.moved.reference is not None:
+            found = {name: max(size, self.moved.reference.reach[name]) for name, size in found.items()}
+        return found
+
     def to_json(self, *, timings: bool = False) -> str:
         """The result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
         trajectory = self.reference.trajectory

@@ -138,7 +138,11 @@ class Subject:
     @cached_property
     def motions(self) -> Any:
         """What the user's own objects say at random points."""
-        return own_motions(self.derivation.checked, self.mechanism)
+        made = self.yardstick
+        reach = made.reference.reach
+        if made.moved is not None and made.moved.reference is not None:
+            reach = {name: max(size, made.moved.reference.reach[name]) for name, size in reach.items()}
+        return own_motions(self.derivation.checked, self.mechanism, reach)
 
 
 def generator(*words: object) -> np.random.Generator:
