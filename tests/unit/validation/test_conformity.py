@@ -94,7 +94,9 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     derivation, core = built
     experiment = replace(derivation.definition.experiment, stiff=stiff)
     definition = replace(derivation.definition, experiment=experiment)
-    said = SimpleNamespace(findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),))
+    said = SimpleNamespace(
+        faults=(), findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),)
+    )
     monkeypatch.setattr("mb2fmu.validation.conformity.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.pack(core, path)
