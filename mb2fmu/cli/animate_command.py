@@ -11,6 +11,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
 PICTURE_WIDTH = 1280
+_file = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="A page, or a picture, of a mechanism in motion.")
@@ -25,6 +26,9 @@ PICTURE_WIDTH = 1280
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
+@click.option("--gif", type=_file, metavar="FILE", help="The motion as an animated GIF, drawn without a browser.")
+@click.option("--webm", type=_file, metavar="FILE", help="The motion as a WebM film; needs ffmpeg.")
+@click.option("--mp4", type=_file, metavar="FILE", help="The motion as an MP4 film; needs ffmpeg.")
 @click.option("--time", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
 @click.option(
     "--strobe", type=click.IntRange(0, 50), default=0, metavar="N", help="N earlier instants, pale, in the pictures."
@@ -42,6 +46,9 @@ def animate(
     page: Path | None,
     png: Path | None,
     svg: Path | None,
+    gif: Path | None,
+    webm: Path | None,
+    mp4: Path | None,
     time: float | None,
     strobe: int,
     model: Path | None,
@@ -57,18 +64,21 @@ def animate(
     Examples:
       mb2fmu animate models/double_pendulum.py -o swing.html
       mb2fmu animate out/DoublePendulum.fmu -o unit.html --plot tip.x,tip.y
+      mb2fmu animate models/double_pendulum.py --gif swing.gif
       mb2fmu animate models/double_pendulum.py --png swing.png --time 1.2 --strobe 6
       mb2fmu animate theirs.fmu --model models/double_pendulum.py -o theirs.html
     """
     from mb2fmu import animation, package, pipeline
+    from mb2fmu.animation.interest import interesting
 
     with Progress() as progress:
         chosen = model_at(source, arguments, at) if source.suffix != ".fmu" else source
         drawing, signals = pipeline.animate(chosen, model=model, arguments=arguments, observer=progress)
-    if page is None and png is None and svg is None:
+    films = [path for path in (gif, webm, mp4) if path is not None]
+    if page is None and png is None and svg is None and not films:
         page = Path(f"{drawing.name}.html")
     if page is not None:
-        shown = tuple(plot.split(",")) if plot else ()
+        shown = tuple(plot.split(",")) if plot else interesting(signals)
         unknown = [name for name in shown if name not in signals.names]
         if unknown:
             raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
@@ -79,3 +89,9 @@ def animate(
             picture = animation.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
             pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
             say(f"picture: {path}")
+    if films:
+        from mb2fmu.pipeline.filming import film
+
+        for path in films:
+            film(drawing, path)
+            say(f"film: {path}")

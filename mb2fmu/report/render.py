@@ -7,6 +7,7 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from mb2fmu.animation import Drawing, Signals, element, still
+from mb2fmu.animation.interest import interesting
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.model.declarations import Declarations
@@ -67,7 +68,7 @@ def render(
         return content
     drawing, signals = motion
     left = None if limit is None else limit - len(content) - len(live) - _AROUND
-    shown = tuple(v.name for v in result.variables if v.kind == "coordinate")[:3]
+    shown = interesting(signals)
     part = element(drawing, signals, shown=shown, limit=left, live=live)
     return print_page(replace(page, animation=part))
 

@@ -73,8 +73,9 @@
       this.traces = data.traces.map((trace) => this.trace(trace));
       this.arrows = data.arrows.map((arrow) => this.arrow(arrow));
       this.floor = this.grid();
-      this.scene.add(new THREE.HemisphereLight(0xffffff, 0x777788, 0.75));
-      this.lamp = new THREE.DirectionalLight(0xffffff, 0.55);
+      if (this.floor) this.ground();
+      this.scene.add(new THREE.HemisphereLight(0xffffff, 0x8a8f9c, 0.8));
+      this.lamp = new THREE.DirectionalLight(0xffffff, 0.5);
       this.scene.add(this.lamp, this.lamp.target);
     }
 
@@ -82,11 +83,11 @@
       const THREE = this.THREE;
       const [a, b, c] = solid.sizes;
       const fine = data.solids.length > 120 ? 0.5 : 1;
-      const round = (n) => Math.max(8, Math.round(n * fine));
-      if (solid.kind === "cylinder") return new THREE.CylinderGeometry(b, b, a, round(28));
+      const round = (n) => Math.max(12, Math.round(n * fine));
+      if (solid.kind === "cylinder") return new THREE.CylinderGeometry(b, b, a, round(64));
       if (solid.kind === "box") return new THREE.BoxGeometry(a, b, c);
-      if (solid.kind === "sphere") return new THREE.SphereGeometry(a, round(24), round(16));
-      if (solid.kind === "ellipsoid") return new THREE.SphereGeometry(1, round(32), round(20)).scale(a, b, c);
+      if (solid.kind === "sphere") return new THREE.SphereGeometry(a, round(64), round(32));
+      if (solid.kind === "ellipsoid") return new THREE.SphereGeometry(1, round(64), round(40)).scale(a, b, c);
       const mesh = data.meshes[solid.mesh];
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(bytesOf(mesh.vertices)), 3));
@@ -121,6 +122,8 @@
         const material = new THREE.MeshLambertMaterial({ color: pale || solid.color, side: THREE.DoubleSide });
         if (see < 1) Object.assign(material, { transparent: true, opacity: see, depthWrite: false });
         const mesh = new THREE.Mesh(this.geometry(solid), material);
+        mesh.castShadow = !pale && see > 0.5;
+        mesh.userData.solid = solid;
         mesh.position.fromArray(solid.local);
         const [w, x, y, z] = solid.turn;
         mesh.quaternion.set(x, y, z, w);
@@ -238,16 +241,53 @@
       });
     }
 
+    /** A plane on which what stands above it throws its shadow, from straight above and a little from the side. */
+    ground() {
+      const THREE = this.THREE;
+      const up = new THREE.Vector3(...data.up);
+      const plane = new THREE.Mesh(
+        new THREE.PlaneGeometry(8 * RADIUS, 8 * RADIUS),
+        new THREE.ShadowMaterial({ color: 0x10151d, opacity: 0.22 }),
+      );
+      plane.receiveShadow = true;
+      plane.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), up);
+      plane.position.copy(this.floor.position).addScaledVector(up, -0.02 * data.unit);
+      this.world.add(plane);
+      this.plane = plane;
+      this.sun = new THREE.DirectionalLight(0xffffff, 0.12);
+      this.sun.castShadow = true;
+      this.sun.shadow.mapSize.set(2048, 2048);
+      this.sun.shadow.radius = 3;
+      this.sunReach = TRAVELS ? 1.4 * data.near : 1.3 * RADIUS;
+      const box = this.sun.shadow.camera;
+      [box.left, box.right, box.top, box.bottom] = [-1, 1, 1, -1].map((side) => side * this.sunReach);
+      [box.near, box.far] = [0.01 * this.sunReach, 8 * this.sunReach];
+      this.scene.add(this.sun, this.sun.target);
+    }
+
+    /** Light and shadow go with what is looked at. */
+    shine(target) {
+      if (!this.sun) return;
+      const up = new this.THREE.Vector3(...data.up);
+      const side = new this.THREE.Vector3(...data.toward).addScaledVector(up, -this.slant(up)).normalize();
+      this.sun.position.copy(target).addScaledVector(up, 4 * this.sunReach).addScaledVector(side, 0.8 * this.sunReach);
+      this.sun.target.position.copy(target);
+    }
+
+    slant(up) {
+      return up.x * data.toward[0] + up.y * data.toward[1] + up.z * data.toward[2];
+    }
+
     /** A grid below everything; none where all happens in one plane. */
     grid() {
       if (data.flat) return null;
       const THREE = this.THREE;
-      const wanted = RADIUS / 4;
+      const wanted = (TRAVELS ? data.near : RADIUS) / 4; // what travels crosses many squares
       const power = 10 ** Math.floor(Math.log10(wanted));
       const step = [1, 2, 5, 10].map((m) => m * power).find((size) => size >= wanted);
-      const count = 2 * Math.ceil((1.3 * RADIUS) / step);
+      const count = Math.min(2 * Math.ceil((1.3 * RADIUS) / step), 400);
       const grid = new THREE.GridHelper(count * step, count, 0x8a94a3, 0x8a94a3);
-      Object.assign(grid.material, { transparent: true, opacity: 0.3, depthWrite: false });
+      Object.assign(grid.material, { transparent: true, opacity: 0.42, depthWrite: false });
       const up = new THREE.Vector3(...data.up);
       grid.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
       const centre = new THREE.Vector3(...data.centre);
@@ -274,7 +314,8 @@
       this.move(this.main, i, share);
       if (this.ghost) this.move(this.ghost, i, share);
       this.lines.forEach((line) => this.moveLine(line));
-      this.traces.forEach(({ strong }) => strong.geometry.setDrawRange(0, i + 1));
+      const tail = Math.max(2, Math.round(0.35 * data.count)); // the last third of the run is strong
+      this.traces.forEach(({ strong }) => strong.geometry.setDrawRange(Math.max(0, i + 1 - tail), Math.min(i + 1, tail)));
       this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
     }
   }
@@ -285,7 +326,8 @@
   class Orbit {
     constructor(THREE, canvas, changed) {
       this.THREE = THREE;
-      this.camera = new THREE.PerspectiveCamera(30, 1, 0.01, 1000);
+      // What moves in a plane is seen from its front, from so far that there is no perspective.
+      this.camera = new THREE.PerspectiveCamera(data.flat ? 1.5 : 30, 1, 0.01, 1000);
       this.changed = changed;
       this.up = new THREE.Vector3(...data.up);
       const toward = new THREE.Vector3(...data.toward);
@@ -299,10 +341,19 @@
     }
 
     reset() {
-      this.azimuth = data.flat ? 0.22 : 0;
-      this.elevation = data.flat ? 0.14 : this.elevation0;
+      this.azimuth = 0;
+      this.elevation = data.flat ? 0 : this.elevation0;
       this.zoom = TRAVELS ? (0.8 * data.near) / RADIUS : 1;
       this.shift = new this.THREE.Vector3();
+      this.changed();
+    }
+
+    /** Views by name: from the front, from the right, from above, as at first. */
+    preset(name) {
+      const quarter = Math.PI / 2;
+      const views = { front: [0, 0], side: [quarter, 0], top: [0, 1.55] };
+      const [azimuth, elevation] = views[name] || [0, data.flat ? 0 : this.elevation0];
+      Object.assign(this, { azimuth, elevation });
       this.changed();
     }
 
@@ -378,13 +429,14 @@
       const distance = this.distance();
       this.camera.up.copy(this.up);
       this.camera.position.copy(target).addScaledVector(direction, distance);
-      this.camera.near = distance / 500;
+      this.camera.near = Math.max(distance / 500, distance - 20 * RADIUS);
       this.camera.far = distance + 40 * RADIUS;
       this.camera.lookAt(target);
       this.camera.updateMatrix();
       this.camera.updateProjectionMatrix();
       scene.lamp.position.copy(this.camera.position).addScaledVector(this.up, 0.5 * distance);
       scene.lamp.target.position.copy(target);
+      scene.shine(target);
     }
   }
 
@@ -539,6 +591,8 @@
       this.THREE = THREE;
       this.canvas = part("canvas");
       this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true });
+      this.renderer.shadowMap.enabled = true;
+      this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
       this.scene = new Scene(THREE, moving);
       this.dirty = true;
       this.orbit = new Orbit(THREE, this.canvas, () => this.wake());
@@ -599,13 +653,89 @@
         this.wake();
       });
       on("reset", "click", () => this.orbit.reset());
+      on("view", "change", () => {
+        this.orbit.preset(part("view").value);
+        part("view").value = "";
+      });
+      on("full", "click", () => this.full());
+      on("record", "click", () => this.record());
+      this.picking();
       on("closer", "click", () => this.orbit.scale(0.8));
       on("farther", "click", () => this.orbit.scale(1.25));
-      root.addEventListener("keydown", (event) => this.key(event));
+      document.addEventListener("keydown", (event) => this.key(event));
+    }
+
+    /** The whole screen, or back. */
+    full() {
+      if (document.fullscreenElement) document.exitFullscreen();
+      else root.requestFullscreen().catch(() => undefined);
+    }
+
+    /** Plays once and hands the picture over as a WebM file; nothing leaves the page. */
+    record() {
+      const button = part("record");
+      if (this.recorder) return this.recorder.stop();
+      if (typeof MediaRecorder === "undefined" || !this.canvas.captureStream) {
+        button.textContent = "cannot record here";
+        return undefined;
+      }
+      const pieces = [];
+      const recorder = new MediaRecorder(this.canvas.captureStream(60), { videoBitsPerSecond: 8e6 });
+      this.recorder = recorder;
+      recorder.addEventListener("dataavailable", (event) => pieces.push(event.data));
+      recorder.addEventListener("stop", () => {
+        this.recorder = undefined;
+        this.pause();
+        button.textContent = "Record";
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(new Blob(pieces, { type: "video/webm" }));
+        link.download = `${data.name}.webm`;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      });
+      button.textContent = "Stop";
+      this.seek(this.first);
+      recorder.start();
+      this.play();
+      return undefined;
+    }
+
+    /** A click on a body says its name and where it is. */
+    picking() {
+      const told = part("picked");
+      let down = null;
+      this.canvas.addEventListener("pointerdown", (event) => (down = [event.clientX, event.clientY]));
+      this.canvas.addEventListener("click", (event) => {
+        if (!told || !down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
+        const box = this.canvas.getBoundingClientRect();
+        const place = new this.THREE.Vector2(
+          (2 * (event.clientX - box.left)) / box.width - 1,
+          1 - (2 * (event.clientY - box.top)) / box.height,
+        );
+        const ray = new this.THREE.Raycaster();
+        ray.setFromCamera(place, this.orbit.camera);
+        const hit = ray.intersectObject(this.scene.main.all, true).find((each) => each.object.userData.solid);
+        this.picked = hit ? hit.object.userData.solid.pose : undefined;
+        this.tellPicked();
+      });
+    }
+
+    tellPicked() {
+      const told = part("picked");
+      if (!told) return;
+      const body = data.bodies.find((each) => each.pose === this.picked);
+      const group = this.picked >= 0 ? this.scene.main.groups[this.picked] : undefined;
+      told.hidden = !group;
+      if (!group) return;
+      const { x, y, z } = group.group.position;
+      told.textContent = `${body ? body.name : "point"}: ${[x, y, z].map((v) => number(v, 4)).join(", ")} m`;
     }
 
     key(event) {
-      if (event.target.closest("input, select, button, summary")) return;
+      if (event.target.closest && event.target.closest("input, select, button, summary, textarea, a")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const box = root.getBoundingClientRect();
+      if (box.bottom < 0 || box.top > window.innerHeight) return; // out of sight
       const step = (this.last - this.first) / 100;
       const actions = {
         " ": () => (this.playing ? this.pause() : this.play()),
@@ -613,6 +743,13 @@
         ArrowLeft: () => this.seek(this.t - step),
         "+": () => this.orbit.scale(0.8),
         "-": () => this.orbit.scale(1.25),
+        Home: () => this.seek(this.first),
+        End: () => this.seek(this.last),
+        f: () => this.full(),
+        r: () => this.orbit.reset(),
+        1: () => this.orbit.preset("front"),
+        2: () => this.orbit.preset("side"),
+        3: () => this.orbit.preset("top"),
       };
       if (!actions[event.key]) return;
       event.preventDefault();
@@ -649,6 +786,7 @@
       this.t = Math.min(Math.max(t, this.first), this.last);
       this.scene.set(this.t);
       this.plot.set(this.t);
+      this.tellPicked();
       root.dataset.time = this.t.toFixed(this.digits + 1);
       if (part("scrub")) part("scrub").value = ((this.t - this.first) / (this.last - this.first || 1)) * 10000;
       if (part("time")) part("time").textContent = `${this.t.toFixed(this.digits)} s`;
@@ -662,6 +800,7 @@
 
     tick(now) {
       this.waiting = undefined;
+      if (this.recorder && this.playing && this.t >= this.last) this.recorder.stop();
       if (this.playing) {
         const passed = this.before === undefined ? 0 : Math.min((now - this.before) / 1000, 0.25);
         this.before = now;

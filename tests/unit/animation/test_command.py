@@ -114,3 +114,26 @@ def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     scene = animation.Scene.from_json(cores[0][animation.FILE], "unit")
     assert scene.bodies
     assert len(frames(np.linspace(0, scene.stop, 2000))) > 2
+
+
+def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch):
+    """As many pictures as its time needs, which move; other films say what they need."""
+    from PIL import Image
+
+    from mb2fmu import animation
+    from mb2fmu.errors import ToolError
+    from mb2fmu.pipeline import filming
+
+    monkeypatch.setattr(filming, "WIDTH", 160)
+    monkeypatch.setattr(filming, "MOST", 5)
+    drawing = animation.draw(scene, motion)
+    filming.film(drawing, tmp_path / "a.gif")
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.n_frames == 5
+        first = film.convert("RGB").tobytes()
+        film.seek(3)
+        assert film.convert("RGB").tobytes() != first
+    monkeypatch.setattr(filming.shutil, "which", lambda _name: None)
+    with pytest.raises(ToolError, match="ffmpeg"):
+        filming.film(drawing, tmp_path / "a.webm")
+    assert not (tmp_path / "a.webm").exists()
