@@ -133,7 +133,7 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
         first = film.convert("RGB").tobytes()
         film.seek(3)
         assert film.convert("RGB").tobytes() != first
-    monkeypatch.setattr(filming.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(filming.film_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
         filming.film(drawing, tmp_path / "a.webm")
     assert not (tmp_path / "a.webm").exists()

@@ -1,0 +1,55 @@
+"""Films of pictures, by the ffmpeg of the machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.scratch import told_of_disk, work_folder
+
+_WHAT = "make the film"
+_TIME_LIMIT = 600.0
+_CODERS = {
+    ".webm": ("-c:v", "libvpx-vp9", "-b:v", "2M"),
+    ".mp4": ("-c:v", "libx264", "-movflags", "faststart"),
+}
+
+
+def refuse_without_ffmpeg(path: str) -> None:
+    """Raises where there is no ffmpeg.
+
+    Raises:
+        ToolError: Naming ``path`` and what to do.
+    """
+    if shutil.which("ffmpeg") is None:
+        fault = Fault("ffmpeg is not on the PATH", path, "install it, write a .gif, or record in the page")
+        raise ToolError("the film cannot be made:", [fault])
+
+
+def encoded(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
+    """A film of PNGs.
+
+    Args:
+        pictures: Of one size, even in width and height.
+        suffix: ``.webm`` or ``.mp4``.
+        rate: Frames per second.
+
+    Raises:
+        ToolError: If ffmpeg fails, with what it said; or there is no such film.
+    """
+    if suffix not in _CODERS:
+        raise ToolError("the film cannot be made:", [Fault(f"there is no film {suffix}", "", "take .gif, .webm, .mp4")])
+    with work_folder(_WHAT) as folder, told_of_disk(_WHAT):
+        for k, picture in enumerate(pictures):
+            (folder / f"{k:05}.png").write_bytes(picture)
+        words = ["ffmpeg", "-v", "error", "-framerate", str(rate), "-i", "%05d.png", *_CODERS[suffix]]
+        target = folder / f"film{suffix}"
+        done = subprocess.run(  # noqa: S603  ffmpeg on our own pictures
+            [*words, "-pix_fmt", "yuv420p", target.name],
+            cwd=folder, capture_output=True, text=True, timeout=_TIME_LIMIT, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise ToolError("the film cannot be made:", [Fault(done.stderr.strip()[-2000:], "ffmpeg")])
+        return target.read_bytes()
