@@ -46,7 +46,7 @@ def film(drawing: Drawing, path: Path) -> None:
 
 
 def _pictures(drawing: Drawing) -> list[Picture]:
-    from PIL import Image
+    from PIL.PngImagePlugin import PngImageFile
 
     from mb2fmu import animation, package
 
@@ -55,7 +55,7 @@ def _pictures(drawing: Drawing) -> list[Picture]:
     pictures = []
     for t in np.linspace(first, last, count).tolist():
         content = package.raster(animation.still(drawing, t, background="#ffffff"), WIDTH)
-        pictures.append(Image.open(io.BytesIO(content)).convert("RGB"))
+        pictures.append(PngImageFile(io.BytesIO(content)).convert("RGB"))
     return pictures
 
 
