@@ -143,7 +143,7 @@ class _Own:
         rates = {s.symbol: s.derivative for s in model.declared if type(s).__name__ == "AuxiliaryState"}
         replaced: dict[sm.Basic, sm.Expr] = dict.fromkeys(mechanics_source.speeds(method).auxiliary, sm.S.Zero)
         replaced |= {sm.Derivative(z, self.t): rate for z, rate in rates.items()}
-        replaced |= dict.fromkeys((f.symbol for f in d.constraint_forces), sm.S.Zero)
+        replaced |= dict.fromkeys((f.symbol for f in derivation.checked.constraint_forces), sm.S.Zero)
         replaced |= self.calculated
         known = [self.t, *self.q, *self.u, *self.z, *self.inputs, *self.parameters]
         self.known = list(dict.fromkeys(known))
@@ -200,7 +200,7 @@ class _Own:
 
 def own_constraint_forces(found: Compared) -> Array:
     """The unknown forces that solve SymPy's auxiliary equations, shape (n_states, n_forces)."""
-    d = found.derivation.definition
+    d = found.derivation.checked
     method = own_method(d.mechanics)
     unknown = [f.symbol for f in d.constraint_forces]
     t = me.dynamicsymbols._t

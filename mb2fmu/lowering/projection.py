@@ -163,4 +163,5 @@ def magnitude(expression: sm.Expr) -> sm.Expr:
         return expression.func(*map(magnitude, expression.args))
     if isinstance(expression, sm.Pow) and expression.exp.is_Integer and expression.exp.is_positive:
         return magnitude(expression.base) ** expression.exp
-    return NoEvent(sm.Abs(expression))
+    size = sm.Abs(expression)
+    return NoEvent(size) if size.has(sm.Abs) else size

@@ -103,7 +103,7 @@ def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
     rhs = pipeline.right_hand_side(redundant)
     order = [found.names.index(name) for name in rhs.states]
     for values, x, expected in zip(found.values, found.states, found.own, strict=True):
-        p = [values[s.symbol] for s in redundant.declared.parameters]
+        p = [values[s.symbol] for s in redundant.definition.parameters]
         assert np.allclose(rhs(values[T], x[order], [], p), expected[order], rtol=1e-9, atol=1e-9)
 
 
