@@ -58,7 +58,10 @@ def told_of_jumps(m: Mechanism) -> Iterator[None]:
             f"what acts jumps as the mechanism moves ({places}): where it jumps to and fro, as in sticking friction, "
         )
         what += "no integrator gets on"
-        remedy = "write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
+        remedy = (
+            "let each jump depend on one sliding speed or gap, so that its event can be found (docs/events.md), "
+            "or write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
+        )
         raise type(error)(error.headline, [*error.faults, Fault(what, remedy=remedy)]) from error
 
 
