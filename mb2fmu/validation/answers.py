@@ -205,17 +205,28 @@ class _Answers:
             tally.same(found[name], value, name)
 
     def _compared(
-        self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: _Tally, when: str
+        self,
+        found: Mapping[str, float],
+        row: int,
+        parameters: Sequence[float],
+        tally: _Tally,
+        when: str,
+        before: Sequence[float] | None = None,
     ) -> None:
-        """Rates and outputs against the reference's at the unit's own state."""
+        """Rates and outputs against the reference's at the unit's own state.
+
+        ``before``: parameters before the event just now, the modes behind which are the unit's; None: there was none.
+        """
         reference = self.chance.reference
         numeric, run = reference.numeric, reference.conditions
         x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
         try:
             r = run.held(row).tolist()
-            with numeric.keeping_modes(t, x, r, numeric.prepare(run.parameters)):  # they change at events only
-                motion = numeric.motion(t, x, r, numeric.prepare(list(parameters)))
+            prepared = numeric.prepare(list(parameters))
+            old = prepared if before is None else numeric.prepare(list(before))
+            with numeric.keeping_modes(t, x, r, old, prepared if before is not None else None):
+                motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
         scale = FACTOR * run.tolerance
@@ -245,11 +256,29 @@ class _Answers:
             return
         found = dict(zip(self.asked.real, then, strict=True))
         if self.asked.kind == "ModelExchange":
-            self._compared(found, chance.row, chance.changed, tally, "after the change")
+            self._kept_still(found, tally)
+            before = chance.reference.conditions.parameters
+            self._compared(found, chance.row, chance.changed, tally, "after the change", before)
         self._flowed(found, rows, tally)
         last = dict(zip(self.asked.real, end, strict=True))
         self._knowns(last, chance.row + chance.after, chance.changed, tally)
         self._compared(last, chance.row + chance.after, chance.changed, tally, "after the change")
+
+    def _kept_still(self, found: Mapping[str, float], tally: _Tally) -> None:
+        """States behind the event that the change is: the reference's own event, from the unit's states before it."""
+        chance = self.chance
+        reference, run = chance.reference, chance.reference.conditions
+        numeric, names = reference.numeric, self.simulation.names
+        states = [reference.trajectory.names[c] for c in reference.state_columns]
+        x = np.array([self.simulation.values[chance.row, names.index(name)] for name in states])
+        before, after = numeric.prepare(run.parameters), numeric.prepare(list(chance.changed))
+        try:
+            wanted = numeric.changed(float(run.time[chance.row]), x, run.held(chance.row).tolist(), before, after)
+        except (ValidationError, ArithmeticError, ValueError):
+            return
+        for name, value, scale in zip(states, wanted.tolist(), reference.state_scales.tolist(), strict=True):
+            allowed = FACTOR * run.tolerance * max(abs(value), scale)
+            tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
 
     def _flowed(self, found: Mapping[str, float], rows: Sequence[Sequence[float]], tally: _Tally) -> None:
         """Step by step from the unit's own states, by the reference with the changed parameters."""
@@ -271,16 +300,18 @@ class _Answers:
 
     def _directional(self, answers: list[Any], tally: _Tally) -> None:
         assert self.chance.before_change is not None
-        assert self.chance.after_change is not None
+        behind = self.chance.behind(self.asked.kind)
+        assert behind is not None
         self._partials(self.chance.before_change, np.array(answers[2]), tally, "")
-        self._partials(self.chance.after_change, np.array(answers[4]), tally, " after parameters changed")
+        self._partials(behind, np.array(answers[4]), tally, " after parameters changed")
 
     def _adjoint(self, answers: list[Any], tally: _Tally) -> None:
         assert self.chance.before_change is not None
-        assert self.chance.after_change is not None
+        behind = self.chance.behind(self.asked.kind)
+        assert behind is not None
         for directions, answer, when in (
             (self.chance.before_change, answers[2], ""),
-            (self.chance.after_change, answers[4], " after parameters changed"),
+            (behind, answers[4], " after parameters changed"),
         ):
             along = np.array(seeds(directions, self.chance.reference, self.asked.states))
             self._partials(directions, along @ np.array(answer).T, tally, when)

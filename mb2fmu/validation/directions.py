@@ -25,11 +25,19 @@ _SEED = 11
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where derivatives are taken: a communication point, with inputs held and parameters."""
+    """Where derivatives are taken.
+
+    Attributes:
+        row: A communication point.
+        held: Inputs.
+        parameters: Free ones.
+        settled: Modes are those behind the event in which parameters became these; else those before it.
+    """
 
     row: int
     held: Floats
     parameters: tuple[float, ...]
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +105,11 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
 
 
 def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
-    """Derivatives are those of the modes at the point, which other parameters alone do not change."""
+    """Derivatives are those of the modes at the point, which other parameters change in an event only."""
     numeric, run = reference.numeric, reference.conditions
     t, x = float(run.time[point.row]), reference.states[point.row]
-    return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters))
+    after = numeric.prepare(list(point.parameters)) if point.settled else None
+    return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
 
 
 def _few(n: int) -> Floats:

@@ -8,7 +8,7 @@ within an instance and as bytes in another, resetting. ``answers`` holds the ans
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class Occasion:
         tuned: Indices of the free parameters that are changed there: tunable ones that leave the loops closed.
         changed: All free parameters after that.
         before_change: Derivatives there, by states and inputs.
-        after_change: The same after the change.
+        after_change: The same after the change, in the modes before it: Co-Simulation reconsiders them as it steps on.
+        after_event: The same in the modes behind the event that the change is in Model Exchange.
         by_parameters: Derivatives by ``tuned``.
     """
 
@@ -56,6 +57,7 @@ class Occasion:
     changed: tuple[float, ...]
     before_change: Directions | None
     after_change: Directions | None
+    after_event: Directions | None
     by_parameters: Directions | None
 
     @property
@@ -64,10 +66,9 @@ class Occasion:
         run = self.reference.conditions
         return Point(self.row, run.held(self.row), run.parameters)
 
-    @property
-    def point_changed(self) -> Point:
-        """After it."""
-        return Point(self.row, self.point.held, self.changed)
+    def behind(self, kind: UnitKind) -> Directions | None:
+        """Derivatives after the change, as a kind of unit has them."""
+        return self.after_event if kind == "ModelExchange" else self.after_change
 
 
 def occasion(
@@ -105,6 +106,7 @@ def occasion(
         changed=tuple(values),
         before_change=_tried(lambda: state_and_input_directions(reference, before)),
         after_change=_tried(lambda: state_and_input_directions(reference, changed)),
+        after_event=_tried(lambda: state_and_input_directions(reference, replace(changed, settled=True))),
         by_parameters=_tried(lambda: parameter_directions(reference, before, tuned)),
     )
 
@@ -196,8 +198,9 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     }  # fmt: skip
     known = [*numbers(states), *numbers(inputs)]
     unknown = numbers((*rates, *outputs))
-    if offers.directional and states and unknown and chance.before_change and chance.after_change:
-        before, after = (seeds(d, reference, states) for d in (chance.before_change, chance.after_change))
+    behind = chance.behind(kind)
+    if offers.directional and states and unknown and chance.before_change and behind:
+        before, after = (seeds(d, reference, states) for d in (chance.before_change, behind))
         operations["directional"] = [*begun, ["directional", unknown, known, before], change,
                                      ["directional", unknown, known, after]]  # fmt: skip
         if offers.adjoint:

@@ -159,13 +159,32 @@ class HybridEquations(NumericEquations):
         return super().motion(t, x, [*r, *([1.0] * self._count)], prepared).kinetic
 
     @contextmanager
-    def keeping_modes(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Iterator[None]:
-        """Inside, modes are those of this instant: for derivatives, which are those of the present modes."""
-        self._kept = self.modes_at(t, x, r, prepared)
+    def keeping_modes(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
+    ) -> Iterator[None]:
+        """Inside, modes are those of this instant: for derivatives, which are those of the present modes.
+
+        Args:
+            t: In s.
+            x: State.
+            r: Inputs.
+            prepared: Parameters that the modes were found with.
+            after: Parameters that an event has put in their place since: modes are those behind it.
+        """
+        modes = self.modes_at(t, x, r, prepared)
+        if after is not None:
+            self.settle(t, x, r, after, modes, ())
+        self._kept = modes
         try:
             yield
         finally:
             self._kept = None
+
+    def changed(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
+    ) -> Floats:
+        """The state behind the event in which parameters become ``after``."""
+        return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
 
     def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> _Modes:
         """Modes by the sides on which a state is."""
@@ -229,10 +248,13 @@ class HybridEquations(NumericEquations):
     ) -> tuple[Floats, str]:
         """Modes after an event, in place; states after it, and the name of what came first.
 
-        The switches ``due`` have come to their surfaces: they change, whatever side round-off puts them on.
+        The switches ``due`` have come to their surfaces: they change, whatever side round-off puts them on. Without
+        any, something was set: inputs or parameters.
         """
         name = self._names[due[0]] if due else ""
         reached: set[int] = set()
+        if not due:
+            self._moved(t, x, r, prepared, modes)
         for i in due:
             x = self._change(i, t, x, r, prepared, modes)
             reached.add(i)
@@ -298,10 +320,10 @@ class HybridEquations(NumericEquations):
         return fired, after
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes) -> None:
-        """Held signs that an event has set in motion slip."""
+        """Signs slip on the side to which something has set their surface, be they held or from the other side."""
         look = self._look(t, x, r, prepared, modes.values)
         for i in self._signs:
-            if modes.values[i] == 0.0 and abs(look.surfaces[i]) > AT_REST:
+            if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[_Modes, Floats]:

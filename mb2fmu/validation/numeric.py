@@ -270,11 +270,18 @@ class NumericEquations:
         return self._residual(values, u, self._constraints(values))
 
     def keeping_modes(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> AbstractContextManager[None]:
-        """Inside, modes are those of this instant; without events there are none."""
-        del t, x, r, prepared
+        """Inside, modes are those of this instant, after an event if parameters change in one; here there are none."""
+        del t, x, r, prepared, after
         return nullcontext()
+
+    def changed(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
+    ) -> Floats:
+        """The state behind the event in which parameters become ``after``: without events the same."""
+        del t, r, prepared, after
+        return x
 
     def kinetic_energy(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """T in J; nan where it is not known."""
