@@ -162,15 +162,7 @@ class HybridEquations(NumericEquations):
     def keeping_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> Iterator[None]:
-        """Inside, modes are those of this instant: for derivatives, which are those of the present modes.
-
-        Args:
-            t: In s.
-            x: State.
-            r: Inputs.
-            prepared: Parameters that the modes were found with.
-            after: Parameters that an event has put in their place since: modes are those behind it.
-        """
+        """Inside, modes are those of this instant, or behind the event in which parameters become ``after``."""
         modes = self.modes_at(t, x, r, prepared)
         if after is not None:
             self.settle(t, x, r, after, modes, ())

@@ -89,7 +89,7 @@ _STEMS = {"equations": "equations", "derivatives": "derived"}
 _ONCE = "derived_once"
 """What the names of translation units begin with that have equations, by their table; and those compiled once."""
 
-EVENTS = ("events.h", "events.c", "solver_events.c")
+EVENTS = ("events.h", "events.c", "instance_events.c", "solver_events.c")
 """Of the runtime's files those that only units whose equations switch have."""
 
 BATCH = "batch.h"

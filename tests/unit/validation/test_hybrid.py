@@ -60,3 +60,25 @@ def test_modes_follow_from_a_state_alone():
     for position, speed, wanted in ((0.005, 0.0, 0.0), (0.05, 0.0, -3.8), (0.05, 0.1, -6.2), (0.05, -0.1, -3.8)):
         rate, _ = numeric.x_dot(0.0, np.array([position, speed]), [], prepared)
         assert rate[1] == pytest.approx(wanted, abs=1e-13)
+
+
+def test_parameters_that_change_are_an_event():
+    """A faster belt sets what sticks to it in motion, and gives it no speed; one that passes what slides does neither."""
+    reference = reference_of("stick_slip_belt")
+    numeric, run = reference.numeric, reference.conditions
+    names = [p.name for p in numeric.equations.p]
+    before = dict(zip(names, run.parameters, strict=True))
+    old = numeric.prepare(run.parameters)
+    for speed, changes, rate in (
+        (0.2, {"V": 0.3}, 0.4),  # stuck: pulled by F_k
+        (0.2, {"F_s": 0.05, "F_k": 0.025}, -0.075),  # stuck: torn off by the spring
+        (0.25, {"V": 0.3}, 0.4),  # slides faster than the belt, then slower
+    ):
+        x = np.array([0.1, speed])
+        new = numeric.prepare([(before | changes)[name] for name in names])
+        assert numeric.changed(1.0, x, [], old, new).tolist() == x.tolist()
+        with numeric.keeping_modes(1.0, x, [], old, new):
+            assert numeric.x_dot(1.0, x, [], new)[0][1] == pytest.approx(rate, abs=1e-13)
+        with numeric.keeping_modes(1.0, x, [], old):
+            kept, _ = numeric.x_dot(1.0, x, [], new)
+        assert abs(kept[1] - rate) > 0.05  # in the modes before

@@ -169,7 +169,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
         /* inputs and parameters may have been set since the last step */
         mb2fmu_settling *const settling = &instance->integrator.work.settling;
         int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
-                                   0.5 * MB2FMU_SLACK);
+                                   0.5 * MB2FMU_SLACK, 1);
         if (answer == 0 && !settling->changed) {
             answer = mb2fmu_keep_at_rest(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w);
         }

@@ -90,15 +90,17 @@ static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const 
     return failed;
 }
 
-/* What was held and has been set in motion slips. */
+/* What was held and has been set in motion slips; with `set` also what has been set to the other side. */
 static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
-                         mb2fmu_prepared *w)
+                         mb2fmu_prepared *w, int set)
 {
     const int failed = model_surfaces(t, x, r, p, w, s->surface);
     for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {
         double *const mode = mb2fmu_mode(w, k);
-        if (model_switches[k].kind == MB2FMU_SWITCH_STICKING && *mode == 0.0 && fabs(s->surface[k]) > MB2FMU_HELD) {
-            *mode = s->surface[k] > 0.0 ? 1.0 : -1.0;
+        const double side = s->surface[k] > 0.0 ? 1.0 : -1.0;
+        if (model_switches[k].kind == MB2FMU_SWITCH_STICKING && (*mode == 0.0 || (set && !s->through[k] && *mode != side)) &&
+            fabs(s->surface[k]) > MB2FMU_HELD) {
+            *mode = side;
             mb2fmu_note(s, k);
         }
     }
@@ -137,13 +139,14 @@ static int mb2fmu_is_pending(mb2fmu_prepared *w)
 }
 
 static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
-                         mb2fmu_prepared *w, double slack)
+                         mb2fmu_prepared *w, double slack, int set)
 {
     int changes = 0, fired = 1;
     int failed;
     s->changed = 0;
     s->last[0] = s->last[1] = -1;
-    failed = mb2fmu_let_go(s, t, x, r, p, w);
+    failed = mb2fmu_let_go(s, t, x, r, p, w, set);
+    memset(s->through, 0, sizeof s->through);
     while (failed == 0 && fired) {
         failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
         fired = 0;
@@ -151,7 +154,7 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
             failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
         }
         if (fired && failed == 0) {
-            failed = mb2fmu_let_go(s, t, x, r, p, w);
+            failed = mb2fmu_let_go(s, t, x, r, p, w, 1);
             changes++;
         }
     }

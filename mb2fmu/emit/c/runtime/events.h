@@ -19,7 +19,8 @@
 #define MB2FMU_OFFSET 1e-10
 #define MB2FMU_SLACK 1e-13
 
-/* What is held slips where its speed is larger than this before the event: something has set it. */
+/* What is held, or slips to the other side, goes on with its speed where that is larger than this after something has
+ * set it, or what it is measured by. */
 #define MB2FMU_HELD 1e-9
 
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */
@@ -42,16 +43,19 @@ typedef struct {
     double after[MB2FMU_SIZE(MB2FMU_N_STATES + MB2FMU_N_MODES - MB2FMU_N_INDICATORS)];
     int last[2]; /* switches that changed last, for messages */
     int changed; /* any mode or condition did */
+    int set;     /* in Event Mode: something was set since the last event iteration */
+    int through[MB2FMU_SIZE(MB2FMU_N_INDICATORS)]; /* what had come through zero before that */
 } mb2fmu_settling;
 
 /* Modes as they begin at a point: by the signs of what they look at. Answers as mb2fmu_settle. */
 MB2FMU_UNUSED static int mb2fmu_begin_modes(mb2fmu_settling *s, double t, double x[], const double r[],
                                             const double p[], mb2fmu_prepared *w);
 
-/* Modes that are right at a point, and the states after the event, in place. Modes are memory, in w. 0; the number of
- * the solve that failed; or a negative answer, above. */
+/* Modes that are right at a point, and the states after the event, in place. Modes are memory, in w. With `set` inputs or
+ * parameters may have jumped: a speed that has changed its side by that has not come through zero, and is not brought to
+ * rest. 0; the number of the solve that failed; or a negative answer, above. */
 MB2FMU_UNUSED static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
-                                       mb2fmu_prepared *w, double slack);
+                                       mb2fmu_prepared *w, double slack, int set);
 
 /* What is held is put at rest exactly, where round-off has moved it. Answers as mb2fmu_settle. */
 MB2FMU_UNUSED static int mb2fmu_keep_at_rest(mb2fmu_settling *s, double t, double x[], const double r[],

@@ -336,11 +336,20 @@ static int mb2fmu_is_jump(const mb2fmu_snapshot *now, int input, double value)
     return fabs(value - now->r[input]) > round_off + late;
 }
 
+#if MB2FMU_N_MODES > 0
+#include "instance_events.c"
+#endif
+
 static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsigned references[], size_t n,
                                            const double values[])
 {
     const enum mb2fmu_status status = mb2fmu_check_reals(instance, references, n, values);
     size_t i;
+#if MB2FMU_N_MODES > 0
+    if (status == MB2FMU_OK) {
+        mb2fmu_watch_sides(instance);
+    }
+#endif
     for (i = 0; status == MB2FMU_OK && i < n; ++i) {
         const mb2fmu_variable *const variable = &model_variables[references[i]];
         double *const place = mb2fmu_place(&instance->now, variable);
@@ -520,54 +529,6 @@ static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, doubl
                                model_switches[i].name, instance->indicators[i]);
         }
         values[i] = instance->indicators[i];
-    }
-    return MB2FMU_OK;
-}
-
-static enum mb2fmu_status mb2fmu_unsettled(mb2fmu_instance *instance, enum mb2fmu_status status, int answer)
-{
-    const mb2fmu_settling *const s = &instance->integrator.work.settling;
-    const int one = s->last[0], other = s->last[1];
-    if (answer > 0) {
-        return mb2fmu_singular(instance, answer);
-    }
-    return mb2fmu_fail(instance, status, "at time %g: %s; changed last: %s%s%s", instance->now.clock.time,
-                       answer == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"
-                                                 : "an event sets a state to what is no finite number",
-                       one < 0 ? "none" : model_switches[one].name, other < 0 ? "" : ", ",
-                       other < 0 ? "" : model_switches[other].name);
-}
-
-static int mb2fmu_find_modes(mb2fmu_instance *instance)
-{
-    mb2fmu_snapshot *const now = &instance->now;
-    const int failed = mb2fmu_begin_modes(&instance->integrator.work.settling, now->clock.time, now->x, now->r, now->p,
-                                          instance->w);
-    memcpy(now->memory, instance->w->values + MB2FMU_N_CALCULATED, sizeof now->memory);
-    return failed;
-}
-
-static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
-{
-    mb2fmu_snapshot *const now = &instance->now;
-    mb2fmu_settling *const s = &instance->integrator.work.settling;
-    int failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
-    *changed = 0;
-    memcpy(instance->x_next, now->x, sizeof now->x);
-    if (failed == 0) {
-        failed = mb2fmu_settle(s, now->clock.time, instance->x_next, now->r, now->p, instance->w,
-                               0.5 * MB2FMU_OFFSET);
-    }
-    if (failed != 0) {
-        mb2fmu_recall(instance);
-        return mb2fmu_unsettled(instance, MB2FMU_ERROR, failed);
-    }
-    if (s->changed) {
-        *changed = memcmp(instance->x_next, now->x, sizeof now->x) != 0;
-        memcpy(now->x, instance->x_next, sizeof now->x);
-        memcpy(now->memory, instance->w->values + MB2FMU_N_CALCULATED, sizeof now->memory);
-        instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
-        mb2fmu_integrator_invalidate(&instance->integrator);
     }
     return MB2FMU_OK;
 }
