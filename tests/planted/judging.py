@@ -124,8 +124,10 @@ def _built(derivation: Derivation, mutant: Mutant) -> Build:
     if mutant.level not in places:
         return pipeline.build(derivation, fmi=mutant.fmi)
     module, name = places[mutant.level]
-    with patch.object(module, name, _followed(getattr(module, name), mutant.change)):
-        return pipeline.build(derivation, fmi=mutant.fmi)
+    with patch.object(module, name, side_effect=_followed(getattr(module, name), mutant.change)) as stage:
+        built = pipeline.build(derivation, fmi=mutant.fmi)
+    assert stage.called, f"nothing was planted: the pipeline does not call {name} of {module.__name__}"
+    return built
 
 
 def _followed(stage: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
