@@ -9,6 +9,7 @@ from unittest.mock import patch
 import fmpy
 import numpy as np
 import pytest
+import sympy as sm
 import sympy.physics.mechanics as me
 from planted.runtime import replaced
 
@@ -24,10 +25,22 @@ BALL, FRICTION, BELT = (
 )
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The unit of a model, made once for each version."""
+    known = {}
+
+    def unit(path: Path, fmi: str) -> Path:
+        if (path, fmi) not in known:
+            known[path, fmi] = export(path, tmp_path_factory.mktemp("events"), fmi=fmi).path
+        return known[path, fmi]
+
+    return unit
+
+
 @pytest.fixture(scope="module", params=["2", "3"], ids=["fmi2", "fmi3"])
-def units(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(f"events{request.param}")
-    return {path: export(path, folder, fmi=request.param).path for path in (BALL, FRICTION, BELT)}
+def units(request, exported):
+    return {path: exported(path, request.param) for path in (BALL, FRICTION, BELT)}
 
 
 def moved(unit: Path, kind: str, stop: float, step: float, tolerance: float = 1e-9):
@@ -108,6 +121,33 @@ def test_a_sampled_controller_is_exact_at_any_communication_step(tmp_path):
     assert [found["x"][-1], found["v"][-1]] == pytest.approx([x, v], rel=1e-6)
 
 
+def belt() -> Model:
+    """A mass that slides on a belt whose speed is an input."""
+    x, v, V = me.dynamicsymbols("x v V")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, -sm.sign(v - V) * N.x / 2)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 1)], forcelist=loads)
+    model = Model("Belt", kane)
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 1.0, "m/s")
+    model.input(V, 0.0, "m/s")
+    model.experiment(stop=1.0, step=0.1, tolerance=1e-8)
+    return model
+
+
+def test_a_belt_that_overtakes_pulls_and_sets_no_speed(tmp_path):
+    unit = export(belt(), tmp_path).path
+    signal = np.array([(0, 0), (0.5, 0), (0.5, 2), (1, 2)], dtype=[("time", "f8"), ("V", "f8")])
+    for kind in ("CoSimulation", "ModelExchange"):
+        found = fmpy.simulate_fmu(
+            str(unit), fmi_type=kind, stop_time=1.0, output_interval=0.1, input=signal, relative_tolerance=1e-9
+        )
+        assert found["v"] == pytest.approx(0.75 + 0.5 * np.abs(found["time"] - 0.5), abs=1e-8)
+
+
 # --- planted faults ---------------------------------------------------------------------------------------------------
 
 FAULTS = {
@@ -172,6 +212,35 @@ def test_a_wrong_restitution_is_caught(judged, tmp_path):
     assert is_caught(judged, BALL, export(model, tmp_path).path)
 
 
-def test_right_units_are_not_failed(judged, tmp_path):
+def test_right_units_are_not_failed(judged, exported):
     for model in (BALL, FRICTION):
-        assert judged(model, export(model, tmp_path).path).passed
+        assert judged(model, exported(model, "3")).passed
+
+
+LET_GO = "failed = mb2fmu_let_go(s, t, x, r, p, w, set);"
+
+
+@pytest.fixture(scope="module")
+def short_belt():
+    """The belt for as long as it takes to stick, and what judges it, in mid-run too."""
+    model = load(BELT)
+    model.experiment(stop=5.0, step=0.05, tolerance=1e-8)
+    derivation = derive(model)
+    equations = formulation.formulate(derivation.mechanism, "lagrange")
+    return model, derivation.definition, equations, make_yardstick(derivation.definition, equations)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("", ""), (LET_GO, "failed = 0;")], ids=["right", "held as the belt speeds up"]
+)
+def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, old, new):
+    model, definition, equations, stick = short_belt
+    emit = mb2fmu.emit.c.emit_motion
+    change = replaced("events.c", old, new) if old else (lambda motion: motion)
+    with patch.object(mb2fmu.emit.c, "emit_motion", lambda *a, **k: change(emit(*a, **k))):
+        unit = export(model, tmp_path).path
+    result = validation.validate(unit, definition, equations, yardstick=stick, conformance=False, time_limit=30.0)
+    wrong = {(call.kind.split(",")[0], call.name) for call in result.calls if call.verdict == "failed"}
+    tuned = "parameters changed in mid-run"
+    assert all(kind.passed for kind in result.moved.kinds)
+    assert {("CoSimulation", tuned), ("ModelExchange", tuned)} <= wrong if old else not wrong

@@ -63,7 +63,7 @@ def test_modes_follow_from_a_state_alone():
 
 
 def test_parameters_that_change_are_an_event():
-    """A faster belt sets what sticks to it in motion, and gives it no speed; one that passes what slides does neither."""
+    """A faster belt sets what sticks to it in motion and gives it no speed; nor does one that passes what slides."""
     reference = reference_of("stick_slip_belt")
     numeric, run = reference.numeric, reference.conditions
     names = [p.name for p in numeric.equations.p]
