@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mb2fmu.animation import Drawing, Scene, Signals
+    from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
     from mb2fmu.model import Declarations
 
@@ -111,6 +112,14 @@ def beside(
     return _report(validated, built, command, timings, None, name)
 
 
+def _shown_equations(validated: Validated) -> EquationsOfMotion:
+    """Equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
+    from mb2fmu import formulation
+
+    equations = validated.reference_equations
+    return formulation.formulate(validated.mechanism) if equations.dynamics is None else equations
+
+
 def _report(
     validated: Validated,
     built: Build | None,
@@ -131,7 +140,7 @@ def _report(
     source = validated.definition.source
     hashes = {"model file": _sha256(source)} if source else {}
     core = package.digest(built.core) if built else ""
-    equations = built.derivation.equations if built else validated.reference_equations
+    equations = built.derivation.equations if built else _shown_equations(validated)
     scene = built.scene if built else animating.scene_of(validated.mechanism, equations)
     motion = animating.proof_drawn(scene, validated.result) if scene else None
     return render(

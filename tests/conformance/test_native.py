@@ -16,7 +16,7 @@ import pytest
 from conformance.tools import driver, script, tool
 from representatives import marked
 
-from mb2fmu import lowering, package, pipeline, validation
+from mb2fmu import formulation, lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
@@ -25,7 +25,7 @@ from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation.compare import bounds
 from mb2fmu.validation.integration import explicit_euler
 from mb2fmu.validation.numeric import NumericEquations
-from mb2fmu.validation.reference import held_slope, observe
+from mb2fmu.validation.reference import comparable, held_slope, observe
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("double_pendulum", "rolling_disc")
@@ -178,11 +178,18 @@ def parts(reference):
     return 10 ** max(1 if numeric.equations.holonomic else 0, powers)
 
 
+def with_dynamics(derivation):
+    """Equations by another formulation than the unit's: the reference's own may say only what stands where."""
+    applying = [method for method, applies in formulation.applicable(derivation.mechanism).items() if applies.yes]
+    method = validation.reference_method(derivation.equations.method, applying)
+    return comparable(formulation.formulate(derivation.mechanism, method))
+
+
 def by_euler(reference, run, derivation):
     """The variables at each point by the unit's steps."""
     numeric = reference.numeric
     if numeric.equations.holonomic:
-        numeric = Attracted(numeric.equations, derivation.mechanism, *kept_speeds(derivation.equations))
+        numeric = Attracted(with_dynamics(derivation), derivation.mechanism, *kept_speeds(derivation.equations))
     start = np.append(reference.states[0], 0.0)
     states = explicit_euler(held_slope(numeric, run), run.time, start, run.step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
