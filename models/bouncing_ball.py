@@ -1,6 +1,6 @@
 """A ball that bounces: an event of the model's own, which sets its speed at each impact.
 
-Coordinate: ``h`` is the height of the ball's lowest point above the ground, along ``N.y`` (up); the speed ``v`` is h'.
+Coordinates: ``h`` is the height of the ball's lowest point above the ground, along ``N.y`` (up); the speed ``v`` is h'.
 Between impacts h'' = -g. At the instant at which h comes to zero the speed becomes -e times what it was (Newton's
 restitution). Impacts follow each other faster and faster: after the one at
 

@@ -1,6 +1,6 @@
 """A mass on a spring, braked by dry friction: it stops between two values of rest, and stays there.
 
-Coordinate: ``x`` is the position of the mass along ``N.x`` from where the spring is slack, the speed ``v`` is x'.
+Coordinates: ``x`` is the position of the mass along ``N.x`` from where the spring is slack, the speed ``v`` is x'.
 
     m x'' = -k x - F sign(x')    while it slides;    x' = 0 as long as k |x| <= F
 

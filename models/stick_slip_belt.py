@@ -1,6 +1,6 @@
 """A mass on a moving belt, held by a spring: it sticks to the belt, is torn off, slides back and sticks again.
 
-Coordinate: ``x`` is the position of the mass along ``N.x`` from where the spring is slack, the speed ``v`` is x'. The
+Coordinates: ``x`` is the position of the mass along ``N.x`` from where the spring is slack, the speed ``v`` is x'. The
 belt moves with the speed ``V`` along ``N.x``. Friction takes up to ``F_s`` to hold the mass on the belt; while it
 slides it is ``F_k`` against the slip v - V, and less than that which held it:
 
