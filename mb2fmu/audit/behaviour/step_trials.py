@@ -227,8 +227,8 @@ def _departure(
     """Where the first run leaves the second by more than the tolerance explains; None if it does not.
 
     What a small change of the start grows to, errors of a step grow to as well. Around an event, which comes a little
-    earlier in one of them, single points differ by much: only what lasts is told. Without a known growth only the
-    first points are compared.
+    earlier in one of them, single points differ by much: only what lasts is told, and what differs at the start, before
+    any step. Without a known growth only the first points are compared.
     """
     own, other, near = runs
     allowed, points = _allowed(stage), min(len(own.rows), len(other.rows))
@@ -242,8 +242,8 @@ def _departure(
             growth = abs(_number(near, j, k) - _number(other, j, k)) / size / DISTURBANCE if near else 0.0
             bound = allowed * (1.0 + 10.0 * growth)
             since, worst = (since + 1, max(worst, error)) if error > bound else (0, 0.0)
-            if since >= lasting:
-                return variable, j - lasting + 1, worst
+            if since >= lasting or (since and j == 0):
+                return variable, j - since + 1, worst
     return None
 
 
