@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from unit.robots.robot_texts import ARM
 
 from mb2fmu.cli import commands
 
@@ -86,6 +87,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_readme(reader: Reader) -> None:
+    """The reader is in a copy of the repository, and has a robot's description."""
+    shutil.copytree(ROOT / "systems", "systems")
+    Path("arm.urdf").write_text(ARM)
     reader.read(ROOT / "README.md")
     assert set(reader.commands) == set(commands.commands)
     assert Path("out/Crane.fmu").is_file()
