@@ -83,6 +83,12 @@ def natural_units(definition: Declarations, further: Iterable[tuple[float, str]]
     return NaturalUnits(tuple(_fitted(np.array(rows, dtype=float), np.array(right)).tolist()))
 
 
+def typical_coordinates(definition: Declarations) -> tuple[float, ...]:
+    """Typical magnitude of each coordinate of a model."""
+    natural = natural_units(definition)
+    return tuple(natural.typical(item) for item in definition.coordinates)
+
+
 def _fitted(rows: Floats, right: Floats) -> Floats:
     """Logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by least squares with weights, round after round."""
 

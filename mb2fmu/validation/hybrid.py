@@ -78,15 +78,16 @@ class HybridEquations(NumericEquations):
 
     Args:
         frozen: The equations between events.
+        typical: Magnitude of each coordinate.
     """
 
-    def __init__(self, frozen: FrozenEquations) -> None:
+    def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._kept: _Modes | None = None
         self._count = len(frozen.switches)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
-        super().__init__(frozen.equations)
+        super().__init__(frozen.equations, typical)
         e = frozen.equations
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self._targets = [

@@ -33,7 +33,8 @@ _RANK = 1e-9
 _SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
 _PROJECTIONS = 30
 _CLOSE = 1e-9  # of each coordinate: the error that such a step leaves is its square
-_NEAR = 1e-6  # of the largest coordinate: so near, steps that do not become smaller are round-off
+_NEAR = 1e-6  # of each coordinate or its typical magnitude: so near, steps that do not become smaller are round-off
+_EPSILON = float(np.finfo(float).eps)
 _SLOWER = 4.0
 
 
@@ -100,6 +101,8 @@ class NumericEquations:
 
     Args:
         equations: Of any formulation.
+        typical: Magnitude of each coordinate, > 0: what round-off is a part of where coordinates are zero. Ones if
+            nobody says.
 
     ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
     parameter values; ``r`` are the values of the inputs.
@@ -109,8 +112,11 @@ class NumericEquations:
     mechanism: Mechanism | None = None
     """What the dynamics come from, where they do not come from the equations."""
 
-    def __init__(self, equations: EquationsOfMotion) -> None:
+    def __init__(self, equations: EquationsOfMotion, typical: Sequence[float] | None = None) -> None:
         e = self.equations = equations
+        self.typical = np.array([1.0] * len(e.q) if typical is None else [*typical], dtype=np.float64)
+        if self.typical.shape != (len(e.q),) or not np.all(self.typical > 0.0):
+            raise ValueError("typical: one magnitude > 0 per coordinate")
         self.formulation = self.formulation or e.method
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
@@ -145,7 +151,9 @@ class NumericEquations:
         if self.machine:
             return True
         try:
-            self.machine = Machine(self._sizes(), self._independent, self._plans(), self.mechanism, self._sights())
+            self.machine = Machine(
+                self._sizes(), self._independent, self.typical, self._plans(), self.mechanism, self._sights()
+            )
         except (ToolError, PlatformError, CannotWriteError):
             return False
         return True
@@ -335,8 +343,9 @@ class NumericEquations:
             phi = np.array(self._holonomic(values))
             step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi)
             x[:n_q] -= step
-            size, stuck = float(np.max(np.abs(step))), _NEAR * float(np.max(np.abs(x[:n_q])))
-            if np.all(np.abs(step) <= _CLOSE * np.abs(x[:n_q])) or last / _SLOWER <= size <= stuck:
+            q, step = np.abs(x[:n_q]), np.abs(step)
+            size = float(np.max(step / np.maximum(q, self.typical)))
+            if np.all(step <= np.maximum(_CLOSE * q, _EPSILON * self.typical)) or last / _SLOWER <= size <= _NEAR:
                 break
             last = size
         else:

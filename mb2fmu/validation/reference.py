@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import natural_units
+from mb2fmu.model.natural_units import natural_units, typical_coordinates
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.hybrid import EventSeen, HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
@@ -174,7 +174,7 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations.
     """
     run, equations = experiment or conditions(definition), comparable(equations)
-    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations))
+    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
     numeric.compile()
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
@@ -214,10 +214,10 @@ def make_reference(
     )
 
 
-def numeric_equations(equations: EquationsOfMotion) -> NumericEquations:
+def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """The equations as functions of numbers, with events where something in them switches."""
-    frozen = frozen_equations(equations)
-    return HybridEquations(frozen) if frozen else NumericEquations(equations)
+    frozen, typical = frozen_equations(equations), typical_coordinates(definition)
+    return HybridEquations(frozen, typical) if frozen else NumericEquations(equations, typical)
 
 
 def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
@@ -389,7 +389,7 @@ def by_euler(
         ValidationError: As :func:`make_reference`.
     """
     run = experiment or conditions(definition)
-    numeric = NumericEquations(equations)
+    numeric = NumericEquations(equations, typical_coordinates(definition))
     start = np.append(start_state(numeric, run), 0.0)
     states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))

@@ -37,6 +37,8 @@ from mb2fmu.audit.description.described_model import Variable
 MOST_MESSAGES = 10_000
 """Of one instance that are kept."""
 
+MOST_SAID = 5
+"""Messages of one call that a refusal repeats."""
 
 TERMINATED = 3
 """fmi2Terminated of fmi2StatusKind."""
@@ -190,6 +192,10 @@ class Instance:
             )
         return flags.values()
 
+    def told_since(self, seen: int) -> str:
+        """The last that was said since there were ``seen`` messages; the very last alone often leaves out the cause."""
+        return "; ".join(dict.fromkeys(text for _, _, text in self.messages[seen:][-MOST_SAID:]))
+
     def do(self, name: str, *arguments: Any) -> None:
         """Calls a function of an ordinary sequence.
 
@@ -199,8 +205,7 @@ class Instance:
         seen = len(self.messages)
         status = self.call(name, *arguments)
         if status not in {OK, WARNING}:
-            message = self.messages[-1][2] if len(self.messages) > seen else ""
-            raise RefusedError(f"fmi{self.version}{name}", status, message, self.mode)
+            raise RefusedError(f"fmi{self.version}{name}", status, self.told_since(seen), self.mode)
 
     def free(self) -> None:
         """Ends it."""
@@ -350,8 +355,9 @@ class Instance:
         seen = len(self.messages)
         done = self.step(point, size)
         if done.status not in {OK, WARNING} and not done.terminate:
-            message = self.messages[-1][2] if len(self.messages) > seen else ""
-            raise RefusedError(f"fmi{self.version}DoStep({point:.6g}, {size:.6g})", done.status, message, self.mode)
+            raise RefusedError(
+                f"fmi{self.version}DoStep({point:.6g}, {size:.6g})", done.status, self.told_since(seen), self.mode
+            )
         return done
 
     def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
@@ -430,8 +436,7 @@ class Instance:
             seen = len(self.messages)
             status = self.put(variable, value)
             if status not in {OK, WARNING}:
-                message = self.messages[-1][2] if len(self.messages) > seen else ""
-                raise RefusedError(f'setting "{variable.name}" to {value!r}', status, message, self.mode)
+                raise RefusedError(f'setting "{variable.name}" to {value!r}', status, self.told_since(seen), self.mode)
 
     # --- derivatives by variables
 

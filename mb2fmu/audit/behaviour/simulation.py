@@ -109,10 +109,12 @@ def advance(stage: Stage, instance: Instance, point: float, size: float) -> Step
         SkippedError: If the unit ends the simulation.
         RefusedError: If it refuses the step.
     """
+    seen = len(instance.messages)
     done = instance.must_step(point, size)
     if done.terminate:
         end = done.last if math.isfinite(done.last) else point + size
-        raise EndedError(f"the unit asks to end the simulation at t = {end:.6g}", end)
+        said = f': "{instance.told_since(seen)}"' if len(instance.messages) > seen else ""
+        raise EndedError(f"the unit asks to end the simulation at t = {end:.6g}{said}", end)
     if instance.event_mode and done.events:
         instance.event()
         stage.settle(instance)

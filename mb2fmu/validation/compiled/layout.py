@@ -60,7 +60,7 @@ class Equations(ctypes.Structure):
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *whole("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
-        *pointers("independent dependent"),
+        *pointers("independent dependent typical"),
         *[(name, Plan) for name in PLANS],
         *pointers("mechanism"),
         *whole("singular"),

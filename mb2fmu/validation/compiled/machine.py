@@ -97,6 +97,7 @@ class Machine:
     Args:
         sizes: Numbers of everything.
         independent: Speeds that are states.
+        typical: Magnitude of each coordinate, > 0.
         plans: By their names in ``layout.PLANS``.
         mechanism: Where the dynamics come from it, and not from a plan.
         sights: What is read off it for energies and outputs, from slot ``sizes.seen`` on.
@@ -110,6 +111,7 @@ class Machine:
         self,
         sizes: Sizes,
         independent: Sequence[int],
+        typical: Floats,
         plans: dict[str, Plan],
         mechanism: Mechanism | None = None,
         sights: Sequence[Sight] = (),
@@ -132,6 +134,8 @@ class Machine:
             setattr(e, name, code.plan(name, own))
         e.n_independent, e.largest = len(self._independent), code.largest
         e.independent, e.dependent = address(self._independent), address(self._dependent)
+        self._typical = np.ascontiguousarray(typical, dtype=np.float64)
+        e.typical = address(self._typical)
         self._kept = tables
         bodies = tables.structure(own, sights, sizes.seen) if tables else None
         if bodies:

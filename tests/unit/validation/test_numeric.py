@@ -151,6 +151,46 @@ def test_coordinates_are_projected():
     assert NumericEquations(equations).project(0.0, np.array([3.0, 4.0, 7.0]), ()) == pytest.approx([0.6, 0.8, 7.0])
 
 
+@pytest.mark.parametrize("fast", [False, True], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("off", [0.0, 1e-17, 1e-6])
+def test_round_off_about_zero_is_on_the_constraints(fast, size, off):
+    """Crank and slider: closed at q = 0, where nothing but typical magnitudes says how large round-off may be.
+
+    The third coordinate is a length, in any unit.
+    """
+    t = sm.Symbol("t")
+    q, u, a = (sm.symbols(f"{name}:3") for name in "qua")
+    bar, crank = 0.3 * size, 0.1 * size
+    phi = (
+        bar * sm.cos(q[1]) - crank * sm.sin(q[0]) - bar - q[2],
+        crank * sm.cos(q[0]) + bar * sm.sin(q[1]) - crank,
+    )
+    rows = sm.Matrix(phi).jacobian(q)
+    equations = EquationsOfMotion(
+        method="kane",
+        t=t,
+        q=q,
+        u=u,
+        u_independent=(0, 1, 2),
+        u_dot=a,
+        kinematics=KinematicEquations(sm.ImmutableMatrix.eye(3), sm.ImmutableMatrix.zeros(3, 1)),
+        holonomic=tuple(zip(("x", "y"), phi, strict=True)),
+        velocity_constraints=VelocityConstraints(
+            ("x", "y"), sm.ImmutableMatrix(rows), sm.ImmutableMatrix.zeros(2, 1), sm.ImmutableMatrix.zeros(2, 1)
+        ),
+        treatment="multipliers",
+        dynamics=MassMatrixDynamics(sm.ImmutableMatrix.eye(3), sm.ImmutableMatrix.zeros(3, 1)),
+    )
+    numeric = NumericEquations(equations, (1.0, 1.0, size))
+    assert numeric.compile() if fast else not numeric.machine
+    start = np.array([off, -2.6 * off, -0.4 * off * size, 0.0, 0.0, 0.0])
+    found = numeric.project(0.0, start, ())
+    assert np.max(np.abs(found[:3] / [1.0, 1.0, size])) <= 5 * off
+    residual = numeric.residual(0.0, found[:3], found[3:], np.zeros(0), ())
+    assert np.max(np.abs(residual)) <= 2e-16 * size
+
+
 x = sm.Symbol("x")
 FUNCTIONS = [
     *(f(x) for f in (sm.sqrt, sm.exp, sm.log, sm.sin, sm.cos, sm.tan, sm.cot, sm.sec, sm.csc, sm.asin, sm.acos)),

@@ -1,5 +1,6 @@
 #include "equations.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #define SLANT 10.0       /* how far rows turn against each other, at most, per distance from the constraints */
 #define PROJECTIONS 30   /* Gauss-Newton steps */
 #define CLOSE 1e-9       /* of each coordinate: the error that such a step leaves is its square */
-#define NEAR 1e-6        /* of the largest coordinate: so near, steps that do not become smaller are round-off */
+#define NEAR 1e-6        /* of each, or what is typical: so near, steps that do not become smaller are round-off */
 #define SLOWER 4.0
 
 enum names { DEPENDENT_SPEEDS = 0, ACCELERATIONS = 1 };
@@ -450,20 +451,6 @@ int reference_residual(struct equations *e, double t, const double q[], const do
     return status == OK ? find_residual(e, u, residual) : status;
 }
 
-static double largest_of(const double a[], int64_t n)
-{
-    double largest = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        if (isnan(a[i])) {
-            return NAN;
-        }
-        if (fabs(a[i]) > largest) {
-            largest = fabs(a[i]);
-        }
-    }
-    return largest;
-}
-
 /* Gauss-Newton steps of least norm for phi(q) = 0. */
 static int project_coordinates(struct equations *e, double t, double x[], const double p[])
 {
@@ -476,12 +463,17 @@ static int project_coordinates(struct equations *e, double t, double x[], const 
             return status;
         }
         int close = 1;
+        double size = 0.0;
         for (int64_t i = 0; i < e->n_q; i++) {
+            if (isnan(dq[i])) {
+                return ASTRAY;
+            }
             x[i] -= dq[i];
-            close = close && fabs(dq[i]) <= CLOSE * fabs(x[i]);
+            const double q = fabs(x[i]);
+            close = close && fabs(dq[i]) <= fmax(CLOSE * q, DBL_EPSILON * e->typical[i]);
+            size = fmax(size, fabs(dq[i]) / fmax(q, e->typical[i]));
         }
-        const double size = largest_of(dq, e->n_q);
-        if (close || (size >= last / SLOWER && size <= NEAR * largest_of(x, e->n_q))) {
+        if (close || (size >= last / SLOWER && size <= NEAR)) {
             return OK;
         }
         last = size;
