@@ -36,7 +36,6 @@ from mb2fmu.audit.description.described_model import Variable
 
 MOST_MESSAGES = 10_000
 """Of one instance that are kept."""
-
 MOST_SAID = 5
 """Messages of one call that a refusal repeats."""
 
@@ -355,9 +354,8 @@ class Instance:
         seen = len(self.messages)
         done = self.step(point, size)
         if done.status not in {OK, WARNING} and not done.terminate:
-            raise RefusedError(
-                f"fmi{self.version}DoStep({point:.6g}, {size:.6g})", done.status, self.told_since(seen), self.mode
-            )
+            name = f"fmi{self.version}DoStep({point:.6g}, {size:.6g})"
+            raise RefusedError(name, done.status, self.told_since(seen), self.mode)
         return done
 
     def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
