@@ -30,8 +30,8 @@ from mb2fmu.program.program import Block, Entry, Layout, Op, Program, System, Ta
 
 _ODD, _EVEN = having(lambda row: row.parity == "odd"), having(lambda row: row.parity == "even")
 _COMMUTATIVE = having(lambda row: row.symmetric)
-SWITCHING = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ)))
-"""Operations that jump or have a kink."""
+SWITCHING = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE)))
+"""Operations that jump or have a kink on a surface; equality does at single points, and is no event."""
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MOST_FACTORS = 16  # a product of products unfolds without end

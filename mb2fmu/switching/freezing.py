@@ -117,7 +117,7 @@ class _Surface:
 
 
 def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
-    """Of each switch, equality excepted; equal ones are equal records."""
+    """Of each switch; equal ones are equal records."""
     found = {}
     for node in marked:
         op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])
@@ -230,13 +230,7 @@ class FrozenCopy(ProgramCopy):
         surface = self._plan.surfaces.get(node)
         if surface is not None:
             return self._frozen(node, surface)
-        if self.program.op[node] == Op.EQ and node in self._equalities():
-            return self.builder.constant(0.0)  # of what moves: true at instants only
         return super()._copied(node)
-
-    def _equalities(self) -> frozenset[int]:
-        entry = self.program.entries.get("switches")
-        return frozenset(entry.results if entry else ())
 
     def _frozen(self, node: int, surface: _Surface) -> int:
         b = self.builder

@@ -125,7 +125,7 @@ class _Finder:
         if isinstance(node, Pre):
             return arguments[0]
         again = node.func(*arguments) if node.args and arguments != list(node.args) else node
-        if not isinstance(node, _FOUND) or node.free_symbols <= self._constant:
+        if not isinstance(node, _FOUND) or isinstance(node, (sm.Eq, sm.Ne)) or node.free_symbols <= self._constant:
             return again
         name = str(node)
         if isinstance(node, sm.sign):
@@ -157,8 +157,6 @@ class _Finder:
         return result
 
     def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
-        if isinstance(node, (sm.Eq, sm.Ne)):
-            return sm.false if isinstance(node, sm.Eq) else sm.true
         left, right = arguments
         surface = right - left if isinstance(node, (sm.StrictLessThan, sm.LessThan)) else left - right
         return self._switch("truth", surface, name) > _HALF
