@@ -15,6 +15,14 @@ def expression_name(program: Program, node: int) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+def surface_name(program: Program, node: int) -> str:
+    """What is true where the mode of a switch is 1: of a <= b, b < a."""
+    if program.op[node] != Op.LE:
+        return expression_name(program, node)
+    text = " < ".join(_name(program, int(side[node]), _DEEPEST - 1) for side in (program.b, program.a))
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
 def _name(program: Program, node: int, depth: int) -> str:  # noqa: PLR0911 (one kind of node after the other)
     op, a = Op(program.op[node]), int(program.a[node])
     layout = program.layout

@@ -3,7 +3,7 @@
 A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
 at their argument. Between events its mode m is a number:
 
-    comparison, Abs, Min, Max    m = 1 where s > 0, else 0        margin (2 m − 1) s
+    comparison, Abs, Min, Max    m = 1 where s > 0, else 0        margin (2 m − 1) s     (a <= b: not b < a)
     floor, ceiling               m = the largest integer <= s     margin min(s − m, m + 1 − s)
     sign that can be held        m = −1, 1, or 0: held            margin m s; held: limit − |factor|
 
@@ -24,7 +24,7 @@ from mb2fmu.program.copying import ProgramCopy
 from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Op, Program
 from mb2fmu.program.prune import prune
-from mb2fmu.switching.expression_names import expression_name
+from mb2fmu.switching.expression_names import expression_name, surface_name
 from mb2fmu.switching.sliding import Sliding, with_sliding
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
@@ -125,7 +125,9 @@ def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
             found[node] = _Surface(a)
         elif op in {Op.FLOOR, Op.CEIL}:
             found[node] = _Surface(a, steps=True)
-        elif op in {Op.LT, Op.LE, Op.MIN, Op.MAX}:
+        elif op is Op.LE:
+            found[node] = _Surface(a, b)  # not b < a: of both one is true where they are equal, too
+        elif op in {Op.LT, Op.MIN, Op.MAX}:
             found[node] = _Surface(b, a)
     return found
 
@@ -160,7 +162,7 @@ class _Plan:
             if node not in sticking and surface not in modes:
                 modes[surface] = len(modes)
                 steps: SwitchKind = "steps" if surface.steps else "relation"
-                switches.append(Switch(expression_name(program, node), steps, first + len(switches)))
+                switches.append(Switch(surface_name(program, node), steps, first + len(switches)))
         for node in sticking:
             switches.append(Switch(expression_name(program, int(program.a[node])), "sticking", first + len(switches)))
         for label in conditions:
@@ -241,8 +243,8 @@ class FrozenCopy(ProgramCopy):
             return mode
         if op is Op.CEIL:
             return b.add(mode, b.constant(1.0))
-        if op is Op.LT or op is Op.LE:
-            return mode
+        if op in {Op.LT, Op.LE}:
+            return mode if op is Op.LT else b.unary(Op.NOT, mode)
         if op is Op.SIGN:
             return b.sub(b.mul(b.constant(2.0), mode), b.constant(1.0))
         if op is Op.ABS:

@@ -4,7 +4,7 @@ Every switch becomes a symbol that is constant between events, an input of the e
 model's own events test and set, become further outputs of them.
 
     sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see ``hybrid``)
-    a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0
+    a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0; a <= b is not b < a
     floor(a), ceiling(a), Mod(a, b)    n                  the integer below
 """
 
@@ -135,7 +135,8 @@ class _Finder:
         if isinstance(node, sm.Abs):
             return arguments[0] * (2 * self._switch("truth", arguments[0], name) - 1)
         if isinstance(node, sm.Heaviside):
-            return self._switch("truth", arguments[0], name)
+            above = self._switch("truth", arguments[0], name)
+            return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
         if isinstance(node, (sm.floor, sm.frac)):
             below = self._switch("integer", arguments[0], name)
             return below if isinstance(node, sm.floor) else arguments[0] - below
@@ -158,8 +159,10 @@ class _Finder:
 
     def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
         left, right = arguments
-        surface = right - left if isinstance(node, (sm.StrictLessThan, sm.LessThan)) else left - right
-        return self._switch("truth", surface, name) > _HALF
+        if isinstance(node, (sm.LessThan, sm.StrictGreaterThan)):
+            left, right = right, left
+        mode = self._switch("truth", right - left, name)
+        return mode > _HALF if isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan)) else mode < _HALF
 
     def _switch(self, kind: OwnKind, surface: sm.Expr, name: str, limit: sm.Expr = sm.S.One) -> sm.Symbol:
         key = (kind, surface, limit)
