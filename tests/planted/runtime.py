@@ -72,7 +72,7 @@ def _of_kinds(states: int) -> Planted:
         replaced("cosimulation.c", _RHS, wrong),
     )
     wrong = f"        values[i] = instance->dx[i] * (i == {last} ? 1.002 : 1.0);\n"
-    yield "only in Model Exchange", "x' of the last state times 1.002", replaced("values.c", _GIVEN, wrong)
+    yield "only in Model Exchange", "x' of the last state times 1.002", replaced("vectors.c", _GIVEN, wrong)
     wrong = f"{_RHS}    dx[{last}] *= t > 0.2 ? 1.01 : 1.0;\n"
     yield "only after a time", "in Co-Simulation, from 0.2 s on", replaced("cosimulation.c", _RHS, wrong)
     old = "x[i] + h * (k1[i] * (35.0 / 384.0)"

@@ -98,7 +98,8 @@ static int mb2fmu_let_go(mb2fmu_settling *s, double t, const double x[], const d
     for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {
         double *const mode = mb2fmu_mode(w, k);
         const double side = s->surface[k] > 0.0 ? 1.0 : -1.0;
-        if (model_switches[k].kind == MB2FMU_SWITCH_STICKING && (*mode == 0.0 || (set && !s->through[k] && *mode != side)) &&
+        if (model_switches[k].kind == MB2FMU_SWITCH_STICKING &&
+            (*mode == 0.0 || (set && !s->through[k] && *mode != side)) &&
             fabs(s->surface[k]) > MB2FMU_HELD) {
             *mode = side;
             mb2fmu_note(s, k);

@@ -242,13 +242,6 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
 static enum mb2fmu_status mb2fmu_get_choice(mb2fmu_instance *instance, unsigned reference, int *value);
 static enum mb2fmu_status mb2fmu_set_choice(mb2fmu_instance *instance, unsigned reference, long long value);
 
-/* Vectors of Model Exchange. */
-static enum mb2fmu_status mb2fmu_get_derivatives(mb2fmu_instance *instance, double values[], size_t n);
-static enum mb2fmu_status mb2fmu_get_states(mb2fmu_instance *instance, double values[], size_t n);
-static enum mb2fmu_status mb2fmu_set_states(mb2fmu_instance *instance, const double values[], size_t n);
-static enum mb2fmu_status mb2fmu_get_nominals(mb2fmu_instance *instance, double values[], size_t n);
-static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, double values[], size_t n);
-
 /* Event Mode: modes that are right, and what an event does. *changed: bits of continuous states did. */
 static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed);
 
@@ -264,6 +257,14 @@ static enum mb2fmu_status mb2fmu_singular(mb2fmu_instance *instance, int failed)
 
 /* Where there is no result: NaN for all values. Hands back the status. */
 static enum mb2fmu_status mb2fmu_undefined(enum mb2fmu_status status, double values[], size_t n);
+
+/* --- vectors.c: those of Model Exchange --------------------------------------------------------------------------- */
+
+static enum mb2fmu_status mb2fmu_get_derivatives(mb2fmu_instance *instance, double values[], size_t n);
+static enum mb2fmu_status mb2fmu_get_states(mb2fmu_instance *instance, double values[], size_t n);
+static enum mb2fmu_status mb2fmu_set_states(mb2fmu_instance *instance, const double values[], size_t n);
+static enum mb2fmu_status mb2fmu_get_nominals(mb2fmu_instance *instance, double values[], size_t n);
+static enum mb2fmu_status mb2fmu_get_indicators(mb2fmu_instance *instance, double values[], size_t n);
 
 /* --- derivatives.c ------------------------------------------------------------------------------------------------ */
 

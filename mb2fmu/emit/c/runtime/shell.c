@@ -10,6 +10,7 @@
 #include "events.c"
 #endif
 #include "values.c"
+#include "vectors.c"
 
 #include "instance.c"
 #include "start.c"
