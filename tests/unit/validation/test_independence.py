@@ -33,7 +33,7 @@ from mb2fmu import pipeline
 from mb2fmu.mechanism import Mechanism, read
 from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.model import Model, ModelDefinition, check
+from mb2fmu.model import Model, ModelDefinition, Parts, check
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
@@ -275,8 +275,14 @@ def test_a_spring_along_many_joints_is_not_composed():
     for k, qk in enumerate(q):
         frame = frame.orientnew(f"A{k}", "Axis", (qk, (frame.x, frame.y, frame.z)[k % 3]))
         point = point.locatenew(f"P{k}", 0.3 * frame.x + 0.1 * frame.y)
-    short = SimpleNamespace(frame=N, actuators=[me.LinearSpring(1, me.LinearPathway(O, next(iter(point._pos_dict))))])
-    long = SimpleNamespace(frame=N, actuators=[me.LinearSpring(1, me.LinearPathway(O, point))])
+    before = next(iter(point._pos_dict))
+    short, long = (
+        Parts(
+            frame=N, origin=O, q=q, u=[], kinematic_equations=[], bodies=[],
+            actuators=[me.LinearSpring(1, me.LinearPathway(O, end))],
+        )
+        for end in (before, point)
+    )  # fmt: skip
     assert pathway_work(long) > MOST_PATHWAYS
     assert pathway_work(long) > 1.3 * pathway_work(short)  # what is one joint longer
 
