@@ -220,8 +220,11 @@ def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> Non
 
 
 WAITS = """
-import time
+import signal, time
 from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background, or with nohup,
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # bequeaths signals that are ignored, and so they stay
 import mb2fmu.cli, mb2fmu.validation
 
 def wait(*_, **__):
