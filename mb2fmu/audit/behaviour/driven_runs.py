@@ -13,7 +13,7 @@ from typing import Any
 from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
-from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, begin, cosimulate
+from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, begin
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.described_model import RANGES, Variable
 
@@ -22,6 +22,9 @@ PARTS = 8
 
 SETS = 3
 """Sets of parameters beside that of the start values."""
+
+TRIED = 60
+"""Communication steps, at most, by which a set of parameters is chosen."""
 
 _SPREADS = (0.3, 0.1, 0.02)
 Values = dict[Variable, Value]
@@ -92,7 +95,9 @@ def settable(stage: Stage) -> list[Variable]:
 
 
 def parameters(stage: Stage, number: int) -> Values:
-    """A set of parameters and start values with which the unit can be initialized; empty if none is found.
+    """A set of parameters and start values with which a single instance runs; empty if none is found.
+
+    With some sets a mechanism cannot move on, which is no fault of the unit: changes become milder until it does.
 
     Args:
         stage: Of the unit.
@@ -110,22 +115,26 @@ def _feasible(stage: Stage, number: int) -> Values:
     wanted = settable(stage)
     if number % 2:  # start values stay now and then: they may not go together
         wanted = [each for each in wanted if each.causality == "parameter"]
+    refused: list[str] = []
     for spread in _SPREADS:
         found = {each: value for each in wanted if (value := another(stage, each, number, spread)) is not None}
         if not found:
             return {}
         with stage.instance() as instance:
             try:
-                stage.initialize(instance, within=found)
-                if stage.kind == "CoSimulation":
-                    cosimulate(stage, instance, (), steps=1, first=False)
-                elif stage.n_states:
-                    instance.slopes(stage.n_states)
+                steps = min(stage.steps, TRIED)
+                for _ in driving(stage, instance, (), number=number, steps=steps, tolerance=1e-4, chosen=found):
+                    pass
             except SpentError:
                 raise
-            except (RefusedError, SkippedError):
+            except (RefusedError, SkippedError) as error:
+                refused.append(str(error))
                 continue
         return found
+    if refused:
+        stage.skipped.append(
+            f"{stage.kind}: set {number} of other parameters: not run by one instance alone: {refused[-1]}"
+        )
     return {}
 
 
@@ -159,6 +168,7 @@ def division(stage: Stage, steps: int | None = None) -> list[int]:
 def driving(
     stage: Stage, instance: Instance, variables: Sequence[Variable], *, number: int = 0, steps: int | None = None,
     tolerance: float = 1e-6, within: Mapping[Variable, Value] | None = None,
+    chosen: Mapping[Variable, Value] | None = None,
 ) -> Iterator[Run]:  # fmt: skip
     """A run from Instantiated on, with moving inputs, of either kind: what there is of it after each step.
 
@@ -170,12 +180,14 @@ def driving(
         steps: Communication steps; None: those of the stage.
         tolerance: Of the auditor's integrator.
         within: Further values that are set in Initialization Mode.
+        chosen: Parameters and start values; None: those of the number.
 
     Raises:
         RefusedError: If a call is refused.
         SkippedError: If it ends early.
     """
-    given = {**parameters(stage, number), **moving(stage, 0, number), **(within or {})}
+    own = parameters(stage, number) if chosen is None else chosen
+    given = {**own, **moving(stage, 0, number), **(within or {})}
     integration = None
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=given)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from mb2fmu.audit.behaviour.binding import RefusedError
-from mb2fmu.audit.behaviour.driven_runs import driving, parameters
-from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.driven_runs import TRIED, driving, parameters
+from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, differing
 from mb2fmu.audit.behaviour.stage import Stage
@@ -17,7 +17,7 @@ from mb2fmu.audit.finding import Observation
 ROUNDS = 3
 """How often instances in threads are compared: what clashes does so by chance."""
 
-MOST = 60
+MOST = TRIED
 """Communication steps of these runs."""
 
 
@@ -28,9 +28,19 @@ def _alone(stage: Stage, number: int, steps: int) -> Run:
     return found
 
 
-def _numbers(stage: Stage) -> list[int]:
-    """Sets of parameters that the unit can be run with, each another one."""
-    return [0, *(number for number in (1, 2) if parameters(stage, number))][:3]
+def _expected(stage: Stage, steps: int) -> dict[int, Run]:
+    """Sets of parameters that one instance alone can be run with, each another one, and how it moves then."""
+    found = {0: _alone(stage, 0, steps)}
+    for number in (1, 2):
+        if not parameters(stage, number):
+            continue
+        try:
+            found[number] = _alone(stage, number, steps)
+        except SpentError:
+            raise
+        except (RefusedError, SkippedError) as error:
+            stage.skipped.append(f"{stage.kind}: instances with set {number} of other parameters: alone: {error}")
+    return found
 
 
 @probe("instances with other parameters, mixed", "life.several", weight=1.5)
@@ -39,8 +49,9 @@ def mixed(stage: Stage) -> Iterator[Observation]:
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("life.several", "it can be instantiated only once")
         return
-    steps, numbers = min(stage.steps, MOST), _numbers(stage)
-    expected = [_alone(stage, number, steps) for number in numbers]
+    steps = min(stage.steps, MOST)
+    expected = _expected(stage, steps)
+    numbers = list(expected)
     runs: list[Run] = [Run() for _ in numbers]
     with ExitStack() as stack:
         made = [stack.enter_context(stage.instance(name=b"mixed%d" % number)) for number in numbers]
@@ -48,10 +59,14 @@ def mixed(stage: Stage) -> Iterator[Observation]:
             driving(stage, instance, stage.variables, number=number, steps=steps)
             for number, instance in zip(numbers, made, strict=True)
         ]
-        for _ in range(steps):
-            runs = [next(each) for each in drives]
-    for number, alone, found in zip(numbers, expected, runs, strict=True):
-        different = differing(stage.variables, alone, found)
+        try:
+            for _ in range(steps):
+                runs = [next(each) for each in drives]
+        except RefusedError as error:
+            yield Observation("life.several", f"{error}, which alone it does not", stage.kind)
+            return
+    for number, found in zip(numbers, runs, strict=True):
+        different = differing(stage.variables, expected[number], found)
         if different:
             text = f'"{different[0].name}" differs at point {different[1]} when instances with other parameters run'
             yield Observation("life.several", f"{text} beside it (set {number})", stage.kind)
@@ -64,10 +79,9 @@ def threaded(stage: Stage) -> Iterator[Observation]:
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
         return
-    steps, numbers = min(stage.steps, MOST), _numbers(stage)
-    if len(numbers) < 2:
-        numbers = [0, 0]
-    expected = {number: _alone(stage, number, steps) for number in set(numbers)}
+    steps = min(stage.steps, MOST)
+    expected = _expected(stage, steps)
+    numbers = list(expected) if len(expected) > 1 else [0, 0]
     for _ in range(ROUNDS):
         runs, refused = _together(stage, numbers, steps)
         if refused:
