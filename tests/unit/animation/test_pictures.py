@@ -213,7 +213,6 @@ def test_a_mesh_is_thinned_out_without_losing_its_shape():
     assert thinned(few, 2500) is few
 
 
-def test_a_mesh_that_is_too_fine_is_refused(monkeypatch):
-    monkeypatch.setattr("mb2fmu.animation.meshes.MOST", 100)
+def test_a_mesh_that_is_too_fine_is_refused():
     with pytest.raises(ModelError, match=r"20,480 triangles[\s\S]*thin it out to 100"):
-        animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")
+        animation.triangles(sphere_mesh().export(file_type="stl"), "ball.stl", most=100)
