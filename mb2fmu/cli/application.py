@@ -339,6 +339,12 @@ commands.add_command(validate)
     "model without libraries.",
 )
 @click.option(
+    "--show",
+    metavar="KIND,…",
+    help="Quantities of the theory instead: partial-velocities, generalized-active-forces, generalized-inertia-forces "
+    "(Kane), transformation (TMT), lagrange. With --format text or latex.",
+)
+@click.option(
     "-o",
     "--output",
     "folder",
@@ -348,7 +354,13 @@ commands.add_command(validate)
 )
 @debug_option
 def equations(
-    model: Path, method: Any, arguments: dict[str, str], at: dict[str, str], form: Any, folder: Path | None
+    model: Path,
+    method: Any,
+    arguments: dict[str, str],
+    at: dict[str, str],
+    form: Any,
+    show: str | None,
+    folder: Path | None,
 ) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
 
@@ -360,12 +372,16 @@ def equations(
       mb2fmu equations models/rolling_disc.py --method tmt --format latex
       mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
       mb2fmu equations models/four_bar.py --format c -o four_bar_c
+      mb2fmu equations models/two_rods.py --show partial-velocities,generalized-active-forces
     """
     from mb2fmu import pipeline
     from mb2fmu.report.listing import Values, listing, operation_counts
 
     if folder and form not in SOURCE_TARGETS:
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
+    if show is not None:
+        _show_quantities(model, arguments, at, form, show)
+        return
     with Progress() as progress:
         derivation = pipeline.derive(
             model_at(model, arguments, at), arguments=arguments, method=method, observer=progress
@@ -384,3 +400,20 @@ def equations(
             click.echo(f"  {part}: {count:,}")
         click.echo("Operations, evaluated (equal subexpressions once, linear solves included)")
         click.echo(f"  x': {derivation.operations:,}")
+
+
+def _show_quantities(model: Path, arguments: Mapping[str, str], at: Mapping[str, str], form: Any, show: str) -> None:
+    """Prints what ``--show`` names."""
+    from mb2fmu import pipeline
+    from mb2fmu.report.quantity_listing import quantity_listing
+
+    if form not in ("text", "latex"):
+        raise click.BadParameter(f"quantities are shown as text or latex, not as {form}", param_hint="--show")
+    kinds = [kind.strip() for kind in show.split(",") if kind.strip()]
+    if not kinds:
+        raise click.BadParameter("name what is to be shown, such as partial-velocities", param_hint="--show")
+    with Progress() as progress:
+        shown = pipeline.quantities(
+            model_at(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
+        )
+    click.echo(quantity_listing(shown, form), nl=False)

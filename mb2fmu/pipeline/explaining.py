@@ -1,0 +1,39 @@
+"""The quantities of the theory of a model, for people: no program is made, no unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mb2fmu.equations.named_quantities import NamedQuantities
+from mb2fmu.formulation.theory import named_quantities
+from mb2fmu.pipeline.deriving import AnyModel, read_model
+from mb2fmu.pipeline.outcomes import Observer
+from mb2fmu.pipeline.stopwatch import Stopwatch
+
+
+def quantities(
+    model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None
+) -> NamedQuantities:
+    """Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
+
+    Args:
+        model: A model, or the file that has its function.
+        kinds: Some of ``partial-velocities``, ``generalized-active-forces``, ``generalized-inertia-forces``,
+            ``transformation``, ``lagrange``.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Returns:
+        A section per kind; in a notebook it shows itself as formulas.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
+            or that this mechanism does not have.
+    """
+    from mb2fmu.report import quantity_listing  # noqa: F401  registers how they are shown as a formula
+
+    stage = Stopwatch(observer)
+    _, read = read_model(model, arguments, stage)
+    with stage("form quantities"):
+        return named_quantities(read, kinds)

@@ -1,0 +1,115 @@
+"""Quantities of the theory in a terminal and in notebooks: as text, or as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import sympy as sm
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from mb2fmu import displays
+from mb2fmu.equations.motion import Assignment, LinearSolve
+from mb2fmu.equations.named_quantities import NamedQuantities, NamedQuantity
+
+_LATEX = {
+    "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
+    "F~*": r"\tilde{F}^{*}", "T": "T", "M": "M", "g": r"\bar{g}", "f": "f", "Q": "Q", "Q*": r"T^{T}(f - M \bar{g})",
+    "energy T": "T", "energy V": "V", "L": "L", "p": "p", "dL": r"\partial L/\partial",
+    "dp": r"\dot{p}", "invariant": "C",
+}  # fmt: skip
+_TEXT = {"energy T": "T", "energy V": "V", "Q*": "T'(f - M g)", "dp": "p'", "dL": "dL/d"}
+
+
+def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:
+    """All sections, what stands in them last; ends in a line break.
+
+    Args:
+        quantities: What is printed.
+        form: ``text`` or ``latex`` (an ``align*`` per section).
+    """
+    return _text(quantities) if form == "text" else _latex(quantities)
+
+
+def _text(quantities: NamedQuantities) -> str:
+    dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
+    printer = StrPrinter({"order": "none"})
+
+    def shown(value: sm.Basic) -> str:
+        """A scalar, a column in parentheses, a matrix by its rows."""
+        if not isinstance(value, sm.MatrixBase):
+            return str(printer.doprint(value.xreplace(dots)))
+        rows = [", ".join(shown(e) for e in value.row(i)) for i in range(value.rows)]
+        return f"({', '.join(rows)})" if value.cols == 1 else f"[{'; '.join(rows)}]"
+
+    lines = [f"{quantities.name}: quantities of the theory"]
+    for section in quantities.sections:
+        lines += ["", section.title]
+        lines += [f"  {_text_name(q)} = {shown(q.value)}" for q in section.quantities]
+        lines += [f"  {section.note}"] if section.note else []
+    if quantities.intermediates:
+        lines += ["", "With"]
+        for item in quantities.intermediates:
+            if isinstance(item, Assignment):
+                lines.append(f"  {item.symbol} = {shown(item.expression)}")
+            else:
+                lines.append(f"  {', '.join(map(str, item.unknowns))}: X of A X = B ({item.name})")
+                lines += [f"    A = {shown(item.matrix)}", f"    B = {shown(item.right_hand_side)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _text_name(q: NamedQuantity) -> str:
+    letter = _TEXT.get(q.letter, q.letter)
+    if q.letter == "dL":
+        return f"{letter}{q.index}"
+    places = ", ".join(part for part in (q.of, "" if q.index is None else str(q.index)) if part)
+    return f"{letter}[{places}]" if places else letter
+
+
+def _latex(quantities: NamedQuantities) -> str:
+    lines = [f"% {quantities.name}: quantities of the theory"]
+    for title, rows in _latex_sections(quantities):
+        lines += [rf"\paragraph{{{title}}}", r"\begin{align*}", *(rf"  {row} \\" for row in rows), r"\end{align*}"]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str]]]:
+    dots = {}
+    for rate, (of, times) in quantities.rates.items():
+        dots[rate] = rf"\{'d' * times}ot{{{sm.latex(of)}}}"
+    printer = LatexPrinter({"symbol_names": dots, "order": "none", "mat_str": "matrix", "mat_delim": "["})
+    for section in quantities.sections:
+        if section.quantities:
+            rows = [f"{_latex_name(q)} &= {printer.doprint(q.value)}" for q in section.quantities]
+            yield section.title, rows
+    rows = []
+    for item in quantities.intermediates:
+        if isinstance(item, LinearSolve):
+            unknown = printer.doprint(sm.Matrix(*item.right_hand_side.shape, list(item.unknowns)))
+            rows.append(f"{printer.doprint(item.matrix)} {unknown} &= {printer.doprint(item.right_hand_side)}")
+        else:
+            rows.append(f"{printer.doprint(item.symbol)} &= {printer.doprint(item.expression)}")
+    if rows:
+        yield "With", rows
+
+
+def _latex_name(q: NamedQuantity) -> str:
+    letter = _LATEX[q.letter]
+    index = "" if q.index is None else sm.latex(q.index)
+    if q.letter == "dL":
+        return rf"\frac{{\partial L}}{{\partial {index}}}"
+    of = q.of
+    for character in "_&%#$":
+        of = of.replace(character, rf"\{character}")
+    name = rf"\left({letter}\right)" if of and ("^{*}" in letter or "(" in letter) else letter
+    return name + (rf"^{{\text{{{of}}}}}" if of else "") + (f"_{{{index}}}" if index else "")
+
+
+@displays.latex.register
+def _formula(quantities: NamedQuantities) -> str:
+    r"""``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
+    lines = []
+    for title, rows in _latex_sections(quantities):
+        lines += [rf"&\text{{{title}}}", *rows]
+    return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"
