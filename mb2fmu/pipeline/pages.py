@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.pipeline.options import UnitOptions, major_version
@@ -28,7 +29,8 @@ def description(built: Build) -> bytes:
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
-    provenance = Provenance(hashes={"model file": _sha256(source)} if source else {})
+    hashes = {"model file": _sha256(source)} if source else {}
+    provenance = Provenance(hashes=hashes, platforms=_platforms(built))
     licences = "licenses/license.txt" if native else ""
     start = animation.draw_start(built.scene) if built.scene else None
     return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences, start=start)
@@ -148,11 +150,26 @@ def _report(
         equations,
         built.interface if built else None,
         validated.result,
-        Provenance(unit=unit, core=core, hashes=hashes, commands=(command,) if command else (), timings=spent),
+        Provenance(
+            unit=unit,
+            core=core,
+            hashes=hashes,
+            platforms=_platforms(built) if built else (),
+            commands=(command,) if command else (),
+            timings=spent,
+        ),
         motion=motion,
         live=_live(built, scene, motion),
         limit=limit,
     )
+
+
+def _platforms(built: Build) -> tuple[str, ...]:
+    """For which the unit has a binary, as FMI names them."""
+    if built.interface.target.backend != "native":
+        return ()
+    paths = (PurePosixPath(path).parts for path in built.core.files)
+    return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
 def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:

@@ -107,7 +107,8 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
     parts += _time_labels(time_axis, top)
     name = f"{escape(chart.identity)}-title"
     head = (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {top + _FOOT}" role="img" aria-labelledby="{name}">'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {top + _FOOT}" role="img" aria-labelledby="{name}"'
+        f' data-from="{time_axis.low!r}" data-to="{time_axis.high!r}">'
         f'<title id="{name}">{escape(chart.title)}</title>'
     )
     return Markup(head + "".join(parts) + "</svg>")  # noqa: S704 (every text in it went through escape)
@@ -146,6 +147,10 @@ def _axis(panel: Panel) -> Axis:
 
 def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None) -> Iterator[str]:
     upper, lower, right = frame.upper, frame.lower, WIDTH - _RIGHT
+    data = {"upper": upper, "lower": lower, "low": repr(frame.axis.low), "high": repr(frame.axis.high)}
+    data |= {"scale": frame.scale, "quantity": panel.quantity, "unit": panel.unit}
+    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    yield f'<g class="panel"{attributes}>'
     label = axis_label(panel.quantity, panel.unit, frame.axis.factor)
     yield f'<text class="label" x="4" y="{upper - 10}">{escape(label)}</text>'
     if shaded_from is not None and frame.time.low <= shaded_from < frame.time.high:
@@ -156,10 +161,12 @@ def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None)
         yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
         yield f'<text class="tick end" x="{_LEFT - 5}" y="{y + 3.5:.1f}">{escape(text)}</text>'
     for value, _ in frame.time.ticks:
-        yield f'<path class="grid" d="M{frame.x(value):.1f} {upper}V{lower}"/>'
+        yield f'<path class="grid time" d="M{frame.x(value):.1f} {upper}V{lower}"/>'
+    yield '<g class="lines">'
     for line in panel.lines:
         yield _path(line, frame, columns)
-    yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/>'
+    yield "</g>"
+    yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/></g>'
 
 
 def _path(line: Line, frame: _Frame, columns: int) -> str:
@@ -207,6 +214,6 @@ def _time_labels(time_axis: Axis, top: int) -> Iterator[str]:
     for value, label in time_axis.ticks:
         x = _across(time_axis, value)
         anchor = "end" if x > WIDTH - _RIGHT - 8 else "middle"
-        yield f'<text class="tick {anchor}" x="{x:.1f}" y="{top + 13}">{escape(label)}</text>'
+        yield f'<text class="tick time {anchor}" x="{x:.1f}" y="{top + 13}">{escape(label)}</text>'
     label = axis_label("time", "s", time_axis.factor)
-    yield f'<text class="label middle" x="{_LEFT + _COLUMNS // 2}" y="{top + 26}">{escape(label)}</text>'
+    yield f'<text class="label seconds middle" x="{_LEFT + _COLUMNS // 2}" y="{top + 26}">{escape(label)}</text>'

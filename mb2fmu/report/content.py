@@ -25,6 +25,7 @@ class Provenance:
         unit: SHA-256 of the archive that the page is about; empty where the page is packed in it.
         core: Hash of the unit's files but for report and reference, see ``package.digest``.
         hashes: What else → its hash (the model file).
+        platforms: For which the unit has a binary, as FMI names them; empty: not known, or none needed.
         versions: Software → version.
         commands: What to type to get the same result again.
         timings: Step → seconds. Leave it out where the same input must give the same bytes.
@@ -34,6 +35,7 @@ class Provenance:
     unit: str = ""
     core: str = ""
     hashes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    platforms: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     commands: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -259,6 +261,11 @@ class Page:
     still: Markup = field(default_factory=Markup)
     exercise: Exercise | None = None
     ladder: tuple[LadderRow, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What the page is, as its headline and running title say."""
+        return "Validation report" if self.verdict else "Description of the unit"
 
     @property
     def claims(self) -> Mapping[str, str]:

@@ -1,9 +1,12 @@
-"""Equations of motion for people: every part by its name, long entries listed apart, very long ones counted only."""
+"""Equations of motion for people: every part by its name, long entries listed apart, very long ones folded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import unescape
+from itertools import islice
 from typing import Any
 
 import sympy as sm
@@ -13,14 +16,18 @@ from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
 from mb2fmu.equations.recursion import LinearVector, Recursion, RecursiveDynamics
 from mb2fmu.report.mathml import MathML, identifier
 
-# A row of a matrix holds entries of INLINE operations on the average, longer ones stand below it; what has more than
-# LISTED operations is counted only; sums over WHOLE operations may be broken between their terms. Matrices over
-# DIMENSION rows and lists over LENGTH lines are not for reading either.
+# A row of a matrix has room for ROW characters, so that it fits on paper: longer entries stand below it. What has more
+# than LISTED operations is folded; sums over WHOLE operations may be broken between their terms. Matrices over
+# DIMENSION rows and lists over LENGTH lines are folded too. What is folded takes at most ROOM characters of the page.
+ROW = 76
 INLINE = 36
 LISTED = 150
 WHOLE = 16
 DIMENSION = 8
 LENGTH = 90
+ROOM = 1_500_000
+
+_TAG = re.compile("<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +39,14 @@ class EquationBlock:
         lines: One displayed formula each.
         note: What has been left out, and how large it is; may be empty.
         dense: True: many short lines, which may stand in columns.
+        folded: Further lines, which a reader has to unfold.
     """
 
     title: str
     lines: tuple[Markup, ...]
     note: str = ""
     dense: bool = False
+    folded: tuple[Markup, ...] = ()
 
 
 class Operations:
@@ -64,9 +73,14 @@ class Operations:
         return self._known[expression]
 
 
-def equation_blocks(equations: EquationsOfMotion) -> tuple[EquationBlock, ...]:
-    """All that the equations of motion consist of: what matters first, what it is made of last."""
-    writer = _Writer(equations)
+def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
+    """All that the equations of motion consist of: what matters first, what it is made of last.
+
+    Args:
+        equations: Of the unit.
+        room: Characters that folded lines may take in all; what goes beyond is counted in a note.
+    """
+    writer = _Writer(equations, room)
     blocks = [
         writer.kinematics(),
         writer.constraints(),
@@ -81,8 +95,9 @@ def equation_blocks(equations: EquationsOfMotion) -> tuple[EquationBlock, ...]:
 
 
 class _Writer:
-    def __init__(self, equations: EquationsOfMotion) -> None:
+    def __init__(self, equations: EquationsOfMotion, room: int) -> None:
         self.equations = equations
+        self.room = room
         self.count = Operations()
         pairs = zip(equations.u, equations.u_dot, strict=True)
         self.print = MathML({derivative: _derivative(speed) for speed, derivative in pairs})
@@ -91,23 +106,20 @@ class _Writer:
         """q' of q and u."""
         k = self.equations.kinematics
         u = sm.Matrix(self.equations.u)
-        lines, note = self._rows(
-            (_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True)
-        )
-        return EquationBlock("Kinematics", lines, note)
+        rows = ((_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
+        return self._block("Kinematics", rows)
 
     def calculated_parameters(self) -> EquationBlock:
         """Parameters that follow from others."""
         rows = ((self.print.expression(a.symbol), a.expression) for a in self.equations.calculated_parameters)
-        return EquationBlock("Calculated parameters", *self._rows(rows))
+        return self._block("Calculated parameters", rows)
 
     def intermediates(self) -> EquationBlock:
         """Assignments by their expressions, linear solves by what is solved for."""
         items = self.equations.intermediates
-        lines = [line for item in items[:LENGTH] for line in self._intermediate(item)]
-        hidden = len(items) - len(items[:LENGTH])
-        note = f"{hidden} further intermediates are not shown." if hidden else ""
-        return EquationBlock("Intermediates, in order of evaluation", tuple(lines), note, dense=True)
+        lines = (line for item in items for line in self._intermediate(item))
+        shown, folded, note = self._parted(lines, len(items), "intermediates")
+        return EquationBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded=folded)
 
     def dynamics(self) -> EquationBlock:
         """M and f entry by entry where they are short enough to read; the relations of its links for a recursion."""
@@ -116,12 +128,16 @@ class _Writer:
             return self._articulated(d)
         M, f = self.equations.mass_and_forcing.mass_matrix, self.equations.mass_and_forcing.forcing
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
-        entries = M.rows * M.cols
         total = self.count.of(*M, *f)
         size = f"M has {M.rows} × {M.cols} entries; M and f written out have {total:,} operations."
         if max(M.shape) > DIMENSION:
-            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} Too many to be read here.")
-        alone = entries == 1
+            entries = [(_entry("M", i, j), M[i, j]) for i in range(M.rows) for j in range(i + 1)]
+            entries += [(_entry("f", i), f[i]) for i in range(f.rows)]
+            # Zeros, and what is an intermediate of its own, say nothing here.
+            named = [(name, entry) for name, entry in entries if not (entry == 0 or entry.is_Symbol)]
+            folded, note = self._folded((self._line(*row) for row in named), len(named), "entries")
+            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded=folded)
+        alone = M.rows * M.cols == 1
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
         vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
@@ -131,8 +147,8 @@ class _Writer:
                 "<mo>=</mo>" + self.print.matrix(vector),
             ]
         )
-        lines, note = self._rows([*listed, *forces])
-        return EquationBlock("Dynamics: M u̇ = f", (whole, *lines), f"{size} {note}".strip())
+        block = self._block("Dynamics: M u̇ = f", [*listed, *forces])
+        return replace(block, lines=(whole, *block.lines), note=f"{size} {block.note}".strip())
 
     def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
         """Who has no mass matrix says how the links follow one another."""
@@ -147,11 +163,11 @@ class _Writer:
         if recursion is None:
             return EquationBlock("Links", ())
         numbers = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
-        lines = tuple(self._link(recursion, number) for number in numbers[:LENGTH])
-        hidden = len(numbers) - len(lines)
+        links = (self._link(recursion, number) for number in numbers)
+        lines, folded, hidden = self._parted(links, len(numbers), "links")
         note = "Index p: of the link before it. Components of vectors are in the frame named below them."
         title = "Links: angular velocity ω and velocity v of the origin, r from the origin before"
-        return EquationBlock(title, lines, f"{note} {hidden} further links are not shown." if hidden else note)
+        return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded=folded)
 
     def _link(self, recursion: Recursion, number: int) -> Markup:
         link = recursion.links[number]
@@ -189,21 +205,20 @@ class _Writer:
         c = self.equations.velocity_constraints
         if c:
             rows += [(zero, row) for row in c.jacobian * sm.Matrix(self.equations.u) + c.offset]
-        return EquationBlock("Constraints", *self._rows(rows))
+        return self._block("Constraints", rows)
 
     def auxiliary(self) -> EquationBlock:
         """z' of the auxiliary states."""
         rows = ((_derivative(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
-        return EquationBlock("Auxiliary states", *self._rows(rows))
+        return self._block("Auxiliary states", rows)
 
     def energies(self) -> EquationBlock:
         """T and V; by a recursion T has no expression of its own."""
         energy = self.equations.energy
         by_links = self.equations.recursion is not None
         rows = [("<mi>T</mi>", None if by_links else energy.kinetic), ("<mi>V</mi>", energy.potential)]
-        lines, note = self._rows((n, e) for n, e in rows if e is not None)
-        note = f"T is summed up over the links. {note}".strip() if by_links else note
-        return EquationBlock("Kinetic and potential energy", lines, note)
+        block = self._block("Kinetic and potential energy", [(n, e) for n, e in rows if e is not None])
+        return replace(block, note=f"T is summed up over the links. {block.note}".strip()) if by_links else block
 
     def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
         if isinstance(item, Assignment):
@@ -222,32 +237,79 @@ class _Writer:
             row = []
             for j in range(matrix.cols):
                 entry = matrix[i, j]
-                if self.count.of(entry) <= (WHOLE if alone else INLINE // matrix.cols):
-                    row.append(self.print.expression(entry))
-                    continue
+                if self.count.of(entry) <= (WHOLE if alone else INLINE):
+                    printed = self.print.expression(entry)
+                    if _width(printed) <= ROW // matrix.cols:
+                        row.append(printed)
+                        continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
-                index = f"{a + 1}" if matrix.cols == 1 else f"{a + 1}{b + 1}"
-                label = f"<mi>{name}</mi>" if alone else f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
+                label = f"<mi>{name}</mi>" if alone else _entry(name, a, None if matrix.cols == 1 else b)
                 row.append(label)
                 if (a, b) == (i, j):
                     listed.append((label, entry))
             table.append(row)
         return table, listed
 
-    def _rows(self, rows: Iterable[tuple[str, Any]]) -> tuple[tuple[Markup, ...], str]:
+    def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationBlock:
+        """``left = right``, line by line; the first ``LENGTH`` of them at once."""
         listed = list(rows)
-        lines = tuple(self._line(left, right) for left, right in listed[:LENGTH])
-        hidden = len(listed) - len(lines)
-        return lines, f"{hidden} further lines are not shown." if hidden else ""
+        lines, folded, note = self._parted((self._line(*row) for row in listed), len(listed), "lines")
+        return EquationBlock(title, lines, note, folded=folded)
+
+    def _parted(
+        self, lines: Iterable[Markup], total: int, what: str
+    ) -> tuple[tuple[Markup, ...], tuple[Markup, ...], str]:
+        """(shown at once, folded, note on what there is no room for)."""
+        made = iter(lines)
+        shown = tuple(islice(made, LENGTH))
+        return shown, *self._folded(made, total - len(shown), what)
+
+    def _folded(self, lines: Iterable[Markup], total: int, what: str) -> tuple[tuple[Markup, ...], str]:
+        """As many lines as there is room for, and a note that counts the others."""
+        kept = []
+        for line in lines:
+            if len(line) > self.room:
+                break
+            self.room -= len(line)
+            kept.append(line)
+        left = total - len(kept)
+        return tuple(kept), f"{left:,} further {what}: mb2fmu equations writes them all." if left > 0 else ""
 
     def _line(self, left: str, right: Any) -> Markup:
         """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
         operations = self.count.of(right)
         if operations > LISTED:
-            return _pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
+            return self._long(left, right, operations)
         if operations <= WHOLE or not right.is_Add:
             return _pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
         return _pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])
+
+    def _long(self, left: str, right: Any, operations: int) -> Markup:
+        """``left = an expression of … operations``, unfolded on demand if there is room for it."""
+        head = _pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
+        if operations * _LETTERS > self.room:
+            return head
+        whole = _pieces(self.print.terms(right) if right.is_Add else [self.print.expression(right)])
+        if len(whole) > self.room:
+            return head
+        self.room -= len(whole)
+        return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
+
+
+_LETTERS = 20
+"""Characters of MathML that an operation takes at least."""
+
+
+def _width(printed: str) -> int:
+    """Letters and signs of a formula, roughly its width in half an em each."""
+    return len(unescape(_TAG.sub("", printed)))
+
+
+def _entry(name: str, row: int, column: int | None = None) -> str:
+    """The name of an entry of a matrix, counted from 1."""
+    comma = "," if max(row, column or 0) > 8 else ""
+    index = f"{row + 1}" if column is None else f"{row + 1}{comma}{column + 1}"
+    return f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
 
 
 def _pieces(texts: Iterable[str]) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from mb2fmu.report.content import CallRow, CoverageRow, ErrorRow, Exercise, Number, State
+from mb2fmu.report.content import CallRow, CoverageRow, ErrorRow, Exercise, Fact, Number, State
 from mb2fmu.report.numbers import exact, plain, short
 from mb2fmu.report.results import judged_row
 from mb2fmu.validation.result import (
@@ -34,6 +34,16 @@ def exercise(result: ValidationResult) -> Exercise | None:
         coverage=coverage_rows(result),
         coverage_text=coverage_text(result),
     )
+
+
+def limits(result: ValidationResult) -> tuple[Fact, ...]:
+    """What the experiments do not cover, so that nobody reads more into a pass than there is."""
+    moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
+    stop = plain(float(result.reference.trajectory.time[-1]))
+    parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
+    if result.unproven:
+        parts.append("what is listed as not proven")
+    return (Fact("Covered", ", ".join(parts)),)
 
 
 def coverage_text(result: ValidationResult) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -9,18 +11,37 @@ from markupsafe import Markup
 
 from mb2fmu.animation.three import LICENCE
 from mb2fmu.report.content import Page
+from mb2fmu.report.words import WORDS
 
 
 def print_page(page: Page) -> bytes:
     """One self-contained HTML document in UTF-8: style and pictures within it, no address to load from.
 
-    No script either, unless there is an animation: then its two scripts alone may run, by the page's own policy.
+    By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.
     """
     made = environment()
     style = Markup(source(made, "page.css").strip())  # noqa: S704 (our own file)
-    text = _template(made).render(page=page, style=style, three_licence=LICENCE)
+    running = Markup(style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
+    script, digest = own_script(made)
+    text = _template(made).render(
+        page=page, style=style, running=running, script=script, digest=digest, words=WORDS, three_licence=LICENCE
+    )
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()
+
+
+def style_text(text: str) -> str:
+    """A string of a style sheet: letters, digits and blanks as they are, everything else by its code point."""
+    return "".join(c if (c.isascii() and c.isalnum()) or c == " " else f"\\{ord(c):x} " for c in text)
+
+
+@cache
+def own_script(environment: Environment) -> tuple[Markup, str]:
+    """The pages' own script as it stands between its tags, and the SHA-256 of that in base64."""
+    text = f"/*<![CDATA[*/\n{source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
+    lines = (line.rstrip() for line in text.splitlines())
+    text = "\n".join(line for line in lines if line)  # as print_page leaves them
+    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: S704 (our own file)
 
 
 @cache

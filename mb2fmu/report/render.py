@@ -14,7 +14,7 @@ from mb2fmu.model.declarations import Declarations
 from mb2fmu.report import exercised, results
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance
-from mb2fmu.report.equation_lists import equation_blocks
+from mb2fmu.report.equation_lists import ROOM, equation_blocks
 from mb2fmu.report.ladder import ladder_rows
 from mb2fmu.report.measurements import table_failures, table_rows
 from mb2fmu.report.numbers import short
@@ -57,7 +57,7 @@ def render(
         UTF-8. Equal arguments give equal bytes.
     """
     room = SMALLEST_MOTION + len(live) if motion else 0
-    page = _page(definition, equations, interface, result, provenance or Provenance())
+    page = _page(definition, equations, interface, result, provenance or Provenance(), folded=limit is None)
     content = print_page(page)
     for columns, most in _THINNER[1:]:
         if limit is None or len(content) + room <= limit:
@@ -82,6 +82,7 @@ def _page(
     *,
     columns: int | None = None,
     most: int | None = None,
+    folded: bool = False,
 ) -> Page:
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
@@ -92,7 +93,11 @@ def _page(
         verdict=results.verdict(
             result, [*exercised.failures(result), *table_failures(result.tables)], exercised.coverage_text(result)
         ),
-        facts=description.model_facts(definition, equations, interface),
+        facts=(
+            *description.unit_facts(interface, given.platforms),
+            *description.model_facts(definition, equations, interface),
+            *exercised.limits(result),
+        ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=results.error_rows(result, most),
@@ -103,7 +108,7 @@ def _page(
         balances=results.balances(result),
         reference=results.reference_text(result),
         checks=results.check_rows(result),
-        equations=equation_blocks(equations),
+        equations=equation_blocks(equations, ROOM if folded else 0),
         equations_text=description.equations_text(equations, interface),
         variables=description.variable_rows(interface, definition)
         if interface
@@ -143,7 +148,10 @@ def describe(
         title=definition.name,
         description=definition.description,
         verdict=None,
-        facts=description.model_facts(definition, equations, interface),
+        facts=(
+            *description.unit_facts(interface, (provenance or Provenance()).platforms),
+            *description.model_facts(definition, equations, interface),
+        ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=(),
@@ -154,7 +162,7 @@ def describe(
         balances=FigureGroup("", "", ()),
         reference="",
         checks=(),
-        equations=equation_blocks(equations),
+        equations=equation_blocks(equations, 0),
         equations_text=description.equations_text(equations, interface),
         variables=description.variable_rows(interface, definition),
         facts_of_proof={"Token of the unit": interface.token},

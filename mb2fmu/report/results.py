@@ -47,7 +47,8 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
         *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]
     headline = "; ".join(part for part in (*parts, *exercised) if part)
-    headline = headline or f"{_count(total, 'variable')} compared, each within its bound"
+    quantities = f"{len(result.judged)} quantities within their bounds, {_count(total, 'variable')} among them"
+    headline = headline or quantities
     return Verdict(
         passed=result.passed,
         headline="; ".join(part for part in (headline, coverage) if part),
@@ -218,7 +219,10 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
 def provenance_facts(result: ValidationResult) -> dict[str, str]:
     """What made unit and reference, flattened: no dates, no paths."""
     facts: dict[str, str] = {}
-    for prefix, source in (("", result.provenance), ("reference: ", result.reference.trajectory.provenance)):
+    known = set(result.provenance) & {"versions"} | {"parameters"}  # those stand in the table of variables
+    reference = result.reference.trajectory.provenance
+    made = {name: value for name, value in reference.items() if name not in known}
+    for prefix, source in (("", result.provenance), ("reference: ", made)):
         facts |= {f"{prefix}{name}": text for name, text in _flat(source)}
     return facts
 

@@ -38,9 +38,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
 
 def verdict_line(result: ValidationResult) -> Text:
     """Passed or not, and by how much."""
-    judged: list[VariableResult | InvariantResult] = [*result.variables, *result.invariants]
-    for other in (*result.others, *(result.moved.kinds if result.moved else ())):
-        judged += [*other.variables, *other.invariants]
+    judged = result.judged
     coverage = coverage_text(result)
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from mb2fmu import __version__
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
 from mb2fmu.methods import TITLES
@@ -23,6 +24,20 @@ _ROLES = {
     "input": "input",
     "output": "output",
 }
+
+
+def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
+    """Standard, kinds and platforms of the unit, and who made it; nothing of a foreign one."""
+    if interface is None:
+        return ()
+    native = interface.target.backend == "native"
+    kinds = "Model Exchange and Co-Simulation" if native else "Co-Simulation, needs Python on the importer's machine"
+    facts = [
+        ("Unit", f"FMI {interface.target.fmi}.0, {kinds}"),
+        ("Runs on", ", ".join(platforms)),
+        ("Made by", f"mb2fmu {__version__}"),
+    ]
+    return tuple(Fact(term, text) for term, text in facts if text)
 
 
 def model_facts(

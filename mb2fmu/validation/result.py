@@ -276,6 +276,15 @@ class ValidationResult:
         )
 
     @property
+    def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
+        """Every variable and invariant of every kind and experiment."""
+        kinds = (*self.others, *(self.moved.kinds if self.moved else ()))
+        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        for kind in kinds:
+            judged += [*kind.variables, *kind.invariants]
+        return tuple(judged)
+
+    @property
     def unproven(self) -> tuple[InfluenceResult, ...]:
         """Parameters, start values and inputs of which nothing is proven: that they act as they should was not seen."""
         return tuple(item for item in self.influences if not item.proven)

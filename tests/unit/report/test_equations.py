@@ -51,7 +51,7 @@ def test_a_pendulum_is_shown_in_full(pendulum):
     assert "1 × 1 entries" in blocks["Dynamics: M u̇ = f"].note
 
 
-def test_long_entries_stand_below_and_very_long_ones_are_counted(pendulum):
+def test_long_entries_stand_below_and_very_long_ones_are_folded(pendulum):
     equations = pendulum().equations
     theta = equations.q[0]
     long = sm.Add(*(sm.cos(k * theta) for k in range(1, 12)))
@@ -61,15 +61,20 @@ def test_long_entries_stand_below_and_very_long_ones_are_counted(pendulum):
     whole, mass, force = (text_of(line) for line in block.lines)
     assert whole == "Mω˙ =f"
     assert mass.startswith("M= cosθ +cos(2θ)")
-    assert force == f"f=an expression of {Operations().of(endless):,} operations"
+    assert force.startswith(f"f=an expression of {Operations().of(endless):,} operationscosθ +")
+    assert block.lines[2].count("<details>") == 1
+    cut = next(b for b in equation_blocks(replace(equations, dynamics=dynamics), 0) if b.title.startswith("Dynamics"))
+    assert text_of(cut.lines[2]) == f"f=an expression of {Operations().of(endless):,} operations"
     assert Operations().of(endless) > LISTED
 
 
-def test_large_matrices_are_counted_only(pendulum):
+def test_large_matrices_are_folded(pendulum):
     equations = wide(pendulum().equations, DIMENSION + 1)
     block = blocks_of(equations)["Dynamics: M u̇ = f"]
     assert not block.lines
     assert "9 × 9 entries; M and f written out have 9 operations" in block.note
+    assert [text_of(line)[:4] for line in block.folded[:2]] == ["M11=", "M22="]
+    assert not next(b for b in equation_blocks(equations, 0) if b.title.startswith("Dynamics")).folded
     assert blocks_of(wide(pendulum().equations, DIMENSION))["Dynamics: M u̇ = f"].lines
 
 
@@ -82,7 +87,7 @@ def test_symmetric_entries_are_listed_once(pendulum):
     assert [text_of(line)[:4] for line in block.lines[1:]] == ["M12="]
 
 
-def test_linear_solves_are_named_and_long_lists_cut(pendulum):
+def test_linear_solves_are_named_and_long_lists_folded(pendulum):
     equations = pendulum().equations
     many = tuple(Assignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(LENGTH + 5))
     x, y = sm.symbols("x y")
@@ -90,7 +95,9 @@ def test_linear_solves_are_named_and_long_lists_cut(pendulum):
     solve = LinearSolve((x, y), identity, sm.ImmutableMatrix([a, b]).subs({a: 1, b: 2}), "<dependent> speeds")
     block = blocks_of(replace(equations, intermediates=(solve, *many)))["Intermediates, in order of evaluation"]
     assert text_of(block.lines[0]) == "x, y, from 2 linear equations: <dependent> speeds"
-    assert block.note == "6 further intermediates are not shown."
+    assert (len(block.lines), len(block.folded), block.note) == (LENGTH, 6, "")
+    cut = next(b for b in equation_blocks(replace(equations, intermediates=(solve, *many)), 0) if b.dense)
+    assert (len(cut.folded), cut.note) == (0, "6 further intermediates: mb2fmu equations writes them all.")
 
 
 @given(st.integers(1, 60))

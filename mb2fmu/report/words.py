@@ -1,0 +1,33 @@
+"""Words of the report that need an explanation: shown where a reader points at them, and listed in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "bound": (
+            "The largest difference between unit and reference that is accepted: what the tolerance allows, "
+            "multiplied by how strongly the motion magnifies small differences."
+        ),
+        "error / bound": "How much of the accepted difference is used up. Below 1: passed.",
+        "step defect": (
+            "How far one communication step of the unit, started from the reference's own state, misses the "
+            "reference's next state. Earlier errors do not count in it."
+        ),
+        "balance": "What every true motion keeps, or what follows from other quantities: energy, for example.",
+        "horizon": (
+            "In chaotic motion small differences grow until nothing can be compared. Up to this time the reference "
+            "knows itself well enough to judge the unit."
+        ),
+        "judged to": "The time up to which this variable is compared with the reference: its horizon, or the end.",
+        "reference": "The same motion, computed apart from the unit: other equations, another solver, tighter.",
+        "uncertainty": "How much the reference itself may be off, estimated from a second, tighter run.",
+        "proven": (
+            "The quantity was given another value, and a unit that ignores it would have left its bounds. "
+            "What is not proven may be right: nothing that was judged depends on it."
+        ),
+    }
+)
+"""Word → what it means here, in one or two plain sentences."""
