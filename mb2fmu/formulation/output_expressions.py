@@ -12,9 +12,10 @@ from mb2fmu.formulation.energy import kinetic_energy, potential_energy, potentia
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, magnitude, power
 from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
+from mb2fmu.formulation.sensors import SENSED, sensed
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
 from mb2fmu.mechanism.observables import RefusedOutput, RequestedOutput, WrittenOutput
-from mb2fmu.mechanism.records import ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.variables import Level, Quantity
 
 AXES = (".x", ".y", ".z")
@@ -81,6 +82,8 @@ def _answer(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) 
     match request.kind:
         case "position" | "velocity" | "acceleration" | "angular_velocity":
             yield from _vector(request, k)
+        case _ if request.kind in SENSED:
+            yield from _components(request, sensed(request, k), k)
         case "orientation":
             yield from _orientation(request, k)
         case "distance":
@@ -118,6 +121,11 @@ def _vector(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str,
     else:
         point = request.subject[0]
         vector = k.velocity(point) if request.kind == "velocity" else k.acceleration(point)
+    yield from _components(request, vector, k)
+
+
+def _components(request: RequestedOutput, vector: Components, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    """A vector of the inertial frame's components, in the frame that was asked for."""
     if request.expressed_in is not None:
         vector = times(k.rotation(request.expressed_in).T, vector)
     yield from zip((request.name + axis for axis in AXES), vector, strict=True)
@@ -172,9 +180,7 @@ def _reaction(request: RequestedOutput, k: NamedKinematics, reactions: Reactions
     at = request.relative_to
     wrench = reactions.of_joint(subject[0], at) if request.of_joint else reactions.of_bodies(subject, at)
     vector = wrench.force if request.kind == "reaction_force" else wrench.torque
-    if request.expressed_in is not None:
-        vector = times(k.rotation(request.expressed_in).T, vector)
-    yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+    yield from _components(request, vector, k)
 
 
 def _multiplier(row: int, m: Mechanism) -> sm.Symbol:

@@ -124,6 +124,12 @@ class _Asked:
             "velocity": self._point,
             "acceleration": self._point,
             "angular_velocity": self._frame,
+            "angular_acceleration": self._frame,
+            "relative_velocity": self._located,
+            "centre_of_mass": self._body,
+            "centre_of_mass_velocity": self._body,
+            "linear_momentum": self._body,
+            "angular_momentum": self._body,
             "orientation": self._oriented,
             "force": self._load,
             "power": self._load,
@@ -139,11 +145,11 @@ class _Asked:
         other = item.relative_to
         if other is None or self._m.lagrangian_alone:
             return None
-        if item.kind == "angular_velocity":
+        if item.kind in {"angular_velocity", "angular_acceleration", "relative_velocity"}:
             return self._frame(other)
         if item.kind == "orientation":
             return self._oriented(other)
-        return self._located(other) if item.kind == "position" else self._point(other)
+        return self._located(other) if item.kind in {"position", "angular_momentum"} else self._point(other)
 
     def _frame(self, frame: Any) -> int:
         if frame not in self._numbers.frames:

@@ -32,9 +32,10 @@ class RequestedOutput(Quantity):
     Attributes:
         kind: What is asked.
         subject: Numbers, by ``kind``: of a point (``position``, ``velocity``, ``acceleration``), a frame
-            (``angular_velocity``, ``orientation``), two points (``distance``), a load (``force``, ``power``), a
-            constraint row (``multiplier``), a speed (``momentum``), bodies or one joint (``reaction_force``,
-            ``reaction_torque``); empty for energies and diagnostics.
+            (``angular_velocity``, ``angular_acceleration``, ``orientation``), two points (``distance``,
+            ``relative_velocity``), bodies (``centre_of_mass``, ``linear_momentum``, …; none: all), a load
+            (``force``, ``power``), a constraint row (``multiplier``), a speed (``momentum``), bodies or one joint
+            (``reaction_force``, ``reaction_torque``); empty for energies and diagnostics.
         of_joint: Of a reaction: ``subject`` is a joint.
         relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,
             the joint's point on its child, the inertial frame.

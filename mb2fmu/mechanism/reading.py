@@ -331,7 +331,7 @@ class _Reader:
         for actuator in mechanics_source.actuators(self.mechanics):
             others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
         for request in self.definition.outputs:
-            if isinstance(request, OutputRequest) and request.kind == "angular_velocity":
+            if isinstance(request, OutputRequest) and request.kind in {"angular_velocity", "angular_acceleration"}:
                 others += request.subject
         for item in others:
             wanted.setdefault(item, None)

@@ -262,6 +262,9 @@ def _all_names(model: Model) -> Iterator[tuple[str, str, str]]:
             yield f"der({item.name})", f"the derivative of {item.name}", item.where
 
 
+_OF_BODIES = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum")
+
+
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Whether an output in one line asks for what the mechanics can have."""
     call, name = f"output_{request.kind}", request.name
@@ -270,7 +273,9 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
     wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
-        **dict.fromkeys(("orientation", "angular_velocity"), frame),
+        **dict.fromkeys(("orientation", "angular_velocity", "angular_acceleration"), frame),
+        **dict.fromkeys(_OF_BODIES, (BodyBase, "bodies of the mechanics")),
+        "relative_velocity": point,
         **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
     }
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
@@ -278,7 +283,8 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
     elif request.kind in wanted:
         kind, article = wanted[request.kind]
-        relative_to = () if request.kind.startswith("reaction") else (request.relative_to,)
+        other_kind = request.kind.startswith("reaction") or request.kind in {*_OF_BODIES, "relative_velocity"}
+        relative_to = () if other_kind else (request.relative_to,)
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
                 what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"

@@ -14,7 +14,20 @@ _NAME = re.compile(rf"({_PATH}|der\({_PATH}(,[1-9]\d*)?\))\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 VECTOR_KINDS = frozenset(
-    {"position", "velocity", "acceleration", "angular_velocity", "reaction_force", "reaction_torque"}
+    {
+        "position",
+        "velocity",
+        "acceleration",
+        "angular_velocity",
+        "angular_acceleration",
+        "relative_velocity",
+        "centre_of_mass",
+        "centre_of_mass_velocity",
+        "linear_momentum",
+        "angular_momentum",
+        "reaction_force",
+        "reaction_torque",
+    }
 )
 
 

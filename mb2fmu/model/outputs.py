@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
@@ -10,6 +11,9 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from mb2fmu.model.places import caller
 from mb2fmu.model.requests import OutputKind, OutputRequest
 from mb2fmu.variables import Quantity
+
+Place: TypeAlias = tuple[Point, ReferenceFrame]
+"""A point and a frame of one body."""
 
 
 class Outputs:
@@ -57,6 +61,88 @@ class Outputs:
     ) -> None:
         """Outputs ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
         self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
+
+    def output_angular_acceleration(
+        self,
+        name: str,
+        frame: ReferenceFrame,
+        *,
+        relative_to: ReferenceFrame | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Outputs ``name.x``, ``.y``, ``.z``: the angular acceleration of ``frame`` in ``relative_to``, in rad/s2.
+
+        In a frame that turns itself it is the rate, as seen there, of the angular velocity seen there.
+        """
+        self._request(
+            "angular_acceleration", name, "rad/s2", (frame,), relative_to=relative_to, expressed_in=expressed_in
+        )
+
+    def output_pose(self, name: str, at: Place, *, relative_to: Place, representation: str = "quaternion") -> None:
+        """Outputs where a frame is, seen from another: ``name.position.x``, …, and ``name.orientation.w``, ….
+
+        Args:
+            name: FMU name.
+            at: (point, frame): of the body that is looked at.
+            relative_to: (point, frame) of the body that looks; components of the position are in its frame.
+            representation: As for :meth:`output_orientation`.
+        """
+        (point, frame), (origin, base) = at, relative_to
+        self.output_position(f"{name}.position", point, relative_to=origin, expressed_in=base)
+        self.output_orientation(f"{name}.orientation", frame, relative_to=base, representation=representation)
+
+    def output_twist(self, name: str, at: Place, *, relative_to: Place) -> None:
+        """Outputs how a frame moves, seen from another: ``name.velocity.x``, … in m/s, ``name.omega.x``, … in rad/s.
+
+        Args:
+            name: FMU name.
+            at: (point, frame): of the body that is looked at.
+            relative_to: (point, frame) of the body that looks, which moves itself; components are in its frame.
+        """
+        (point, frame), (origin, base) = at, relative_to
+        subject = (point, origin)
+        self._request("relative_velocity", f"{name}.velocity", "m/s", subject, relative_to=base, expressed_in=base)
+        self.output_angular_velocity(f"{name}.omega", frame, relative_to=base, expressed_in=base)
+
+    def output_joint_motion(self, name: str, joint: Any, *, representation: str = "quaternion") -> None:
+        """Outputs what a joint's coordinates do: pose and twist of its child against its parent, at the joint itself.
+
+        ``name.position``, ``.orientation``, ``.velocity``, ``.omega``: of the child's point and frame of the joint
+        against the parent's, in the parent's frame; all zero (and the unit quaternion) where the joint is closed.
+        """
+        child = (joint.child_point, joint.child_interframe)
+        parent = (joint.parent_point, joint.parent_interframe)
+        self.output_pose(name, child, relative_to=parent, representation=representation)
+        self.output_twist(name, child, relative_to=parent)
+
+    def output_centre_of_mass(
+        self, name: str, bodies: Sequence[Any] = (), *, expressed_in: ReferenceFrame | None = None
+    ) -> None:
+        """Outputs the centre of mass of bodies together (of all unless given) and how it moves.
+
+        ``name.position.x``, … from the origin in m, ``name.velocity.x``, … in the inertial frame in m/s.
+        """
+        for kind, part, unit in (("centre_of_mass", "position", "m"), ("centre_of_mass_velocity", "velocity", "m/s")):
+            self._request(kind, f"{name}.{part}", unit, tuple(bodies), expressed_in=expressed_in)  # type: ignore[arg-type]
+
+    def output_momenta(
+        self,
+        name: str,
+        bodies: Sequence[Any] = (),
+        *,
+        about: Point | None = None,
+        expressed_in: ReferenceFrame | None = None,
+    ) -> None:
+        """Outputs momentum and angular momentum of bodies together (of all unless given), in the inertial frame.
+
+        ``name.linear.x``, … in kg.m/s; ``name.angular.x``, … in kg.m2/s about their centre of mass, or about a point:
+        Σ (r - r_about) × m v + I ω.
+        """
+        subject = tuple(bodies)
+        self._request("linear_momentum", f"{name}.linear", "kg.m/s", subject, expressed_in=expressed_in)
+        self._request(
+            "angular_momentum", f"{name}.angular", "kg.m2/s", subject, relative_to=about, expressed_in=expressed_in
+        )
 
     def output_distance(self, name: str, point: Point, other: Point) -> None:
         """Outputs ``name``: the distance of two points in m."""

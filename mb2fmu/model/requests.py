@@ -14,6 +14,12 @@ OutputKind = Literal[
     "velocity",
     "acceleration",
     "angular_velocity",
+    "angular_acceleration",
+    "relative_velocity",
+    "centre_of_mass",
+    "centre_of_mass_velocity",
+    "linear_momentum",
+    "angular_momentum",
     "orientation",
     "distance",
     "force",
@@ -39,11 +45,13 @@ class OutputRequest(Quantity):
     Attributes:
         kind: What is asked.
         subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
-            ``angular_velocity``, ``orientation``: (frame,); ``distance``: (point, point); ``force``, ``power``:
+            ``angular_velocity``, ``angular_acceleration``, ``orientation``: (frame,); ``distance``: (point, point);
+            ``relative_velocity``: (point, point of the other frame); ``centre_of_mass``, ``centre_of_mass_velocity``,
+            ``linear_momentum``, ``angular_momentum``: (body, …), () for all; ``force``, ``power``:
             (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,); ``reaction_force``,
             ``reaction_torque``: (joint,) or (body, …); energies and diagnostics of constraints: ().
-        relative_to: The point (position, reaction) or frame (the others) it is relative to; None: the origin, the
-            joint's point on its child, the inertial frame.
+        relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:
+            the origin, the joint's point on its child, the centre of mass, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """

@@ -19,7 +19,7 @@ from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.validation.attitude import euler_angles, unit_quaternion
 from mb2fmu.validation.cuts import Cuts
-from mb2fmu.validation.sights import Sights
+from mb2fmu.validation.sights import Kind, Sights
 
 AXES = (".x", ".y", ".z")
 
@@ -109,6 +109,10 @@ class _Instruments:
             "reaction_force": self._cut,
             "reaction_torque": self._cut,
             "angular_velocity": self._angular_velocity,
+            "angular_acceleration": self._angular_acceleration,
+            "relative_velocity": self._relative_velocity,
+            **dict.fromkeys(("centre_of_mass", "centre_of_mass_velocity", "linear_momentum"), self._of_bodies),
+            "angular_momentum": self._angular_momentum,
             **dict.fromkeys(("position", "velocity", "acceleration"), self._of_point),
             **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
             **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
@@ -140,6 +144,47 @@ class _Instruments:
         if request.relative_to is not None:
             vector -= self._turning(request.relative_to)
         yield from self._components(request, vector)
+
+    def _angular_acceleration(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """d/dt of ω_BA in A's own axes, turned back: Aᵀ ω_BA has the rate Aᵀ (ω_BA' - ω_A × ω_BA)."""
+        frame, base = request.subject[0], request.relative_to
+        vector = self.sights.vector("alpha", frame)
+        if base:
+            turning = self._turning(frame) - self._turning(base)
+            vector = vector - self.sights.vector("alpha", base) - self._turning(base).cross(turning)
+        yield from self._components(request, vector)
+
+    def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """The velocity of a point less that of the place of the other body where it is now."""
+        point, origin = request.subject
+        base = request.relative_to or 0
+        there = self.sights.vector("velocity", origin)
+        if base:
+            there += self._turning(base).cross(self._between("position", origin, point))
+        yield from self._components(request, self.sights.vector("velocity", point) - there)
+
+    def _of_bodies(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Sums over mass centres."""
+        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
+        kind: Kind = "position" if request.kind == "centre_of_mass" else "velocity"
+        total = sum((b.mass * self.sights.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
+        mass = sm.Integer(1) if request.kind == "linear_momentum" else sm.Add(*(b.mass for b in bodies))
+        yield from self._components(request, total / mass)
+
+    def _angular_momentum(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """About the origin, and moved from there: H_P = H_O - r_P × Σ m v."""
+        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
+        total, momentum, moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
+        for body in bodies:
+            r, v = self.sights.vector("position", body.masscenter), self.sights.vector("velocity", body.masscenter)
+            momentum, moment = momentum + body.mass * v, moment + body.mass * r
+            total += body.mass * r.cross(v)
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                R = self.sights.rotation(body.frame)
+                total += R * body.inertia * R.T * self._turning(body.frame)
+        about = request.relative_to
+        place = moment / sm.Add(*(b.mass for b in bodies)) if about is None else self.sights.vector("position", about)
+        yield from self._components(request, total - place.cross(momentum))
 
     def _turning(self, frame: int) -> sm.Matrix:
         """Angular velocity of a frame, in N."""
