@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mb2fmu.elements import CoulombFriction
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.functions import no_event, pre, sticking_sign
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Box",
+    "CoulombFriction",
     "CoupledSystem",
     "Cylinder",
     "Ellipsoid",
@@ -73,6 +75,7 @@ _HOMES = {
     "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
 } | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
+_HOMES |= dict.fromkeys(("CoulombFriction",), "mb2fmu.elements")
 _HOMES |= dict.fromkeys(
     ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
 )

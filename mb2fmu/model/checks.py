@@ -16,6 +16,7 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.additions import addition_faults, complete
 from mb2fmu.model.coherence import mechanics_faults
 from mb2fmu.model.connections import resolved, terminal_faults
 from mb2fmu.model.declared_loops import loop_faults
@@ -64,7 +65,8 @@ def check(model: Model) -> ModelDefinition:
         what = f"its mechanics are a {type(model.mechanics).__name__}"
         remedy = "hand over a System, a KanesMethod or LagrangesMethod already set up, or Parts"
         raise ModelError(headline, [Fault(what, model.where, remedy)])
-    faults = [*_model_name_faults(model)]
+    faults = [*_model_name_faults(model), *addition_faults(model)]
+    model = complete(model)
     faults += _declaration_faults(model)
     faults += mechanics_faults(model)
     found = uses(model.mechanics, _of(model, OutputRequest))

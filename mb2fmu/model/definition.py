@@ -17,6 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 
 from mb2fmu.errors import ModelError
+from mb2fmu.model.additions import Additions
 from mb2fmu.model.connections import Connections, DeclaredTerminal
 from mb2fmu.model.declarations import Declarations, Experiment, Number, Signal
 from mb2fmu.model.declared_loops import DeclaredLoop, Loops
@@ -65,7 +66,7 @@ class ModelDefinition(Declarations):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
-        mechanics: As handed over.
+        mechanics: As handed over, with the loads that were added.
         constraint_forces: In order of declaration.
         constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
@@ -108,7 +109,7 @@ class ModelDefinition(Declarations):
             raise ModelError(f"the definition of {self.name} has {', '.join(sorted(doubles))} twice")
 
 
-class Model(Outputs, Connections, Loops, OwnEvents, Looks):
+class Model(Outputs, Connections, Loops, OwnEvents, Additions, Looks):
     """A mechanism and what has to be said about its quantities; docs/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check``. Numbers

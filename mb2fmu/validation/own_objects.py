@@ -8,19 +8,20 @@ constraints are asked of the user's ``KanesMethod``, ``System``, ``LagrangesMeth
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.model.definition import Mechanics
 from mb2fmu.model.mechanics import origin
 from mb2fmu.model.parts import Parts
+from mb2fmu.model.snapshot import frames_in, restored
 
 Expressions = tuple[sm.Expr, ...]
 
@@ -132,25 +133,12 @@ def untouched(mechanics: Mechanics) -> Iterator[None]:
     Args:
         mechanics: Frames and points that its parts are linked with, directly or not, are restored.
     """
-    stores = [store for item in _reachable(mechanics) for store in _stores(item)]
-    before = [dict(store) for store in stores]
-    try:
+    with restored(_roots(mechanics)):
         yield
-    finally:
-        for store, content in zip(stores, before, strict=True):
-            store.clear()
-            store.update(content)
 
 
-def _stores(item: Any) -> list[dict[Any, Any]]:
-    """The dictionaries in which SymPy keeps what it knows of a frame or a point."""
-    if isinstance(item, Point):
-        return [item._pos_dict, item._vel_dict, item._acc_dict]
-    return [item._dcm_dict, item._dcm_cache, item._ang_vel_dict, item._ang_acc_dict, item._var_dict]
-
-
-def _reachable(mechanics: Mechanics) -> list[Any]:
-    """All frames and points that the mechanics speak of, and all that those are linked with."""
+def _roots(mechanics: Mechanics) -> list[Any]:
+    """All frames and points that the mechanics speak of."""
     if isinstance(mechanics, KanesMethod | LagrangesMethod):
         bodies = mechanics.bodylist if isinstance(mechanics, KanesMethod) else mechanics._bodies
         roots: list[Any] = [mechanics._inertial if isinstance(mechanics, KanesMethod) else mechanics.inertial]
@@ -163,29 +151,11 @@ def _reachable(mechanics: Mechanics) -> list[Any]:
     for body in bodies or ():
         roots += [body.masscenter, getattr(body, "frame", None)]
     for place, vector in loads:
-        roots += [place, getattr(place, "masscenter", None), *_frames_in(vector)]
+        roots += [place, getattr(place, "masscenter", None), *frames_in(vector)]
     for actuator in actuators:
         roots += getattr(getattr(actuator, "pathway", None), "attachments", ())
         roots += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
-    found: dict[Any, None] = {}
-    queue = [root for root in roots if isinstance(root, Point | ReferenceFrame)]
-    while queue:
-        item = queue.pop()
-        if item not in found:
-            found[item] = None
-            queue += _linked(item)
-    return list(found)
-
-
-def _linked(item: Any) -> list[Any]:
-    if isinstance(item, Point):
-        vectors = [*item._pos_dict.values(), *item._vel_dict.values()]
-        return [*item._pos_dict, *item._vel_dict, *(frame for vector in vectors for frame in _frames_in(vector))]
-    return [*item._dcm_dict, *item._ang_vel_dict]
-
-
-def _frames_in(vector: Any) -> Sequence[ReferenceFrame]:
-    return [frame for _, frame in getattr(vector, "args", ())]
+    return roots
 
 
 def tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:

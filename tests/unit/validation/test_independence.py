@@ -29,7 +29,7 @@ from strangers import STRANGERS
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu import pipeline
+from mb2fmu import CoulombFriction, pipeline
 from mb2fmu.mechanism import Mechanism, read
 from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
@@ -371,3 +371,42 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     said = prove_independently(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.rungs[0].reason
+
+
+def friction_added(kind: str) -> Model:
+    """A pendulum whose equations are formed already, with a spring and dry friction added to it."""
+    q, u = me.dynamicsymbols("q u")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    speed = q.diff() if kind == "lagrange" else u
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, speed * N.z)
+    rod = me.RigidBody("rod", O.locatenew("C", A.x), A, 2, (me.inertia(A, 1, 1, 1), O.locatenew("I", A.x)))
+    rod.masscenter.v2pt_theory(O, N, A)
+    rod.central_inertia = me.inertia(A, 1, 1, 1)
+    if kind == "lagrange":
+        mechanics = me.LagrangesMethod(me.Lagrangian(N, rod), [q], bodies=[rod], frame=N)
+        mechanics.form_lagranges_equations()
+    else:
+        mechanics = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[rod])
+        mechanics.kanes_equations()
+    model = Model("Pendulum", mechanics)
+    model.coordinate(q, 0.3, "rad")
+    model.speed(speed, 0.2, "rad/s", name="u")
+    model.add_loads((rod.masscenter, -9 * N.y))
+    model.add(CoulombFriction("bearing", (N, A, N.z), curve=lambda v: 0.5 / (1 + v)))
+    return model
+
+
+@pytest.mark.parametrize("kind", ["kane", "lagrange"])
+def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
+    true = read_of(friction_added(kind))
+    motions = own_motions(*true)
+    said = verdict(true, true[1], motions)
+    assert said.passed, said
+    assert (said.rungs[0].verdict, said.rungs[0].points) == ("passed", POINTS)
+    wrong = {name: m for name, m in faults(true[1]).items() if name.startswith("load")}
+    wrong["turned friction"] = _with(true[1], "loads", 1, _scaled(true[1].loads[1], -1))
+    assert len(wrong) == 5
+    for name, mechanism in wrong.items():
+        assert not verdict(true, mechanism, motions).passed, name

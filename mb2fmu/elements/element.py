@@ -1,0 +1,82 @@
+"""What all elements share: a name, where they were written, and quantities declared under that name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import sympy as sm
+
+from mb2fmu.errors import Fault
+from mb2fmu.model.naming import is_variable_name
+from mb2fmu.model.places import caller
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
+
+
+@dataclass(frozen=True)
+class NamedElement(ABC):
+    """An element with a name; subclasses say their faults and declare themselves.
+
+    Attributes:
+        name: In front of the names of its variables: ``brake`` gives ``brake.torque``.
+        where: ``file:line`` where it was made.
+    """
+
+    name: str
+    where: str = field(default_factory=caller, compare=False, kw_only=True, repr=False)
+
+    def add_to(self, model: Model) -> Iterable[Fault]:
+        """Declares what the element consists of, or tells why that cannot be."""
+        faults = [*self._name_faults(), *self.faults(model)]
+        if not faults:
+            self.declare(model)
+        return faults
+
+    @abstractmethod
+    def faults(self, model: Model) -> Iterator[Fault]:
+        """What is wrong with the element in this model, in the user's words."""
+
+    @abstractmethod
+    def declare(self, model: Model) -> None:
+        """Adds its loads, parameters, events and outputs; only of an element without faults."""
+
+    def parameter(
+        self, model: Model, part: str, value: float | sm.Expr, unit: str, description: str, *, low: float | None = None
+    ) -> sm.Expr:
+        """A number as a parameter ``name.part`` of the model; an expression as it is.
+
+        Args:
+            model: That the element is added to.
+            part: Last part of the name.
+            value: What the user gave.
+            unit: Of the number.
+            description: One line.
+            low: Lower bound.
+
+        Returns:
+            The parameter's symbol, or the expression.
+        """
+        given: sm.Expr = sm.sympify(value)
+        if not given.is_number:
+            return given
+        symbol = sm.Symbol(f"{self.name}_{part}".replace(".", "_"), real=True)
+        model.parameter(symbol, float(given), unit, name=f"{self.name}.{part}", min=low, description=description)
+        return symbol
+
+    def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:
+        """A fault if the value is a number and below zero, or no number."""
+        given = sm.sympify(value)
+        if value is not None and given.is_number and not (given.is_finite and given >= 0):
+            yield self.fault(f"{part} is {given}", f"give a number >= 0 as {part}")
+
+    def fault(self, what: str, remedy: str) -> Fault:
+        """A fault of this element."""
+        return Fault(f"{type(self).__name__} {self.name}: {what}", self.where, remedy)
+
+    def _name_faults(self) -> Iterator[Fault]:
+        if not is_variable_name(self.name) or "(" in self.name:
+            yield self.fault("the name cannot stand in front of a variable's", "take letters, digits, _ and dots")

@@ -1,0 +1,158 @@
+"""What is added to mechanics that stay as they were handed over: loads in a line, and elements that bring theirs."""
+# ruff: noqa: SLF001 - what a System and SymPy's methods were given stands in private attributes only
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import sympy as sm
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics.actuator import ActuatorBase
+from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.vector import Vector
+
+from mb2fmu.errors import Fault
+from mb2fmu.model.parts import Parts
+from mb2fmu.model.places import caller
+from mb2fmu.model.recorded import RecordedMechanics
+
+if TYPE_CHECKING:
+    from mb2fmu.model.definition import Mechanics, Model
+
+
+class Element(Protocol):
+    """What ``model.add`` takes: something that puts its own loads, parameters, events and outputs to a model."""
+
+    def add_to(self, model: Model) -> Iterable[Fault]:
+        """Declares all that the element consists of; what cannot be is told as faults, and then nothing is declared."""
+
+
+SomeElement = TypeVar("SomeElement", bound=Element)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLoad:
+    """A load, and ``file:line`` where it was added.
+
+    Attributes:
+        load: (point, frame or body, vector), a SymPy actuator, or (joint, effort) of a robot.
+        where: For messages.
+    """
+
+    load: Any
+    where: str
+
+
+class Additions:
+    """The part of a model that adds to the mechanics.
+
+    Attributes:
+        added_loads: In order of declaration.
+        element_faults: What elements that were added told of themselves.
+    """
+
+    def __init__(self) -> None:
+        self.added_loads: list[AddedLoad] = []
+        self.element_faults: list[Fault] = []
+        super().__init__()
+
+    def add(self, element: SomeElement) -> SomeElement:
+        """Adds an element: friction, a brake, a stop (docs/events.md); its variables bear its name.
+
+        Example:
+            >>> model.add(CoulombFriction("bearing", joint, kinetic=0.2))                       # doctest: +SKIP
+
+        Args:
+            element: Of ``mb2fmu``, or anything with a method ``add_to(model)`` that declares what it consists of.
+
+        Returns:
+            The element.
+        """
+        self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
+        return element
+
+    def add_loads(self, *loads: Any) -> None:
+        """Adds loads to the mechanics, whatever was handed over; the objects that were handed over stay as they are.
+
+        Args:
+            loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
+                (joint, effort along it).
+        """
+        self.added_loads += [AddedLoad(load, caller()) for load in loads]
+
+
+def addition_faults(model: Model) -> Iterator[Fault]:
+    """What is wrong with what was added."""
+    yield from model.element_faults
+    recorded = isinstance(model.mechanics, RecordedMechanics)
+    remedy = "give (joint, effort)" if recorded else "give (point or frame, vector), or an actuator of SymPy"
+    for added in model.added_loads:
+        if not _fits(added.load, model.mechanics):
+            yield Fault(f"{added.load!r} cannot be added as a load", added.where, remedy)
+
+
+def complete(model: Model) -> Model:
+    """The model with all its loads in its mechanics; the model itself where none can be added."""
+    loads = [added.load for added in model.added_loads if _fits(added.load, model.mechanics)]
+    if not loads:
+        return model
+    whole = copy.copy(model)
+    whole.mechanics = with_loads(model.mechanics, loads)
+    return whole
+
+
+def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
+    """The same mechanics with more loads; what was handed over stays as it is.
+
+    Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,
+    from the same objects.
+
+    Args:
+        mechanics: As handed over.
+        loads: As :meth:`Additions.add_loads` takes them.
+    """
+    if isinstance(mechanics, RecordedMechanics):
+        robot = copy.copy(mechanics)
+        robot.efforts = {joint: list(efforts) for joint, efforts in mechanics.efforts.items()}
+        for joint, effort in loads:
+            robot.add_effort(joint, effort)
+        return robot
+    actuators = [load for load in loads if isinstance(load, ActuatorBase)]
+    pairs = [load for load in loads if not isinstance(load, ActuatorBase)]
+    if isinstance(mechanics, Parts):
+        return dataclasses.replace(
+            mechanics, loads=(*mechanics.loads, *pairs), actuators=(*mechanics.actuators, *actuators)
+        )
+    whole: Any = copy.copy(mechanics)
+    if isinstance(mechanics, System):
+        whole._loads, whole._actuators = [*mechanics._loads, *pairs], [*mechanics._actuators, *actuators]
+        whole._eom_method = None
+        return whole
+    pairs += [load for actuator in actuators for load in actuator.to_loads()]
+    whole._forcelist = [*(mechanics.forcelist or ()), *(_placed(load) for load in pairs)]
+    if isinstance(mechanics, KanesMethod):
+        whole._fr = whole._frstar = None
+    assert isinstance(whole, KanesMethod | LagrangesMethod)
+    return whole
+
+
+def _placed(load: Any) -> tuple[Any, Any]:
+    """A load as SymPy's methods take it: of a body at its mass centre."""
+    place = load[0].masscenter if isinstance(load[0], BodyBase) else load[0]
+    return place, load[1]
+
+
+def _fits(load: Any, mechanics: Mechanics) -> bool:
+    """Whether a load can be added to the mechanics."""
+    if isinstance(mechanics, RecordedMechanics):
+        pair = isinstance(load, tuple) and len(load) == 2
+        return pair and load[0] in mechanics.speed and isinstance(load[1], sm.Basic)
+    if isinstance(load, ActuatorBase):
+        return True
+    if not isinstance(load, tuple) or len(load) != 2:
+        return False
+    return isinstance(load[0], Point | ReferenceFrame | BodyBase) and (isinstance(load[1], Vector) or load[1] == 0)
