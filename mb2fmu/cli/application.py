@@ -336,7 +336,7 @@ commands.add_command(validate)
     show_default=True,
     help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. c: C99 functions of x', "
     "outputs and Jacobian, with a main program. matlab: the same for MATLAB and GNU Octave. modelica: one flat "
-    "model without libraries.",
+    "model without libraries. casadi: external functions with first and second derivatives, compiled.",
 )
 @click.option(
     "--show",
@@ -350,7 +350,7 @@ commands.add_command(validate)
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With --format c, matlab or modelica: folder for the files.  [default: out/<ModelName>_<format>]",
+    help="With --format c, matlab, modelica or casadi: folder for the files.  [default: out/<ModelName>_<format>]",
 )
 @debug_option
 def equations(

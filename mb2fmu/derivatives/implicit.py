@@ -6,8 +6,10 @@ At a solution y of F(y, theta) = 0 one more step of Newton's method,
 
 changes nothing but the last digits, and its derivative with y and F_y held as numbers is −F_y⁻¹ F_theta, which is what
 the implicit function theorem says dy is. So this one step is written out as nodes, y and F_y wrapped in ``Op.FROZEN``,
-and every rule of differentiation, forward and in reverse, applies as it is. First derivatives only: a derivative of
-these derivatives would miss that F_y changes.
+and every rule of differentiation, forward and in reverse, applies as it is. After one step first derivatives are exact;
+a derivative of these would miss that F_y changes. With the same frozen F_y a second step makes second derivatives
+exact, too: near theta, where y is off by O(d), one step leaves O(d²), and the next one, whose matrix is off by O(d),
+leaves O(d³).
 
 Where F_y has no full rank y is the solution in a space that depends on theta (``constraints``, redundant rows). Then
 the body's entry point ``jacobian`` is F_y with the space's complement added, which gives steps within the space, and
@@ -25,12 +27,13 @@ from mb2fmu.program.needed import needed
 from mb2fmu.program.program import Block, Op, Program
 
 
-def smoothed(program: Program, entry: str) -> tuple[Program, str]:
-    """The program with one more entry point, which takes a last step after every solution of Newton's method.
+def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
+    """The program with one more entry point, which takes last steps after every solution of Newton's method.
 
     Args:
         program: Any.
         entry: Name of the entry point to be differentiated.
+        order: Of the derivatives that are to be exact; so many steps are taken.
 
     Returns:
         The program and the new entry point's name; both as they were if it needs no Newton block.
@@ -43,14 +46,24 @@ def smoothed(program: Program, entry: str) -> tuple[Program, str]:
     assert not (program.op[nodes] == Op.FROZEN).any(), f"{entry} is a derivative: there are no second derivatives"
     builder = ProgramBuilder(program.layout)
     ProgramCopy(program, builder)
-    smooth = _SmoothCopy(program, builder, entries=())
+    smooth = _SmoothCopy(program, builder, order)
     old, name = program.entries[entry], f"smooth_{entry}"
     builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
     return builder.build(), name
 
 
 class _SmoothCopy(ProgramCopy):
-    """A copy with the last steps."""
+    """A copy with the last steps.
+
+    Args:
+        program: Any.
+        builder: Takes the nodes.
+        order: How many steps.
+    """
+
+    def __init__(self, program: Program, builder: ProgramBuilder, order: int) -> None:
+        self._order = order
+        super().__init__(program, builder, entries=())
 
     def _newton(self, block: Block) -> list[int]:
         b, n = self.builder, block.size
@@ -64,8 +77,17 @@ class _SmoothCopy(ProgramCopy):
         residual = [inside.node[node] for node in body.entries["residual"].results]
         slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
         rows = [slopes[i * n : i * n + n] for i in range(n)]
-        step = LinearSystem(b, rows, f"the derivative of {block.name}").solve(residual)
-        return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
+        system = LinearSystem(b, rows, f"the derivative of {block.name}")
+        y = _stepped(b, y, system.solve(residual))
+        for _ in range(self._order - 1):
+            again = _Inlined(body, b, y, theta)
+            y = _stepped(b, y, system.solve([again.node[node] for node in body.entries["residual"].results]))
+        return y
+
+
+def _stepped(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:
+    """Subtracts a step from y."""
+    return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
 
 
 class _Inlined(ProgramCopy):

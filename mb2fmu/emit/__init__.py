@@ -8,5 +8,5 @@ Promises: equal input gives equal bytes; numbers read back to the same bits.
 Must not: decide anything about variables, or touch the disk (but for its own templates), the clock or the environment.
 """
 
-SOURCE_TARGETS = ("c", "matlab", "modelica")
+SOURCE_TARGETS = ("c", "matlab", "modelica", "casadi")
 """Targets that give source code to be used without FMI; here, so that the command line need not import them."""

@@ -107,6 +107,35 @@ def _modelica(derivation: Derivation) -> FileTree:
     return modelica.emit(program, facts)
 
 
+def _casadi(derivation: Derivation) -> FileTree:
+    """External functions for CasADi: their C code, and a library of each for this machine."""
+    from mb2fmu import toolchain
+    from mb2fmu.emit import casadi
+
+    described = _described(derivation)
+    x0, r0, p0 = start_values(derivation)
+
+    def quantities(source: Source, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
+        return tuple((v.name, v.unit, x) for v, x in zip(_named(described, source), values, strict=True))
+
+    facts = casadi.ExternalFacts(
+        name=described.model_identifier,
+        states=quantities("state", x0.tolist()),
+        inputs=quantities("input", r0.tolist()),
+        parameters=quantities("parameter", p0.tolist()),
+        outputs=tuple((o.name, o.unit) for o in derivation.equations.outputs),
+    )
+    files = casadi.emit(derivation.program, facts)
+    sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
+    machine = toolchain.host()
+    for path in [path for path in files if "/" not in path]:
+        name = path.removesuffix(".c")
+        unit = FileTree({**sources, "unit.c": files[path]}).under("sources")
+        built = toolchain.compile_unit(unit, name, [machine], fmi=3)
+        files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
+    return files
+
+
 def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
     """Names and units of x, r or p in their order."""
     from mb2fmu.emit.matlab import Named
@@ -116,7 +145,7 @@ def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
 
 
 PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
-    {"c": _c, "matlab": _matlab, "modelica": _modelica}
+    {"c": _c, "matlab": _matlab, "modelica": _modelica, "casadi": _casadi}
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
