@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         simulate,
         validate,
     )
+    from mb2fmu.studies.reductions import FirstCrossing, Largest
     from mb2fmu.systems import CoupledSystem
 
 __version__ = "0.1.0"
@@ -44,6 +45,8 @@ __all__ = [
     "CoupledSystem",
     "Cylinder",
     "Ellipsoid",
+    "FirstCrossing",
+    "Largest",
     "Mb2FmuError",
     "Mesh",
     "Model",
@@ -76,6 +79,7 @@ _HOMES = {
     "Mb2FmuError": "mb2fmu.errors",
 } | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
 _HOMES |= dict.fromkeys(("CoulombFriction",), "mb2fmu.elements")
+_HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.studies.reductions")
 _HOMES |= dict.fromkeys(
     ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
 )

@@ -18,6 +18,7 @@ from mb2fmu.pipeline.right_hand_side import RightHandSide
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import Method
+    from mb2fmu.studies.ensembles import Ensemble
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,6 +49,12 @@ class Model(mb2fmu.model.Model):
     def _repr_html_(self) -> str:
         """For notebooks."""
         return displays.html(self)
+
+    def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
+        """The model as machine code for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
+        from mb2fmu.pipeline.compiling import compiled
+
+        return compiled(self, **options)
 
     def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
         """The equations of motion as a NumPy callable, without any FMU."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import Conditions
 
 
-def _described(derivation: Derivation) -> FmuInterface:
+def described(derivation: Derivation) -> FmuInterface:
     """The variables as a native FMI 3.0 unit of the model has them."""
     from mb2fmu import analysis, interface
 
@@ -45,7 +45,7 @@ def _c(derivation: Derivation) -> FileTree:
 
     run = validation.conditions(derivation.definition)
     experiment = c.HeldInputs(run.step, len(run.inputs), _held(run))
-    return c.emit_standalone(derivatives.with_derivatives(derivation.program), _described(derivation), experiment)
+    return c.emit_standalone(derivatives.with_derivatives(derivation.program), described(derivation), experiment)
 
 
 def _matlab(derivation: Derivation) -> FileTree:
@@ -53,16 +53,16 @@ def _matlab(derivation: Derivation) -> FileTree:
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import matlab
 
-    program, described = derivation.program, _described(derivation)
+    program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
     facts = matlab.Facts(
         name=derivation.definition.name,
-        states=_named(described, "state"),
-        inputs=_named(described, "input"),
-        parameters=_named(described, "parameter"),
+        states=_named(interface, "state"),
+        inputs=_named(interface, "input"),
+        parameters=_named(interface, "parameter"),
         outputs=tuple(matlab.Named(o.name, o.unit) for o in derivation.equations.outputs),
         x0=tuple(x0.tolist()),
         r0=tuple(r0.tolist()),
@@ -80,14 +80,14 @@ def _modelica(derivation: Derivation) -> FileTree:
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import modelica
 
-    program, described = derivation.program, _described(derivation)
+    program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
 
     def quantities(source: Source, values: Sequence[float]) -> tuple[modelica.Quantity, ...]:
-        found = sorted(described.of(source), key=lambda variable: variable.index)
+        found = sorted(interface.of(source), key=lambda variable: variable.index)
         return tuple(
             modelica.Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
             for v, value in zip(found, values, strict=True)
@@ -112,14 +112,14 @@ def _casadi(derivation: Derivation) -> FileTree:
     from mb2fmu import toolchain
     from mb2fmu.emit import casadi
 
-    described = _described(derivation)
+    interface = described(derivation)
     x0, r0, p0 = start_values(derivation)
 
     def quantities(source: Source, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
-        return tuple((v.name, v.unit, x) for v, x in zip(_named(described, source), values, strict=True))
+        return tuple((v.name, v.unit, x) for v, x in zip(_named(interface, source), values, strict=True))
 
     facts = casadi.ExternalFacts(
-        name=described.model_identifier,
+        name=interface.model_identifier,
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
@@ -136,11 +136,11 @@ def _casadi(derivation: Derivation) -> FileTree:
     return files
 
 
-def _named(described: FmuInterface, source: Source) -> tuple[Named, ...]:
+def _named(interface: FmuInterface, source: Source) -> tuple[Named, ...]:
     """Names and units of x, r or p in their order."""
     from mb2fmu.emit.matlab import Named
 
-    found = sorted(described.of(source), key=lambda variable: variable.index)
+    found = sorted(interface.of(source), key=lambda variable: variable.index)
     return tuple(Named(variable.name, variable.unit) for variable in found)
 
 

@@ -1,0 +1,76 @@
+"""A model compiled for many instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.pipeline.evaluating import start_values
+from mb2fmu.pipeline.language_targets import described
+from mb2fmu.pipeline.options import FormulationOptions
+from mb2fmu.studies.ensembles import Batch, Ensemble
+
+
+def compiled(
+    model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
+) -> Ensemble:
+    """A model as machine code for many instances at once.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        options: See :class:`FormulationOptions`.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for models with events or memory.
+    """
+    from mb2fmu import evaluation, toolchain, validation
+    from mb2fmu.emit.c.sources import longest_walk
+
+    derivation = derive(model, arguments=arguments, **options)
+    definition, program = derivation.definition, derivation.program
+    what = [("it has events", derivation.mechanism.events), ("it keeps a memory of its loops", program.layout.memory)]
+    faults = [Fault(why, definition.name, "run its unit: mb2fmu study") for why, has in what if has]
+    if faults:
+        raise AnalysisError("many instances cannot be simulated at once:", faults)
+    run, interface = validation.conditions(definition), described(derivation)
+    x0, _, p0 = start_values(derivation)
+    if "initialize" in program.entries and program.entries["initialize"].results:
+        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+    states = sorted(interface.of("state"), key=lambda variable: variable.index)
+    parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
+
+    def entry(name: str) -> Batch:
+        return _batch(toolchain.compile_program(program, name))
+
+    projected = "project" in program.entries and program.entries["project"].results
+    return Ensemble(
+        states=tuple(variable.name for variable in states),
+        parameters=tuple(variable.name for variable in parameters),
+        output_names=tuple(output.name for output in derivation.equations.outputs),
+        x0=x0,
+        p0=p0,
+        inputs=run.inputs[:1] if run.steady else run.inputs,
+        scale=np.array([0.01 * (1.0 if v.nominal is None else float(v.nominal)) for v in states]),
+        tolerance=run.tolerance,
+        step=float(run.time[1]),
+        stop=float(run.time[-1]),
+        most=longest_walk(program),
+        rhs=entry("rhs"),
+        outputs=entry("outputs"),
+        project=entry("project") if projected else None,
+    )
+
+
+def _batch(program: Any) -> Batch:
+    """The compiled program as a function of t, x, r, p."""
+
+    def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        return np.asarray(program(t, x, r, p))
+
+    return call
