@@ -1,4 +1,4 @@
-"""Robots: a robot description (URDF) becomes a model whose mechanism is written straight into its records.
+"""Robots: a robot description (URDF, MJCF) becomes a model whose mechanism is written straight into its records.
 
 Input: a robot file, and its settings. Output: ``Model``; and ``Mechanism`` of such a model, once it is checked.
 Promises: everything in the file is honoured, or refused or left out by name; every fault of a file is told at once,
@@ -6,11 +6,13 @@ with its line; SymPy makes symbols and scalar products only. Must not: fetch any
 formulations or FMI.
 """
 
-from mb2fmu.robots.robot_loading import is_robot_file, load_robot
+from mb2fmu.robots.robot_loading import MJCF, URDF, is_robot_file, load_robot
 from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.tree_records import read_robot
 
 __all__ = [
+    "MJCF",
+    "URDF",
     "RobotMechanics",
     "is_robot_file",
     "load_robot",

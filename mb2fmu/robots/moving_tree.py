@@ -6,7 +6,7 @@ the ground.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -73,11 +73,21 @@ class MovingTree:
         parts: Part 0 is the ground.
         place: Link → (number of its part, its pose in the part's axes).
         notes: What was assumed or repaired.
+        held: Joint → position at which it stands still.
     """
 
     parts: tuple[Part, ...]
     place: Mapping[str, tuple[int, Pose]]
     notes: tuple[str, ...]
+    held: Mapping[str, float]
+
+    def behind(self, first: Collection[int]) -> set[int]:
+        """Numbers of these parts and of all that they carry."""
+        found = set(first)
+        for i, part in enumerate(self.parts):
+            if part.parent in found:
+                found.add(i)
+        return found
 
 
 @dataclass(slots=True)
@@ -111,7 +121,8 @@ def moving_tree(description: RobotDescription, settings: RobotSettings) -> Movin
         placed = tuple((link.name, pose) for link, pose in draft.links)
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
         parts.append(Part(*first, coordinate, inertial, placed))
-    tree = MovingTree(tuple(parts), place, tuple(notes))
+    held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
+    tree = MovingTree(tuple(parts), place, tuple(notes), held)
     _refuse_massless(tree, where)
     return tree
 
@@ -143,7 +154,7 @@ def _with_settings(description: RobotDescription, settings: RobotSettings, where
             position = _locked_position(joint, found, locked)
             if position is not None:
                 locked[joint.name] = position
-    return [_locked(joint, locked[joint.name]) if joint.name in locked else joint for joint in found.values()]
+    return [locked_joint(joint, locked[joint.name]) if joint.name in locked else joint for joint in found.values()]
 
 
 def _locked_position(
@@ -160,12 +171,12 @@ def _locked_position(
     return offset if current.kind == "fixed" else None
 
 
-def _locked(joint: JointRecord, position: float) -> JointRecord:
-    """The joint as a fixed one at a position."""
+def locked_joint(joint: JointRecord, position: float) -> JointRecord:
+    """A joint as a fixed one at a position."""
     moved = Pose(position=position * joint.axis)
     if joint.kind == "revolute":
         moved = Pose(turned_about(joint.axis, position))
-    return replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None)
+    return replace(joint, kind="fixed", origin=joint.origin @ moved, mimic=None, start=position)
 
 
 def turned_about(axis: Array, angle: float) -> Array:

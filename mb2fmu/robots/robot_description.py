@@ -19,6 +19,7 @@ Array = npt.NDArray[np.float64]
 JointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
 GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"]
 
+UNBOUNDED = (-np.inf, np.inf)
 _NOISE = 4.5e-16
 """What products of rotations leave of an entry that is 0 or ±1."""
 
@@ -154,6 +155,8 @@ class JointRecord:
         armature: Inertia of a rotor as felt at the joint, kg·m² or kg.
         mimic: The joint it follows; None: it moves by itself.
         start: Position at which the robot starts.
+        start_pose: Of a floating joint or a ball: where it starts.
+        actuated: Bounds of what all actuators together do along the joint, N·m or N.
         driven: False: nothing drives it (MJCF: no actuator acts on it).
         line: In the file.
     """
@@ -172,7 +175,55 @@ class JointRecord:
     armature: float = 0.0
     mimic: Mimic | None = None
     start: float = 0.0
+    start_pose: Pose = field(default_factory=Pose)
+    actuated: tuple[float, float] = UNBOUNDED
     driven: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActuatorRecord:
+    """A drive with a law: along its length L = Σ factor × joint's position acts gain × control + b0 + b1 L + b2 L'.
+
+    Attributes:
+        name: Of the actuator.
+        terms: (joint, factor).
+        gain: N or N·m per unit of the control, over the factors.
+        bias: b0, b1, b2.
+        control: Bounds of the control.
+        force: Bounds of the force.
+        line: In the file.
+    """
+
+    name: str
+    terms: tuple[tuple[str, float], ...]
+    gain: float = 1.0
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    control: tuple[float, float] = UNBOUNDED
+    force: tuple[float, float] = UNBOUNDED
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TendonRecord:
+    """A spring and damper along L = Σ factor × joint's position; slack between the two rest lengths.
+
+    Attributes:
+        name: Of the tendon.
+        terms: (joint, factor).
+        stiffness: N/m, or N·m/rad.
+        damping: Along L', of that unit times s.
+        rest: Shortest and longest length at which the spring does nothing; None: the length at the start.
+        friction: Dry friction along L.
+        line: In the file.
+    """
+
+    name: str
+    terms: tuple[tuple[str, float], ...]
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    friction: float = 0.0
     line: int = 0
 
 
@@ -188,6 +239,8 @@ class RobotDescription:
         root: The link that no joint moves.
         source: The file.
         notes: What was left out or assumed, one sentence each.
+        actuators: With laws; joints that they act on have no effort of their own.
+        tendons: Springs and dampers along sums of positions.
     """
 
     name: str
@@ -197,3 +250,5 @@ class RobotDescription:
     gravity: tuple[float, float, float] | None = None
     source: Path | None = None
     notes: tuple[str, ...] = ()
+    actuators: tuple[ActuatorRecord, ...] = ()
+    tendons: tuple[TendonRecord, ...] = ()

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
+from mb2fmu.robots.mjcf_reading import read_mjcf
+from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.robot_model import robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
 from mb2fmu.robots.urdf_reading import read_urdf
 
-SUFFIXES = (".urdf", ".xacro")
 SIDE_FILE = "robot.toml"
 
+Reader = Callable[[bytes, Path], RobotDescription]
 ModelKind = TypeVar("ModelKind", bound=Model)
+
+URDF, MJCF = "a URDF file", "an MJCF file"
+_READERS: dict[str, tuple[Reader, str]] = {
+    ".urdf": (read_urdf, URDF),
+    ".xacro": (read_urdf, URDF),
+    ".xml": (read_mjcf, MJCF),
+    ".mjcf": (read_mjcf, MJCF),
+}
 
 
 def is_robot_file(path: Path | str) -> bool:
     """Whether a file is a robot description, by its name."""
-    return Path(path).suffix.lower() in SUFFIXES
+    return Path(path).suffix.lower() in _READERS
 
 
 def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelKind]) -> ModelKind:
@@ -30,7 +40,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     ``settings`` names another side file.
 
     Args:
-        path: URDF, or xacro whose macros are expanded.
+        path: URDF, or xacro whose macros are expanded; MJCF.
         arguments: Name → value of settings (:class:`RobotSettings`).
         kind: Class of the model.
 
@@ -44,7 +54,8 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     arguments = dict(arguments)
     settings = _side_file(path, arguments.pop("settings", None))
     settings = settings_of(arguments, "argument", settings)
-    return robot_model(read_urdf(path.read_bytes(), path), settings, kind, "a URDF file")
+    read, format_ = _READERS[path.suffix.lower()]
+    return robot_model(read(path.read_bytes(), path), settings, kind, format_)
 
 
 def _side_file(path: Path, named: str | None) -> RobotSettings:

@@ -45,6 +45,8 @@ class RobotMechanics(RecordedMechanics):
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
         damping: Number of a part → parameter of its joint's damper, where there is one.
+        laws: Joint → what actuators and tendons do along it, N·m or N.
+        controls: Actuator → its input.
         meshes: Of its shapes.
         gravity: Acceleration, m/s², components in the ground.
     """
@@ -54,5 +56,7 @@ class RobotMechanics(RecordedMechanics):
     tree: MovingTree
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
+    laws: Mapping[str, sm.Expr]
+    controls: Mapping[str, sm.Expr]
     meshes: tuple[MeshUse, ...]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sympy as sm
+from scipy.spatial.transform import Rotation
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.joint_laws import JointLaws
 from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
 from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
@@ -63,6 +65,7 @@ class _Modeller:
     outputs: list[Output] = field(default_factory=list)
     signals: dict[int, sm.Expr] = field(default_factory=dict)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
+    actuation: JointLaws = field(default_factory=JointLaws)
 
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
         """The whole model."""
@@ -75,6 +78,7 @@ class _Modeller:
         for i, part in enumerate(self.tree.parts[1:], 1):
             if i not in self.variables:
                 self._declare_follower(i, part)
+        self._declare_actuators()
         self._note_what_is_left_out()
         mechanics = self._mechanics(gravity, format_)
         name = self.settings.name or self.description.name or self._stem
@@ -212,13 +216,16 @@ class _Modeller:
         """Floating joints and balls; speeds are along the axes of what moves."""
         where, floats = self._where(joint.line), joint.kind == "floating"
         places = "xyz" if floats else ""
-        q = [(_function(f"{axis}_{name}"), f"position.{axis}", "m", 0.0) for axis in places]
+        w, x, y, z = np.roll(Rotation.from_matrix(joint.start_pose.rotation).as_quat(), 1)
+        start = dict(zip("wxyz", map(float, np.array([w, x, y, z]) * (-1.0 if w < 0 else 1.0)), strict=True))
+        at = dict(zip("xyz", map(float, joint.start_pose.position), strict=True))
+        q = [(_function(f"{axis}_{name}"), f"position.{axis}", "m", at[axis]) for axis in places]
         u = [(_function(f"v{axis}_{name}"), f"velocity.{axis}", "m/s", 0.0) for axis in places]
-        q += [(_function(f"e{axis}_{name}"), f"orientation.{axis}", "1", float(axis == "w")) for axis in "wxyz"]
+        q += [(_function(f"e{axis}_{name}"), f"orientation.{axis}", "1", start[axis]) for axis in "wxyz"]
         u += [(_function(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
-            for symbol, word, unit, start in rows:
-                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=start, unit=unit, where=where))
+            for symbol, word, unit, value in rows:
+                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=value, unit=unit, where=where))
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
     def _declare_follower(self, i: int, part: Part) -> None:
@@ -241,6 +248,36 @@ class _Modeller:
                     description=f"{label} of {text}",
                 )
             )  # fmt: skip
+
+    def _declare_actuators(self) -> None:
+        """The inputs of actuators, and what they and tendons do along joints."""
+        self.actuation = JointLaws(self._joint_motions())
+        for actuator in self.description.actuators:
+            name = self._legal(actuator.name, "actuator")
+            symbol = _function(f"control_{name}")
+            low, high = actuator.control
+            self.declared.append(
+                Input(
+                    symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite(low), maximum=_finite(high),
+                    where=self._where(actuator.line), description=f"control of actuator {actuator.name}",
+                )
+            )  # fmt: skip
+            self.actuation.drive(actuator, symbol)
+        bounds = {part.moved_by.name: part.moved_by.actuated for part in self.tree.parts[1:]}
+        self.actuation.finish(bounds, self.description.tendons)
+
+    def _joint_motions(self) -> dict[str, tuple[sm.Expr, sm.Expr]]:
+        """Position and speed of every joint with one coordinate, those that stand still included."""
+        found = {name: (sm.Float(held), sm.S.Zero) for name, held in self.tree.held.items()}
+        for part in self.tree.parts[1:]:
+            if part.coordinate is None:
+                continue
+            owner, factor, offset = part.coordinate
+            each = self.variables[owner]
+            q, u = (each.q[0], each.u[0]) if each.prescribed is None else each.prescribed[:2]
+            own = (q, u) if (factor, offset) == (1.0, 0.0) else (factor * q + offset, factor * u)
+            found[part.moved_by.name] = own
+        return found
 
     # --- the rest ----------------------------------------------------------------------------------------------------
 
@@ -269,6 +306,8 @@ class _Modeller:
             tree=self.tree,
             variables=self.variables,
             damping=self.damping,
+            laws=self.actuation.efforts,
+            controls=self.actuation.controls,
             meshes=meshes,
             gravity=gravity,
         )
@@ -306,9 +345,10 @@ class _Modeller:
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
         positions = {i: starts[each.q[0]] for i, each in self.variables.items() if len(each.q) == 1}
         M, weight = inertia_and_weight(self.tree, positions, pull)
-        row = {part: j for j, (part, _) in enumerate(directions(self.tree))}
-        if self.settings.base == "floating":
-            weight[:] = 0.0
+        row = {part: j for j, (part, k) in enumerate(directions(self.tree)) if k == 0}
+        loose = [i for i, part in enumerate(self.tree.parts) if part.joint and part.joint.kind == "floating"]
+        falling = self.tree.behind(loose)
+        weight[[j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]] = 0.0
         t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
         for k, i in enumerate(driven):
             most = _WITHIN * self.tree.parts[i].moved_by.limits.effort
@@ -318,7 +358,11 @@ class _Modeller:
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)
-        return signals
+        known = starts | {item.symbol: item.start for item in self.declared if isinstance(item, Input)}
+        rows = {p.moved_by.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
+        holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
+        swinging = {name: self.settings.excitation * float(M[j, j]) for name, j in rows.items()}
+        return signals | self.actuation.signals(known, holding, swinging)
 
 
 def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:

@@ -19,8 +19,16 @@ LARGEST = 32 * 2**20
 """Bytes of a file; the largest public descriptions have less than a tenth of it."""
 _ELEMENT, _ATTRIBUTE = 0.74, 0.8
 """Likeness from which an unknown word is taken for a misspelled one; extensions of other tools are less alike."""
+FILE = "{mb2fmu}file"
+"""Attribute that tells the file of an element that was included."""
 _INCLUDE = "http://www.w3.org/2001/XInclude"
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
+
+
+class Line(int):
+    """Number of a line, and the file that it is in where that is an included one."""
+
+    file: str = ""
 
 
 class Faults:
@@ -37,7 +45,8 @@ class Faults:
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Notes a fault at a line."""
-        self.found.append(Fault(what, f"{self.file}:{line}" if line else self.file, remedy))
+        file = getattr(line, "file", "") or self.file
+        self.found.append(Fault(what, f"{file}:{line}" if line else file, remedy))
 
     def note(self, text: str) -> None:
         """Notes what is left out or assumed; each sentence once."""
@@ -107,9 +116,11 @@ def tag(element: etree._Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def line_of(element: etree._Element) -> int:
+def line_of(element: etree._Element) -> Line:
     """The line that an element begins in."""
-    return element.sourceline or 0
+    line = Line(element.sourceline or 0)
+    line.file = element.get(FILE) or ""
+    return line
 
 
 class Element:

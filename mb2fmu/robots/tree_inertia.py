@@ -52,7 +52,10 @@ def inertia_and_weight(tree: MovingTree, positions: Mapping[int, float], gravity
             at = at @ _moved(part, factor * positions.get(owner, 0.0) + offset)
             M[j, j] += factor**2 * part.moved_by.armature
         else:
-            own |= {order[i, k]: column for k, column in enumerate(_several(part, at))}
+            columns_of_it = {order[i, k]: column for k, column in enumerate(_several(part, at))}
+            own |= columns_of_it
+            for j in columns_of_it if part.moved_by.kind == "ball" else ():
+                M[j, j] += part.moved_by.armature
         poses.append(at)
         columns.append(own)
         if part.inertial is None or not own:

@@ -293,16 +293,26 @@ class _RobotReader:
         """A joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
         part = self.robot.tree.parts[i]
         joint = part.moved_by
-        if not joint.armature or part.coordinate is None:
+        if not joint.armature:
             return None
+        inertia = sm.ImmutableMatrix(sm.diag(*[joint.armature] * 3))
+        if part.coordinate is None:
+            return self._rotors_of_a_ball(i, inertia)
         if part.coordinate[0] in self.robot.variables and self.robot.variables[part.coordinate[0]].prescribed:
             return None
         position, rate = self._moved(part)
         rotation = _about(2, sm.cos(position), sm.sin(position))
         frame = len(self.frames)
         self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _along(2, rate)),)))
-        inertia = sm.diag(joint.armature, joint.armature, joint.armature)
-        return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, sm.ImmutableMatrix(inertia))
+        return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
+
+    def _rotors_of_a_ball(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
+        """Equal inertias about all axes of a ball turn against the ground as its child does against its parent."""
+        name, own = f"rotors of {self.robot.tree.parts[i].moved_by.name}", self.frames[self.own[i]]
+        _, omega = own.angular_velocity[0]
+        frame = len(self.frames)
+        self.frames.append(Frame(name, 0, own.rotation, 0, ((frame, omega),)))
+        return Body(name, 0, frame, sm.S.Zero, inertia)
 
     def _efforts(self) -> list[sm.Expr]:
         """Generalized forces along the speeds: efforts, dampers and springs, those of followers included."""
@@ -324,7 +334,8 @@ class _RobotReader:
                 forces.append(-number(joint.stiffness) * (position - number(joint.spring_reference)))
             if own and own.effort is not None:
                 forces.append(self.plain(own.effort))
-            forces += [self.plain(e) for e in self.robot.efforts.get(joint.name, ())]
+            added = [*self.robot.efforts.get(joint.name, ()), self.robot.laws.get(joint.name, sm.S.Zero)]
+            forces += [self.plain(e) for e in added]
             row += [number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]
 

@@ -10,14 +10,16 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.definition import ModelDefinition
-from mb2fmu.robots import RobotMechanics
+from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
+from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
 from mb2fmu.validation.own_motion import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
 from mb2fmu.validation.second_reading import Array, SecondReading, Situation
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 WAY = "second reading"
 _TURN, _SLIDE = 0.6, 0.1
+Reading = SecondReading | MujocoReading
 
 
 def robot_motions(definition: ModelDefinition) -> OwnMotions:
@@ -41,13 +43,21 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the unit is proven")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
     s = robot.settings
-    reading = SecondReading(content, s.base, s.locked, s.mimic == "free", s.prescribed)
+    reading: Reading
+    if robot.kind == MJCF:
+        moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
+        drives = [actuator.name for actuator in robot.description.actuators]
+        reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", s.prescribed)
+    else:
+        reading = SecondReading(content, s.base, s.locked, s.mimic == "free", s.prescribed)
     return _Sampler(definition, robot, reading).motions()
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
     """Why the second reading says nothing of a model; empty if it does."""
-    if robot.kind != "a URDF file":
+    if robot.kind == MJCF and not mujoco_there():
+        return f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco"
+    if robot.kind not in {URDF, MJCF}:
         return f"there is no second reading of {robot.kind}"
     if robot.efforts or definition.auxiliary_states:
         return "efforts or states were added to what the file says"
@@ -59,7 +69,7 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
 class _Sampler:
     """Draws points and asks the second reading there."""
 
-    def __init__(self, definition: ModelDefinition, robot: RobotMechanics, reading: SecondReading) -> None:
+    def __init__(self, definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> None:
         self._d, self._robot, self._reading = definition, robot, reading
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
@@ -105,7 +115,9 @@ class _Sampler:
         M, f = self._reading.equations(at)
         u_dot = np.linalg.solve(M, f)
         inverse = np.abs(np.linalg.inv(M))
-        scale = inverse @ (np.abs(M) @ np.abs(u_dot) + self._size_of_forces(values))
+        # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
+        turning = max((abs(speed) for speeds in at.u.values() for speed in speeds), default=0.0) ** 2
+        scale = inverse @ (np.abs(M) @ (np.abs(u_dot) + turning) + self._size_of_forces(values))
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
             column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
@@ -119,11 +131,12 @@ class _Sampler:
         """How large the terms of f are, before they cancel: gravity, velocities and efforts asked one by one."""
         at = self._situation(values)
         nothing = dict.fromkeys(at.effort, 0.0)
+        idle = dict.fromkeys(at.control, 0.0)
         zero = {name: [0.0] * len(u) for name, u in at.u.items()}
         parts = [
-            Situation(at.q, zero, {}, nothing, at.damping, at.gravity),
-            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3)),
-            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3)),
+            Situation(at.q, zero, {}, nothing, at.damping, at.gravity, idle),
+            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle),
+            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control),
         ]
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
@@ -142,7 +155,8 @@ class _Sampler:
         damping = {self._robot.tree.parts[i].moved_by.name: values[self._of[d]] for i, d in self._robot.damping.items()}
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
-        return Situation(q, u, acceleration, effort, damping, gravity)
+        control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
+        return Situation(q, u, acceleration, effort, damping, gravity, control)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """q' by name: the speeds; of floating parts and balls the turned velocity, and half the quaternion product."""

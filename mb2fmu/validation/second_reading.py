@@ -32,6 +32,7 @@ class Situation:
         effort: Joint → along its one speed.
         damping: Joint → N·m·s/rad or N·s/m.
         gravity: m/s², in the root's frame.
+        control: Actuator → its control, where the file has laws for actuators.
     """
 
     q: Mapping[str, Sequence[float]]
@@ -40,6 +41,7 @@ class Situation:
     effort: Mapping[str, float]
     damping: Mapping[str, float]
     gravity: Array
+    control: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

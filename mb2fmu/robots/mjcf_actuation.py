@@ -1,0 +1,206 @@
+"""Actuators, fixed tendons and couplings of an MJCF file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mb2fmu.robots.mjcf_bodies import read_range
+from mb2fmu.robots.mjcf_frames import Compiler, called, check_attributes, word
+from mb2fmu.robots.moving_tree import locked_joint
+from mb2fmu.robots.robot_description import ActuatorRecord, JointRecord, Mimic, TendonRecord
+from mb2fmu.robots.strict_xml import Element, Faults
+
+Terms = tuple[tuple[str, float], ...]
+_OF_ALL = ("joint", "jointinparent", "tendon", "gear", "ctrlrange", "ctrllimited", "forcerange", "forcelimited")
+_SILENT = ("group", "lengthrange", "nsample", "interp")
+_LAWS = {
+    "motor": (),
+    "position": ("kp", "kv"),
+    "velocity": ("kv",),
+    "damper": ("kv",),
+    "general": ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm"),
+}
+_OF_TENDONS = ("stiffness", "damping", "springlength", "frictionloss")
+_SOLVER = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
+           "solreffriction", "solreflimit")  # fmt: skip
+_NUMBERS = 10
+"""Parameters that a gain or bias may have; the laws that are honoured use the first three."""
+
+
+@dataclass(slots=True, eq=False)
+class Actuation:
+    """Reads what acts along joints.
+
+    Attributes:
+        compiler: Settings.
+        joints: Name → joint.
+        zero: Joint → position that the file draws it at.
+        faults: Take what is wrong.
+        tendons: Name → terms, all fixed tendons of the file.
+    """
+
+    compiler: Compiler
+    joints: Mapping[str, JointRecord]
+    zero: Mapping[str, float]
+    faults: Faults
+    tendons: dict[str, Terms] = field(default_factory=dict)
+
+    def read_tendons(self, root: Element) -> tuple[TendonRecord, ...]:
+        """All fixed tendons; those without springs, dampers and friction only carry actuators."""
+        found = []
+        for element in (one for section in root.children("tendon") for one in section.all()):
+            name = element.attribute("name") or f"tendon_{len(self.tendons) + 1}"
+            if element.name != "fixed":
+                what = f"<{element.name}{called(element)}> in <tendon> is not honoured"
+                self.faults.add(element.line, what, "give the forces along joints: fixed tendons are honoured")
+                continue
+            check_attributes(element, _OF_TENDONS, _SOLVER)
+            terms = tuple(self._term(joint) for joint in element.children("joint"))
+            if not terms:
+                self.faults.add(element.line, f"tendon {name} has no joint", 'add <joint joint="…" coef="…"/>')
+            if name in self.tendons:
+                self.faults.add(element.line, f"2 tendons are called {name}", "rename one")
+            self.tendons[name] = terms
+            if element.attribute("range"):
+                self.faults.note(f"the range of tendon {name} is left out: it has no hard stops")
+            record = self._tendon(element, name, terms)
+            if record.stiffness or record.damping or record.friction:
+                found.append(record)
+        return tuple(found)
+
+    def _term(self, element: Element) -> tuple[str, float]:
+        return self._joint(element, "joint"), element.number("coef", required=True)
+
+    def _joint(self, element: Element, key: str) -> str:
+        """The name of a joint with one coordinate."""
+        name = element.attribute(key)
+        joint = self.joints.get(name)
+        if joint is None:
+            what = f"<{element.name}{called(element)}> names the joint {name!r}, which there is not"
+            self.faults.add(element.line, what, "mend the name")
+        elif joint.kind not in {"revolute", "prismatic"}:
+            what = f"<{element.name}{called(element)}> acts on {name}, which is no hinge or slide"
+            self.faults.add(element.line, what, "let it act on hinges and slides")
+        return name
+
+    def _tendon(self, element: Element, name: str, terms: Terms) -> TendonRecord:
+        text = element.attribute("springlength")
+        count = len(text.split())
+        given = element.numbers_of(text, "springlength", 2 if count > 1 else 1) if text else None
+        rest = (given[0], given[-1]) if given else (-1.0, -1.0)
+        if rest == (-1.0, -1.0):  # where the springs of all joints rest
+            length = sum(factor * self.zero_of_spring(joint) for joint, factor in terms)
+            rest = (length, length)
+        if rest[0] > rest[1]:
+            self.faults.add(element.line, f"springlength of tendon {name} is {text}", "give the shorter one first")
+        return TendonRecord(
+            name=name, terms=terms, stiffness=element.number("stiffness"), damping=element.number("damping"),
+            rest=rest, friction=element.number("frictionloss"), line=element.line,
+        )  # fmt: skip
+
+    def zero_of_spring(self, name: str) -> float:
+        """Position at which the spring of a joint rests."""
+        joint = self.joints.get(name)
+        return joint.spring_reference if joint else 0.0
+
+    def read_actuators(self, root: Element) -> tuple[ActuatorRecord, ...]:
+        """All actuators."""
+        found: dict[str, ActuatorRecord] = {}
+        for element in (one for section in root.children("actuator") for one in section.all()):
+            target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
+            name = element.attribute("name") or f"{target}_{element.name}"
+            if element.name not in _LAWS:
+                what = f"the actuator <{element.name}{called(element)}> is not honoured"
+                self.faults.add(element.line, what, f"honoured are {', '.join(_LAWS)}")
+                continue
+            if name in found:
+                what = f"2 actuators are called {name}"
+                self.faults.add(element.line, what, 'rename one: name="…"')
+            check_attributes(element, (*_OF_ALL, *_LAWS[element.name]), _SILENT)
+            gain, bias = self._law(element)
+            record = ActuatorRecord(
+                name=name, terms=self._transmission(element, name), gain=gain, bias=bias, line=element.line,
+                control=read_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler),
+                force=read_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
+            )  # fmt: skip
+            found[name] = record
+        return tuple(found.values())
+
+    def _transmission(self, element: Element, name: str) -> Terms:
+        given = [key for key in ("joint", "jointinparent", "tendon") if element.attribute(key)]
+        if len(given) != 1:
+            what = f"actuator {name} acts on {' and '.join(given) or 'no joint or tendon'}"
+            self.faults.add(element.line, what, 'give one of joint="…", tendon="…"')
+            return ()
+        text = element.attribute("gear")
+        gear = (element.numbers_of(text.split()[0], "gear", 1) or (1.0,))[0] if text else 1.0
+        if given != ["tendon"]:
+            return ((self._joint(element, given[0]), gear),)
+        tendon = element.attribute("tendon")
+        if tendon not in self.tendons:
+            self.faults.add(element.line, f"actuator {name} acts on {tendon}, which is no fixed tendon", "name one")
+        return tuple((joint, gear * factor) for joint, factor in self.tendons.get(tendon, ()))
+
+    def _law(self, element: Element) -> tuple[float, tuple[float, float, float]]:
+        """Gain and bias."""
+        match element.name:
+            case "motor":
+                return 1.0, (0.0, 0.0, 0.0)
+            case "position":
+                kp = element.number("kp", 1.0)
+                return kp, (0.0, -kp, -element.number("kv"))
+            case "velocity":
+                kv = element.number("kv", 1.0)
+                return kv, (0.0, 0.0, -kv)
+            case "damper":
+                what = f"<damper{called(element)}> brakes by what its control says, which is not honoured"
+                self.faults.add(element.line, what, "give the joint a damping")
+                return 0.0, (0.0, 0.0, 0.0)
+        gain, bias = self._parameters(element, "gainprm", 1.0), self._parameters(element, "biasprm", 0.0)
+        for key, known in (("gaintype", ("fixed",)), ("biastype", ("none", "affine")), ("dyntype", ("none",))):
+            if element.attribute(key) not in {"", *known}:
+                what = f'{key}="{element.attribute(key)}" of <general{called(element)}> is not honoured'
+                self.faults.add(element.line, what, f"honoured: {', '.join(known)}")
+        affine = element.attribute("biastype") == "affine"
+        return gain[0], (bias[0], bias[1], bias[2]) if affine else (0.0, 0.0, 0.0)
+
+    def _parameters(self, element: Element, key: str, default: float) -> tuple[float, ...]:
+        text = element.attribute(key)
+        found = element.numbers_of(text, key, min(len(text.split()), _NUMBERS)) if text else None
+        return (*(found or (default,)), 0.0, 0.0)
+
+    def couple(self, root: Element) -> dict[str, JointRecord]:
+        """The joints, those that ``<equality>`` ties to others as their followers, or held where it says so."""
+        joints = dict(self.joints)
+        for element in (one for section in root.children("equality") for one in section.all()):
+            if word(element, "active", ("true", "false")) == "false":
+                self.faults.note(f"<{element.name}{called(element)}> in <equality> is not active and left out")
+            elif element.name != "joint":
+                what = f"<{element.name}{called(element)}> in <equality> is not honoured"
+                self.faults.add(element.line, what, "honoured is joint")
+            else:
+                self._couple(element, joints)
+        return joints
+
+    def _couple(self, element: Element, joints: dict[str, JointRecord]) -> None:
+        """One follower: its distance from where it is drawn is a0 + a1 times its leader's."""
+        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), ("solref", "solimp"))
+        name = self._joint(element, "joint1")
+        leader = self._joint(element, "joint2") if element.attribute("joint2") else ""
+        text = element.attribute("polycoef") or "0 1 0 0 0"
+        found = element.numbers_of(text, "polycoef", min(len(text.split()), 5)) or (0.0, 1.0)
+        a = (*found, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(found) :])
+        joint = joints.get(name)
+        if joint is None or joint.kind not in {"revolute", "prismatic"}:
+            return
+        if not leader:
+            joints[name] = locked_joint(joint, self.zero[name] + a[0])
+        elif any(a[2:]):
+            what = f"joint {name} follows {leader} by a polynomial of a higher degree than 1"
+            self.faults.add(element.line, what, "give two numbers in polycoef")
+        elif joint.mimic is not None:
+            self.faults.add(element.line, f"joint {name} follows two others", "leave one")
+        elif leader in joints:
+            offset = self.zero[name] + a[0] - a[1] * self.zero.get(leader, 0.0)
+            joints[name] = replace(joint, mimic=Mimic(leader, a[1], offset), start=0.0)

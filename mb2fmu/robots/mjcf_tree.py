@@ -1,0 +1,131 @@
+"""The elements of an MJCF file with its includes put in and its defaults written out: what is left says all itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+
+from lxml import etree
+
+from mb2fmu.errors import ModelError
+from mb2fmu.robots.strict_xml import FILE, Faults, line_of, parse, tag
+
+ACTUATORS = ("general", "motor", "position", "velocity", "damper", "intvelocity", "cylinder", "muscle", "adhesion",
+             "dcmotor", "pid", "orientation")  # fmt: skip
+_OWN = {"kp", "kv", "dampratio", "timeconst"}
+"""Attributes of actuators that mean another thing in each kind."""
+_HAVE_CLASS = {"joint", "geom", "site", "mesh", "material", "connect", "weld", "fixed", "spatial", "tendon", *ACTUATORS}
+_MOST_INCLUDED = 100
+
+Class = dict[str, dict[str, str]]
+"""Element → attribute → value."""
+
+
+def whole_tree(content: bytes, path: Path, faults: Faults) -> etree._Element:
+    """The root of an MJCF file: includes and defaults are gone, every attribute stands where it acts.
+
+    Args:
+        content: Of the file.
+        path: Of the file.
+        faults: Take what is wrong.
+
+    Raises:
+        ModelError: If the file, or one that it includes, is no XML, or is not to be read at all.
+    """
+    root = parse(content, path, ("mujoco",))
+    _include(root, path.parent.resolve(), {path.resolve()}, faults)
+    classes = {"main": Class()}
+    for section in list(root):
+        if tag(section) == "default":
+            _read_class(section, classes, section.get("class", "main"), {}, faults)
+            root.remove(section)
+    _write_out(root, "main", classes, faults)
+    return root
+
+
+def _include(root: etree._Element, folder: Path, seen: set[Path], faults: Faults) -> None:
+    """Puts the elements of included files in their places; no file twice, and none outside the folder."""
+    while (node := root.find(".//include")) is not None:
+        parent = node.getparent()
+        assert parent is not None
+        name, place = node.get("file", ""), parent.index(node)
+        found = _included(name, node, folder, seen, faults)
+        parent.remove(node)
+        for offset, child in enumerate(found):
+            parent.insert(place + offset, child)
+
+
+def _included(name: str, node: etree._Element, folder: Path, seen: set[Path], faults: Faults) -> list[etree._Element]:
+    path = (folder / name).resolve() if name else folder
+    if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or ".." in Path(name).parts:
+        faults.add(line_of(node), f"it includes {name!r}", "name a file in the folder of the robot's file")
+    elif path in seen or len(seen) > _MOST_INCLUDED:
+        faults.add(line_of(node), f"{name} is included twice", "include every file once")
+    elif not path.is_file():
+        faults.add(line_of(node), f"it includes {name}, which is not there", "mend the name")
+    else:
+        seen.add(path)
+        try:
+            root = parse(path.read_bytes(), path, ("mujoco", "mujocoinclude"))
+        except ModelError as error:
+            faults.found += error.faults
+            return []
+        for element in root.iter():
+            element.set(FILE, name)
+        return list(root)
+    return []
+
+
+def _read_class(
+    section: etree._Element, classes: dict[str, Class], name: str, inherited: Mapping[str, Mapping[str, str]],
+    faults: Faults,
+) -> None:  # fmt: skip
+    """Reads a class of defaults, and the ones inside it, which have its values where they give none."""
+    if not name:
+        faults.add(line_of(section), "a class of defaults has no name", 'add class="…"')
+        return
+    own = classes.setdefault(name, Class())
+    for word, values in inherited.items():
+        own.setdefault(word, {}).update(values)
+    inner = []
+    for child in section:
+        if tag(child) == "default":
+            inner.append(child)
+            continue
+        given = {str(key): str(value) for key, value in child.attrib.items() if key != FILE}
+        own.setdefault(tag(child), {}).update(given)
+    for child in inner:
+        if child.get("class") in classes:
+            faults.add(line_of(child), f"two classes of defaults are called {child.get('class')}", "rename one")
+            continue
+        _read_class(child, classes, child.get("class", ""), own, faults)
+
+
+def _write_out(element: etree._Element, childclass: str, classes: Mapping[str, Class], faults: Faults) -> None:
+    """Writes the defaults into the elements that do not give these attributes themselves."""
+    for child in element:
+        inside = child.get("childclass") or childclass
+        name = child.get("class") or inside
+        for asked in {inside, name} - classes.keys():
+            faults.add(line_of(child), f"<{tag(child)}> is of the class {asked!r}, which there is not", "mend the name")
+        if tag(child) in _HAVE_CLASS:
+            for key, value in _defaults(tag(child), child, classes.get(name, {})):
+                if child.get(key) is None:
+                    child.set(key, value)
+        _write_out(child, inside if inside in classes else childclass, classes, faults)
+
+
+def _defaults(name: str, child: etree._Element, of: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """The defaults of one element; actuators share theirs, rows of equality take those of ``equality``."""
+    parent = child.getparent()
+    section = "" if parent is None else tag(parent)
+    if section == "actuator":
+        for word in (name, *(other for other in ACTUATORS if other != name)):
+            for key, value in of.get(word, {}).items():
+                if word == name or key not in _OWN:
+                    yield key, value
+    elif section in {"equality", "tendon"}:
+        yield from deepcopy(of.get(section, {})).items()
+    elif name not in {"connect", "weld", "fixed", "spatial", "tendon"}:
+        yield from of.get(name, {}).items()

@@ -1,0 +1,66 @@
+"""x' of MJCF files against MuJoCo, at 200 random states each; and what the proof makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from unit.robots.mjcf_texts import DEGREES, EVERYTHING, honoured_part_of, mujoco_test_model
+from unit.robots.test_robot_equations import worst_against_second_reading
+
+from mb2fmu import pipeline
+from mb2fmu.validation import robot_motion
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(robot_motion, "POINTS", 200)
+    path = tmp_path / "robot.xml"
+    path.write_text(EVERYTHING)
+    return path
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"locked": {"j2": 0.3}, "prescribed": ["j1"], "inputs": ["j4"], "gravity": [1.0, 2.0, -5.0]},
+        {"mimic": "free"},
+    ],
+)
+def test_every_element_moves_as_in_mujoco(file: Path, settings: dict[str, object]) -> None:
+    assert worst_against_second_reading(file, **settings) < 0.1
+
+
+@pytest.mark.parametrize("content", [DEGREES.encode(), honoured_part_of(mujoco_test_model())])
+def test_other_files_move_as_in_mujoco(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    assert worst_against_second_reading(file) < 0.1
+
+
+def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is changed between the two: as if the first reader had misread it."""
+    monkeypatch.setattr(robot_motion, "POINTS", 5)
+    derivation = pipeline.derive(file)
+    f, d = pipeline.right_hand_side(derivation), derivation.checked
+    names = [item.name for item in (*d.coordinates, *d.speeds)]
+    for given, instead in (
+        ('ref="0.3"', 'ref="0.30001"'),
+        ('eulerseq="zYx"', 'eulerseq="zyx"'),
+        ('gear="20"', 'gear="20.001"'),
+        ('springlength="0.1 0.3"', 'springlength="-9 0.3"'),
+        ('forcerange="-3 3"', 'forcerange="-30 30"'),
+        ('size="0.1 0.05 0.02"', 'size="0.1 0.05 0.0201"'),
+        ('polycoef="0.25"', 'polycoef="0.2501"'),
+    ):
+        assert given in EVERYTHING
+        file.write_text(EVERYTHING.replace(given, instead, 1))
+        made = robot_motion.robot_motions(d)
+        worst = 0.0
+        for sample in made.samples:
+            values = sample.point.values
+            x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
+            rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
+            own = sample.rates[robot_motion.WAY]
+            worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
+        assert worst > 100, instead
