@@ -152,6 +152,8 @@ class Bodies:
         check_attributes(element, ("pos", *ORIENTATIONS, "mass", "diaginertia", "fullinertia"))
         pose, mass = pose_of(element, self.compiler), element.number("mass", required=True)
         if element.attribute("fullinertia"):
+            if any(element.attribute(word) for word in ORIENTATIONS):
+                self.faults.add(element.line, "<inertial> has fullinertia and an orientation", "leave one")
             xx, yy, zz, xy, xz, yz = element.vector("fullinertia", (0.0,) * 6)
             inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:

@@ -12,6 +12,7 @@ from mb2fmu.robots.mjcf_reading import read_mjcf
 from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.robot_model import robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
+from mb2fmu.robots.sdf_reading import read_sdf
 from mb2fmu.robots.urdf_reading import read_urdf
 
 SIDE_FILE = "robot.toml"
@@ -19,12 +20,13 @@ SIDE_FILE = "robot.toml"
 Reader = Callable[[bytes, Path], RobotDescription]
 ModelKind = TypeVar("ModelKind", bound=Model)
 
-URDF, MJCF = "a URDF file", "an MJCF file"
+URDF, MJCF, SDF = "a URDF file", "an MJCF file", "an SDF file"
 _READERS: dict[str, tuple[Reader, str]] = {
     ".urdf": (read_urdf, URDF),
     ".xacro": (read_urdf, URDF),
     ".xml": (read_mjcf, MJCF),
     ".mjcf": (read_mjcf, MJCF),
+    ".sdf": (read_sdf, SDF),
 }
 
 
@@ -40,7 +42,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     ``settings`` names another side file.
 
     Args:
-        path: URDF, or xacro whose macros are expanded; MJCF.
+        path: URDF, or xacro whose macros are expanded; MJCF; SDF.
         arguments: Name → value of settings (:class:`RobotSettings`).
         kind: Class of the model.
 

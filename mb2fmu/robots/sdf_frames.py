@@ -1,0 +1,109 @@
+"""Poses of an SDF file: links, joints and frames say where they are relative to others; here all are in the model.
+
+The frame ``__model__`` is the model's own, ``world`` the one that the model stands in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mb2fmu.robots.robot_description import Pose, cleaned, from_roll_pitch_yaw
+from mb2fmu.robots.strict_xml import Element, Faults
+
+MODEL, WORLD = "__model__", "world"
+_UNIT = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where something is: its pose relative to a frame that has a name."""
+
+    relative_to: str
+    pose: Pose
+    line: int
+
+
+@dataclass(slots=True)
+class SdfFrames:
+    """All named frames of a model.
+
+    Attributes:
+        faults: Take what is wrong.
+        placed: Frame → where it is.
+        attached: Frame that the file adds → link, joint or frame that it moves with.
+    """
+
+    faults: Faults
+    placed: dict[str, Placed] = field(default_factory=dict)
+    attached: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
+
+    def add(self, name: str, placed: Placed) -> None:
+        """Adds a frame; names stand once among links, joints and frames."""
+        if name in self.placed or name == MODEL:
+            self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename one")
+        self.placed[name] = placed
+
+    def pose(self, name: str, line: int) -> Pose:
+        """Where a frame is in the model's; the identity, and a fault, where that cannot be told."""
+        way: list[str] = []
+        current = name
+        while current not in self._known:
+            if current not in self.placed:
+                self.faults.add(line, f"{current!r} is no link, joint or frame", "mend the name")
+                return Pose()
+            if current in way:
+                circle = " → ".join([*way[way.index(current) :], current])
+                self.faults.add(
+                    line, f"poses are relative to each other in a circle: {circle}", "give one in the model"
+                )
+                self._known[current] = Pose()
+                return Pose()
+            way.append(current)
+            line = self.placed[current].line
+            current = self.placed[current].relative_to
+        at = self._known[current]
+        for each in reversed(way):
+            at = at @ self.placed[each].pose
+            self._known[each] = at
+        return at
+
+    def link_of(self, name: str, links: set[str], line: int) -> str:
+        """The link that a frame moves with; empty, and a fault, where there is none."""
+        seen: set[str] = set()
+        while name not in links and name != WORLD:
+            if name in seen or name not in self.attached:
+                self.faults.add(line, f"{name!r} is no link, nor a frame that is attached to one", "mend the name")
+                return ""
+            seen.add(name)
+            name = self.attached[name]
+        return name
+
+
+def read_pose(element: Element, default: str) -> Placed:
+    """The ``pose`` of an element; the identity relative to ``default`` where there is none."""
+    pose = element.child("pose")
+    if pose is None:
+        return Placed(default, Pose(), element.line)
+    pose.allow((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
+    text = (pose.node.text or "").strip()
+    style = pose.attribute("rotation_format") or "euler_rpy"
+    if style not in {"euler_rpy", "quat_xyzw"}:
+        pose.faults.add(pose.line, f'rotation_format is "{style}"', "it is one of euler_rpy, quat_xyzw")
+    count = 7 if style == "quat_xyzw" else 6
+    numbers = pose.numbers_of(text, "the text", count) if text else (0.0,) * count
+    relative = pose.attribute("relative_to") or default
+    if numbers is None:
+        return Placed(relative, Pose(), element.line)
+    position = np.array(numbers[:3])
+    if count == 7:
+        quaternion = np.array(numbers[3:]) if text else np.array([0.0, 0.0, 0.0, 1.0])
+        if np.linalg.norm(quaternion) < _UNIT:
+            pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
+            return Placed(relative, Pose(), element.line)
+        return Placed(relative, Pose(cleaned(Rotation.from_quat(quaternion).as_matrix()), position), element.line)
+    angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
+    return Placed(relative, Pose(cleaned(from_roll_pitch_yaw(angles.tolist())), position), element.line)
