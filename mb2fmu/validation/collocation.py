@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numpy.polynomial import legendre
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.integration import HeldSlope, Slope, finite
+from mb2fmu.validation.integration import HeldSlopes, Slopes
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def radau_matrix(stages: int) -> tuple[Floats, Floats]:
 
 
 def integrate_stiff(
-    slope: HeldSlope, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
+    slopes: HeldSlopes, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
 ) -> Floats:
     """As :func:`mb2fmu.validation.integration.integrate`, for stiff equations; ``budget`` counts steps.
 
@@ -57,7 +57,7 @@ def integrate_stiff(
     y[0] = start
     step, spent = float(time[1] - time[0]), 0
     for k, end in enumerate(time[1:].tolist()):
-        t, value, f = float(time[k]), y[k], finite(slope(k))
+        t, value, f = float(time[k]), y[k], slopes(k)
         while t < end:
             # A step that would leave a crumb takes the crumb with it.
             whole = end - t <= 1.0001 * step
@@ -77,7 +77,7 @@ def integrate_stiff(
     return y
 
 
-def _doubled(f: Slope, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
+def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
     """After two steps of h/2, and their difference from one of h over what is allowed; infinite if Newton fails."""
     jacobian = _jacobian(f, t, y, scales)
     whole = _step(f, t, y, h, jacobian, scales, np.zeros((STAGES, len(y))))
@@ -100,15 +100,11 @@ def _doubled(f: Slope, t: float, y: Floats, h: float, tolerance: float, scales: 
     return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
 
 
-def _jacobian(f: Slope, t: float, y: Floats, scales: Floats) -> Floats:
+def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
     """Derivatives of f by forward differences, shape (n, n); only Newton's speed depends on them."""
-    base = f(t, y)
-    columns = []
-    for j, size in enumerate(np.maximum(scales, np.abs(y)).tolist()):
-        moved = y.copy()
-        moved[j] += 1e-7 * size
-        columns.append((f(t, moved) - base) / (moved[j] - y[j]))
-    return np.array(columns).T
+    moved = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
+    slopes = f(np.full(len(moved), t), moved)
+    return np.asarray((slopes[1:] - slopes[0]) / (np.diag(moved[1:]) - y)[:, None]).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +115,7 @@ class _Stages:
     floor: Floats
 
 
-def _step(f: Slope, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
+def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
     """One collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
@@ -129,7 +125,7 @@ def _step(f: Slope, t: float, y: Floats, h: float, jacobian: Floats, scales: Flo
     n = len(y)
     matrix = np.eye(STAGES * n) - h * np.kron(_A, jacobian)
     inverse = np.linalg.inv(matrix)
-    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(t, y)))
+    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
     worst = np.outer(h * np.abs(_A).sum(axis=1), noise).ravel()
     floor = (np.abs(inverse) @ worst).reshape(STAGES, n)
     # The bound sums up what mostly cancels.
@@ -137,8 +133,7 @@ def _step(f: Slope, t: float, y: Floats, h: float, jacobian: Floats, scales: Flo
     times = t + h * _C
     Z, last = guess, np.inf
     for _ in range(_ITERATIONS):
-        slopes = np.array([f(float(time), y + z) for time, z in zip(times, Z, strict=True)])
-        update = (inverse @ (h * _A @ slopes - Z).ravel()).reshape(STAGES, n)
+        update = (inverse @ (h * _A @ f(times, y + Z) - Z).ravel()).reshape(STAGES, n)
         size = float(np.max(np.abs(update) / unit))
         rate = size / last
         if not np.isfinite(size) or (rate > _SLOW and size > _STANDSTILL):

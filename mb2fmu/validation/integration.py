@@ -18,6 +18,9 @@ from mb2fmu.errors import Fault, ValidationError
 Floats = npt.NDArray[np.float64]
 Slope = Callable[[float, Floats], Floats]
 HeldSlope = Callable[[int], Slope]
+Slopes = Callable[[Floats, Floats], Floats]
+"""y' at several instants: times, shape (k,), and values, shape (k, n), to slopes, shape (k, n)."""
+HeldSlopes = Callable[[int], Slopes]
 
 # Below this SciPy ignores the tolerance; at it the error is round-off.
 TIGHTEST = 2.3e-14
@@ -129,6 +132,16 @@ def finite(slope: Slope) -> Slope:
             return np.full_like(y, np.nan)
 
     return guarded
+
+
+def one_by_one(slope: Slope) -> Slopes:
+    """Evaluates a slope at several instants, one after the other; rows that leave its domain are NaN."""
+    guarded = finite(slope)
+
+    def several(times: Floats, values: Floats) -> Floats:
+        return np.array([guarded(t, y) for t, y in zip(times.tolist(), values, strict=True)])
+
+    return several
 
 
 def stuck(t: float, why: str) -> ValidationError:

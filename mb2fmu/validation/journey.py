@@ -12,7 +12,7 @@ from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.machine import FailureError, Machine
 from mb2fmu.validation.hybrid import EventSeen, HybridEquations, travel
-from mb2fmu.validation.integration import TIGHTEST, Slope, integrate, stuck
+from mb2fmu.validation.integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
 from mb2fmu.validation.numeric import NumericEquations, explained
 
 Floats = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ class Journey:
                 parts=parts, projected=projected, budget=self.budget, seen=seen,
             )  # fmt: skip
         if self.stiff:
-            return integrate_stiff(self.slope, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
+            return integrate_stiff(self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
         machine = self.numeric.machine
         if machine:
             return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
@@ -86,6 +86,21 @@ class Journey:
         def held(t: float, y: Floats) -> Floats:
             x_dot, power = numeric.x_dot(t, y[:-1], r, prepared)
             return np.append(x_dot, power)
+
+        return held
+
+    def slopes(self, k: int) -> Slopes:
+        """The slopes of (x, W) at several instants while the inputs of step k hold."""
+        machine, prepared = self.numeric.machine, self.prepared
+        if machine is None:
+            return one_by_one(self.slope(k))
+        r: Sequence[float] = self.inputs[k].tolist()
+
+        def held(times: Floats, values: Floats) -> Floats:
+            try:
+                return machine.slopes(times, values, r, prepared)
+            except FailureError as error:
+                raise explained(error) from error
 
         return held
 

@@ -21,7 +21,7 @@ OK, SINGULAR, ASTRAY, VANISHING, SPENT, NO_MEMORY = range(6)
 
 def address(array: npt.NDArray[Any]) -> int:
     """Of the first number of an array, which must be kept while C uses it."""
-    return int(array.ctypes.data)
+    return int(array.__array_interface__["data"][0])  # array.ctypes makes an object for each call
 
 
 def whole(names: str) -> list[tuple[str, Any]]:

@@ -41,6 +41,8 @@ def runtime() -> ctypes.CDLL:
     library = load_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
+    whole = ctypes.c_int64
+    library.reference_slopes.argtypes = [pointer, whole, *[pointer] * 6]
     library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
     library.reference_project.argtypes = [pointer, double, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
@@ -163,6 +165,30 @@ class Machine:
         motion = layout.Motion(**{name: address(array) for name, array in found.items()})
         given = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, r, prepared)]
         self._check(self._library.reference_motion(self._at, t, *map(address, given), ctypes.addressof(motion)), t)
+        return found
+
+    def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
+        """x' and the power of all loads at several instants, by one call.
+
+        Args:
+            times: Instants in s, shape (k,).
+            y: (x, W) at each, shape (k, n_x + 1); W is not read.
+            r: Inputs, the same at all.
+            prepared: Free and calculated parameters.
+
+        Returns:
+            (x', W'), shape (k, n_x + 1).
+
+        Raises:
+            FailureError: If a matrix is singular; at the first such instant.
+        """
+        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (times, y, r, prepared)]
+        found, done = np.empty(given[1].shape), ctypes.c_int64()
+        status = self._library.reference_slopes(
+            self._at, len(times), *map(address, given), address(found), ctypes.addressof(done)
+        )
+        if status != layout.OK:
+            self._check(status, float(times[done.value]))
         return found
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:

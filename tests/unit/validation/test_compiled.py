@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -288,3 +289,16 @@ def test_compiled_libraries_are_kept(tmp_path, monkeypatch):
     assert hasattr(library, "one")
     with pytest.raises(ToolError, match="exit code"):
         load_library({"one.c": b"double one(void) { return two; }"}, "one")
+
+
+def test_slopes_at_several_instants_are_those_at_each():
+    """As the stiff integrator asks for them, by one call; a singular matrix at any of them is told."""
+    numeric = compiled(replace(one_freedom(sm.cos(u) - t), dynamics=MassMatrixDynamics(ONE * q, ONE * (sm.cos(u) - t))))
+    journey = Journey(numeric, np.array([0.0, 1.0]), np.empty((1, 0)), ())
+    times = np.array([0.1, 0.2, 0.3])
+    values = np.array([[1.0, 2.0, 0.0], [-0.5, 3.0, 7.0], [2.0, 0.0, 1.0]])
+    alone = [journey.slope(0)(float(at), value) for at, value in zip(times, values, strict=True)]
+    assert journey.slopes(0)(times, values).tolist() == np.array(alone).tolist()
+    values[1, 0] = 0.0
+    with pytest.raises(ValidationError, match="accelerations is singular"):
+        journey.slopes(0)(times, values)

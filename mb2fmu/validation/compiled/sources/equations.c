@@ -435,6 +435,21 @@ int reference_motion(
     return status;
 }
 
+int reference_slopes(struct equations *e, int64_t count, const double t[], const double y[], const double r[],
+    const double p[], double slopes[], int64_t *done)
+{
+    const int64_t states = states_of(e);
+    int status = OK;
+    for (*done = 0; *done < count; ++*done) {
+        double *row = slopes + *done * (states + 1);
+        status = advance(e, t[*done], y + *done * (states + 1), r, p, row, row + states);
+        if (status != OK) {
+            break;
+        }
+    }
+    return status;
+}
+
 int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
     const double p[], double residual[])
 {

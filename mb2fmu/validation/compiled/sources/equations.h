@@ -97,6 +97,11 @@ EXPORTED void reference_end(struct equations *e);
 EXPORTED int reference_motion(
     struct equations *e, double t, const double x[], const double r[], const double p[], struct motion *motion);
 
+/* x' and the power of all loads at `count` instants t; y and slopes hold a row (x, W) for each. Returns at the first
+   instant that fails, which is then `*done`. */
+EXPORTED int reference_slopes(struct equations *e, int64_t count, const double t[], const double y[], const double r[],
+    const double p[], double slopes[], int64_t *done);
+
 /* phi, A u + b for given speeds, dependent ones included. */
 EXPORTED int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
     const double p[], double residual[]);
