@@ -1,8 +1,9 @@
 """Models each of which stands for a kind, for what is tried with one backend or importer after the other.
 
-Every model proves itself as a native unit in the suite (``end_to_end/test_models.py``). The same once more, in Python's
-own time or through other importers, shows something new for another kind of model only: the rest carries the mark
-``repeats``, and ``scripts/prove_models`` runs it.
+A model proves itself as a native unit in the suite (``end_to_end/test_models.py``) if it stands for a kind, or has a
+closed form or published motion that is compared there. The same once more, in Python's own time or through other
+importers, shows something new for another kind of model only. The rest carries the mark ``repeats``:
+``scripts/prove_models`` runs it, each night.
 """
 
 from __future__ import annotations
@@ -25,18 +26,34 @@ REPRESENTATIVES = {
     "turntable_ball": "explicit time, velocity constraints",
 }
 
+OF_A_KIND_THAT_IS_PROVEN = {
+    "cart_pole": "as double_pendulum",
+    "hand": "as chain; its pathways as muscle_arm",
+    "msl_planar_four_bar": "as four_bar; its end is known in test_closed_loops",
+    "n_four_bar": "as four_bar; its motion is known in test_closed_loops",
+    "n_link_pendulum": "as double_pendulum",
+    "robot_arm": "as chain; its equations are known in test_published_arms",
+    "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
+    "two_rods": "as double_pendulum; its equations are known in test_known_equations",
+}
+"""Models whose unit is proven each night only, with what holds their law in the suite."""
 
-def marked(models: Iterable[Any], *, slow: frozenset[str] | None = None) -> list[Any]:
+
+def marked(
+    models: Iterable[Any], *, slow: frozenset[str] | None = None, repeating: Iterable[str] | None = None
+) -> list[Any]:
     """Parameters of a test, those of models that stand for no kind of their own marked ``repeats``.
 
     Args:
         models: Names, or paths of model files.
         slow: Names that are marked ``slow`` as well.
+        repeating: Names that are marked ``repeats``; by default all but the representatives.
     """
     found = []
     for model in models:
         name = getattr(model, "stem", model)
-        marks = [] if name in REPRESENTATIVES else [pytest.mark.repeats]
+        repeats = name not in REPRESENTATIVES if repeating is None else name in repeating
+        marks = [pytest.mark.repeats] if repeats else []
         marks += [pytest.mark.slow] if slow and name in slow else []
         found.append(pytest.param(model, id=name, marks=marks))
     return found

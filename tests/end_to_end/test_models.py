@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from end_to_end import closed_forms
+from representatives import OF_A_KIND_THAT_IS_PROVEN, REPRESENTATIVES, marked
 
 from mb2fmu import pipeline
 from mb2fmu.derivatives import differentiate_forward, differentiate_reverse
@@ -305,8 +306,13 @@ def test_the_models_are_those_that_the_documentation_names():
     assert {path.stem for path in MODELS} == NAMES
 
 
+def test_only_models_without_a_law_of_their_own_here_are_left_to_the_night():
+    assert OF_A_KIND_THAT_IS_PROVEN.keys() <= NAMES
+    assert not OF_A_KIND_THAT_IS_PROVEN.keys() & (KNOWN.keys() | REPRESENTATIVES.keys())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", marked(MODELS, repeating=OF_A_KIND_THAT_IS_PROVEN))
 def test_the_unit_of_every_model_proves_itself(path, tmp_path):
     finished = pipeline.run(path, tmp_path)
     result = finished.validated.result
