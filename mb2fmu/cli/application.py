@@ -342,7 +342,14 @@ commands.add_command(validate)
     "--show",
     metavar="KIND,…",
     help="Quantities of the theory instead: partial-velocities, generalized-active-forces, generalized-inertia-forces "
-    "(Kane), transformation (TMT), lagrange. With --format text or latex.",
+    "(Kane), transformation (TMT), lagrange, momenta, integrals. With --format text or latex.",
+)
+@click.option(
+    "--graph",
+    "picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="Draw bodies, joints, loads, constraints and sensors as a graph instead.",
 )
 @click.option(
     "-o",
@@ -360,6 +367,7 @@ def equations(
     at: dict[str, str],
     form: Any,
     show: str | None,
+    picture: Path | None,
     folder: Path | None,
 ) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
@@ -372,6 +380,7 @@ def equations(
       mb2fmu equations models/rolling_disc.py --method tmt --format latex
       mb2fmu equations models/cart_pole.py --format python > cart_pole_equations.py
       mb2fmu equations models/four_bar.py --format c -o four_bar_c
+      mb2fmu equations models/four_bar.py --graph four_bar.svg
       mb2fmu equations models/two_rods.py --show partial-velocities,generalized-active-forces
     """
     from mb2fmu import pipeline
@@ -379,6 +388,12 @@ def equations(
 
     if folder and form not in SOURCE_TARGETS:
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
+    if picture is not None:
+        with Progress() as progress:
+            drawn = pipeline.graph(model_at(model, arguments, at), arguments=arguments, observer=progress)
+            pipeline.write(picture, drawn.encode())
+        click.echo(picture)
+        return
     if show is not None:
         _show_quantities(model, arguments, at, form, show)
         return

@@ -81,14 +81,14 @@ def _in_place(
         return replace(quantity, value=translate_matrix(value, short).applyfunc(_contracted))
     in_place, written = _contracted(translate(value, short)), translate(value, whole)
     if _operations(written) <= WHOLE:
-        multiplied = _multiplied_out(written)
+        multiplied = multiplied_out(written)
         beside = sum(long.get(symbol, 0) for symbol in in_place.free_symbols)
         if _operations(multiplied) <= _operations(in_place) + beside:
             return replace(quantity, value=multiplied)
     return replace(quantity, value=in_place)
 
 
-def _multiplied_out(expression: sm.Expr) -> sm.Expr:
+def multiplied_out(expression: sm.Expr) -> sm.Expr:
     """A sum of products, in each at most one sine or cosine: what is equal looks equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
 

@@ -43,9 +43,9 @@ def sensed(request: RequestedOutput, k: NamedKinematics) -> Components:
     bodies = [k.mechanism.bodies[i] for i in request.subject] or list(k.mechanism.bodies)
     _refuse_unlocated(request, bodies, k)
     if request.kind == "linear_momentum":
-        return _summed(bodies, k.velocity)
+        return linear_momentum(bodies, k)
     if request.kind == "angular_momentum":
-        return _angular_momentum(bodies, request.relative_to, k)
+        return angular_momentum(bodies, request.relative_to, k)
     return _mean(bodies, k.position if request.kind == "centre_of_mass" else k.velocity)
 
 
@@ -77,7 +77,13 @@ def _mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
     return scale(1 / sm.Add(*(body.mass for body in bodies)), _summed(bodies, of))
 
 
-def _angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
+def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
+    """Σ m v in N, kg·m/s."""
+    return _summed(bodies, k.velocity)
+
+
+def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
+    """Of all bodies together about a point (None: their centre of mass), components in N, kg·m²/s."""
     place = k.position(about) if about is not None else k.named(_mean(bodies, k.position), "r_com")
     total = ZERO
     for body in bodies:

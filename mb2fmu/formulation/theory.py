@@ -26,6 +26,7 @@ from mb2fmu.formulation import lagrange
 from mb2fmu.formulation.applies import by_projection
 from mb2fmu.formulation.energy import kinetic_energy, potential_energy
 from mb2fmu.formulation.generalized_forces import AppliedLoad, applied_loads
+from mb2fmu.formulation.integrals import Integrals, LagrangeTerms
 from mb2fmu.formulation.readable import readable
 from mb2fmu.mechanism.kinematics import ZERO, NamedKinematics, Partials, add, cross, dot, scale, times
 from mb2fmu.mechanism.records import Body, Components, Mechanism
@@ -37,8 +38,12 @@ TITLES = {
     "generalized-inertia-forces": "Generalized inertia forces",
     "transformation": "TMT: transformation, mass matrix, convective acceleration and projected force of each body",
     "lagrange": "Energies and the terms of Lagrange's equations",
+    "momenta": "Generalized momenta",
+    "integrals": "Integrals of motion",
 }
 """Kind → title, in the order in which they are explained."""
+_IN_RATES = ("lagrange", "momenta", "integrals")
+"""Kinds that are written in q' and not in speeds."""
 
 
 def named_quantities(mechanism: Mechanism, kinds: Sequence[str]) -> NamedQuantities:
@@ -61,15 +66,17 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str]) -> NamedQuantit
             faults.append(Fault(f"{kind!r} is nothing that can be shown", remedy=f"take some of {', '.join(TITLES)}"))
         elif why := theory.obstacle(kind):
             faults.append(Fault(f"{kind}: {why}", remedy=_instead(mechanism)))
-        elif not faults and kind != "lagrange":
+        elif not faults and kind not in _IN_RATES:
             formed.append(theory.section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
     shown = readable(mechanism.declared.name, formed, theory.items, theory.rates)
-    if "lagrange" not in kinds:
+    in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _IN_RATES]
+    if not in_rates:
         return shown
     apart = _Theory(mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)})
-    terms = readable(shown.name, [apart.section("lagrange")], apart.items, apart.rates)  # in q', no speeds
+    others = [apart.section(kind) for kind in in_rates]
+    terms = readable(shown.name, others, apart.items, apart.rates)
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
     return NamedQuantities(
         shown.name,
@@ -93,6 +100,9 @@ class _Theory:
         self.first: list[Assignment] = []
         self.solves: list[LinearSolve] = []
         self.rates = {dot: (u, 1) for u, dot in zip(m.u, m.u_dot, strict=True)}
+        self._terms: LagrangeTerms | None = None
+        self._motion: dict[sm.Symbol, sm.Expr] = {}
+        self._forces: dict[str, dict[int, sm.Expr]] = {}
         self._carried: dict[int, dict[int, sm.Symbol]] | None = None
 
     @property
@@ -102,7 +112,9 @@ class _Theory:
 
     def obstacle(self, kind: str) -> str:
         """Why the mechanism has none of this kind; empty if it has."""
-        answer = lagrange.applies(self.m) if kind == "lagrange" else by_projection(self.m)
+        if kind == "integrals" and self.m.lagrangian_alone:
+            return ""
+        answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else by_projection(self.m)
         return "" if answer.yes else answer.because
 
     def section(self, kind: str) -> QuantitySection:
@@ -113,12 +125,20 @@ class _Theory:
             "generalized-inertia-forces": self._inertia_forces,
             "transformation": self._transformation,
             "lagrange": self._lagrange,
+            "momenta": self._momenta,
+            "integrals": self._integrals,
         }
         note = ""
         if kind in ("generalized-active-forces", "generalized-inertia-forces") and self.carried():
             names = ", ".join(str(self.m.u[s]) for s in self.carried())
             note = f"F~: of the independent speeds, {names} carried along by the constraints."
-        return QuantitySection(kind, TITLES[kind], tuple(form[kind]()), note)
+        quantities = tuple(form[kind]())
+        if kind == "integrals":
+            note = "" if quantities else "None was found."
+            note += f" Of coordinates none was looked for: {self.obstacle('lagrange')}." * bool(
+                self.obstacle("lagrange")
+            )
+        return QuantitySection(kind, TITLES[kind], quantities, note.strip())
 
     # ------------------------------------------------------------------ Kane
 
@@ -242,33 +262,66 @@ class _Theory:
 
     # ------------------------------------------------------------------ Lagrange
 
-    def _lagrange(self) -> Iterator[NamedQuantity]:
+    def lagrange_terms(self) -> LagrangeTerms:
+        """Energies, momenta, slopes and forces; formed once."""
+        if self._terms is None:
+            self._terms = self._form_terms()
+        return self._terms
+
+    def _form_terms(self) -> LagrangeTerms:
         m, k = self.m, self.kinematics
-        rates, seconds, turned = self._coordinate_rates()
+        self._motion, turned = self._coordinate_rates()
+        rates = list(self._motion)[: len(m.q)]
         if m.lagrangian_alone and m.lagrangian is not None:
-            energy, letter = m.lagrangian.expression, "L"
-            forces = {"the loads": dict(enumerate(m.lagrangian.forces))}
+            energy, potential = m.lagrangian.expression, sm.S.Zero
+            self._forces = {"the loads": dict(enumerate(m.lagrangian.forces))}
         else:
-            energy, letter = kinetic_energy(k), "energy T"
-            forces = {}
+            energy, potential = kinetic_energy(k), potential_energy(k)
+            self._forces = {}
             for item in self._active_forces():
-                if item.of and item.letter == "F":
-                    forces.setdefault(item.of, {})[m.u.index(item.index)] = item.value
-        yield NamedQuantity(letter, "", None, energy)  # type: ignore[arg-type]
-        potential = potential_energy(k)
-        if potential is not None and not m.lagrangian_alone:
-            yield NamedQuantity("energy V", "", None, potential)
-        motion = {**m.rates(rates), **dict(zip(rates, seconds, strict=True))}
-        for q, rate in zip(m.q, rates, strict=True):
-            momentum = self._slope(energy, {rate: sm.S.One})
+                if item.of and item.letter == "F" and item.index in m.u:
+                    self._forces.setdefault(item.of, {})[m.u.index(item.index)] = item.entries[0]
+        forces = [
+            [sm.Add(*(turned[j, i] * force for j, force in found.items())) for found in self._forces.values()]
+            for i in range(len(m.q))
+        ]
+        known = potential is not None
+        return LagrangeTerms(
+            kinetic=energy,
+            potential=potential,
+            momenta=[self._slope(energy, {rate: sm.S.One}) for rate in rates],
+            slopes=[self._slope(energy, {q: sm.S.One}) for q in m.q],
+            potential_slopes=[self._slope(potential, {q: sm.S.One}) for q in m.q] if known else [],
+            potential_drift=self._slope(potential, {m.t: sm.S.One}) if known else sm.S.Zero,
+            drift=self._slope(energy, {m.t: sm.S.One}),
+            forces=forces,
+            rates=rates,
+            chain=(*self.first, *k.assignments),
+        )
+
+    def _lagrange(self) -> Iterator[NamedQuantity]:
+        m, terms = self.m, self.lagrange_terms()
+        yield NamedQuantity("L" if m.lagrangian_alone else "energy T", "", None, terms.kinetic)
+        if terms.potential is not None and not m.lagrangian_alone:
+            yield NamedQuantity("energy V", "", None, terms.potential)
+        for q, momentum, slope in zip(m.q, terms.momenta, terms.slopes, strict=True):
             yield NamedQuantity("p", "", q, momentum)
-            yield NamedQuantity("dp", "", q, self._slope(momentum, motion))
-            yield NamedQuantity("dL", "", q, self._slope(energy, {q: sm.S.One}))
-        for name, found in forces.items():
-            for i, q in enumerate(m.q):
-                value = sm.Add(*(turned[j, i] * force for j, force in found.items()))
-                if value != 0:
-                    yield NamedQuantity("Q", name, q, value)
+            yield NamedQuantity("dp", "", q, self._slope(momentum, {**m.rates(terms.rates), **self._motion}))
+            yield NamedQuantity("dL", "", q, slope)
+        for n, name in enumerate(self._forces):
+            for q, forces in zip(m.q, terms.forces, strict=True):
+                if forces[n] != 0:
+                    yield NamedQuantity("Q", name, q, forces[n])
+
+    def _momenta(self) -> Iterator[NamedQuantity]:
+        for q, momentum in zip(self.m.q, self.lagrange_terms().momenta, strict=True):
+            yield NamedQuantity("p", "", q, momentum)
+
+    def _integrals(self) -> Iterator[NamedQuantity]:
+        found = Integrals(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
+        yield from found.of_coordinates()
+        yield from found.of_energy()
+        yield from found.in_space()
 
     def _slope(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
         """The derivative along ``seeds`` (symbol → its rate), through all that has a name; slopes get names too."""
@@ -285,11 +338,11 @@ class _Theory:
                     slopes[item.symbol] = self.kinematics.name(slope, f"d_{item.symbol.name}")
         return rate_of(expression, slopes)
 
-    def _coordinate_rates(self) -> tuple[list[sm.Symbol], list[sm.Symbol], sm.MatrixBase]:
-        """q' and q'' as symbols, and ∂u/∂q'; the speeds themselves where they are q'."""
+    def _coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
+        """Symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
         m = self.m
         if sm.eye(len(m.u)) == m.kinematics.matrix and m.kinematics.offset.is_zero_matrix:
-            return list(m.u), list(m.u_dot), sm.eye(len(m.u))
+            return dict(zip(m.u, m.u_dot, strict=True)), sm.eye(len(m.u))
         rates = [self.kinematics.symbol(f"{q.name}_dot") for q in m.q]
         seconds = [self.kinematics.symbol(f"{q.name}_ddot") for q in m.q]
         self.rates |= {rate: (q, 1) for q, rate in zip(m.q, rates, strict=True)}
@@ -297,7 +350,7 @@ class _Theory:
         inverse = invert_blocks(m.kinematics.matrix)
         speeds = inverse * (sm.Matrix(rates) - m.kinematics.offset)
         self.first = [Assignment(u, e) for u, e in zip(m.u, speeds, strict=True)]
-        return rates, seconds, inverse
+        return dict(zip(rates, seconds, strict=True)), inverse
 
 
 def _turns(body: Body) -> bool:

@@ -144,8 +144,8 @@ def _pathway(
         potential = k1 * x**2 / 2 + k3 * x**4 / 4
     else:
         stand_ins = _stand_ins(actuator, reader, length, rate, z_dot)
-        force = reader.plain(actuator.force).xreplace(stand_ins)
-        z_dot = tuple(expression.xreplace(stand_ins) for expression in z_dot)
+        force = _in_place(reader.plain(actuator.force), stand_ins)
+        z_dot = tuple(_in_place(expression, stand_ins) for expression in z_dot)
     points = tuple(reader.point_of[point] for point in pathway.attachments)
     return PathwayLoad(name, points, force, length, rate, potential), z_dot
 
@@ -159,6 +159,18 @@ def _stand_ins(
     pathway = actuator.pathway
     pairs = ((pathway.extension_velocity, rate), (pathway.length, length))
     return {plain: symbol for user, symbol in pairs if (plain := reader.plain(user)).args}
+
+
+def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
+    """With the stand-ins; powers of a length too, which SymPy has as powers of its square: Newton's 1 / length**2."""
+    squares = {e.base: symbol for e, symbol in stand_ins.items() if e.is_Pow and e.exp == sm.S.Half}
+    replaced = expression.xreplace(stand_ins)
+    if not any(replaced.has(square) for square in squares):
+        return replaced
+    return replaced.replace(
+        lambda e: e.is_Pow and e.base in squares and (2 * e.exp).is_Integer,
+        lambda e: squares[e.base] ** (2 * e.exp),
+    )
 
 
 def _symbol(name: str, taken: set[str]) -> sm.Symbol:

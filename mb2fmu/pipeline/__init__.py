@@ -2,7 +2,7 @@
 
     Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
          → Linearization, Sensitivities                                                 linearize   studies
-                            → NamedQuantities                                           quantities  explaining
+                            → NamedQuantities, graph                                    quantities  explaining
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building
          → .fmu                                                                         export      publication
          → ValidationResult                                                             validate    proving
@@ -30,7 +30,7 @@ from mb2fmu.pipeline.animating import animate
 from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
-from mb2fmu.pipeline.explaining import quantities
+from mb2fmu.pipeline.explaining import graph, quantities
 from mb2fmu.pipeline.language_targets import source_code
 from mb2fmu.pipeline.living import living
 from mb2fmu.pipeline.options import BuildOptions, FormulationOptions, UnitOptions, build_options, formulation_options
@@ -46,8 +46,8 @@ from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 __all__ = [
     "Build", "BuildOptions", "Derivation", "Exported", "Finished", "FormulationOptions", "Model", "Observer",
     "RightHandSide", "Simulated", "SimulatedUnit", "Timing", "UnitOptions", "Validated", "animate", "build", "derive",
-    "export", "linearize", "load", "measure", "quantities", "report", "rhs", "right_hand_side", "run", "sensitivities",
-    "simulate", "source_code", "start_values", "sweep", "validate", "write",
+    "export", "graph", "linearize", "load", "measure", "quantities", "report", "rhs", "right_hand_side", "run",
+    "sensitivities", "simulate", "source_code", "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 

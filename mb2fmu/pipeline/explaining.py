@@ -1,4 +1,4 @@
-"""The quantities of the theory of a model, for people: no program is made, no unit."""
+"""What a model consists of and what the theory says of it, for people: no program is made, no unit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
 
 
+def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None) -> str:
+    """The picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
+
+    Args:
+        model: A model, or the file that has its function.
+        arguments: Of that function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        Mb2FmuError: The class of the stage that found fault.
+    """
+    from mb2fmu.mechanism.mechanism_graph import mechanism_graph
+    from mb2fmu.report.graph_picture import graph_picture
+
+    _, read = read_model(model, arguments, Stopwatch(observer))
+    return graph_picture(mechanism_graph(read))
+
+
 def quantities(
     model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None
 ) -> NamedQuantities:
@@ -20,7 +38,7 @@ def quantities(
     Args:
         model: A model, or the file that has its function.
         kinds: Some of ``partial-velocities``, ``generalized-active-forces``, ``generalized-inertia-forces``,
-            ``transformation``, ``lagrange``.
+            ``transformation``, ``lagrange``, ``momenta``, ``integrals``.
         arguments: Of that function, by name.
         observer: Is told of each stage.
 

@@ -19,7 +19,7 @@ _LATEX = {
     "energy T": "T", "energy V": "V", "L": "L", "p": "p", "dL": r"\partial L/\partial",
     "dp": r"\dot{p}", "invariant": "C",
 }  # fmt: skip
-_TEXT = {"energy T": "T", "energy V": "V", "Q*": "T'(f - M g)", "dp": "p'", "dL": "dL/d"}
+_TEXT = {"energy T": "T", "energy V": "V", "Q*": "T'(f - M g)", "dp": "p'", "dL": "dL/d", "invariant": "constant"}
 
 
 def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:

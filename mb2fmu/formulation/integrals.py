@@ -1,0 +1,230 @@
+"""Integrals of motion: momenta of ignorable coordinates, momenta of all bodies in space, energy or Jacobi's integral.
+
+    p_r = ∂T/∂q'_r keeps its value where ∂T/∂q_r + Σ Q_r = 0 and no constraint's force works along q_r
+    P   = Σ m v,  H = Σ r × m v + I ω about the origin: where Σ m a, Σ r × m a + (I ω)' are zero along an axis
+    h   = Σ q'_r p_r - T + V, whose rate is ∂(V - T)/∂t + Σ (Q_r + ∂V/∂q_r) q'_r; T + V where T is quadratic in q'
+
+Whether a sum is zero is found with numbers, at random states, parameters and inputs near the start, and shown in
+symbols where multiplying out makes it 0. Routh's reduction, which takes such coordinates out of the equations, is not
+done.
+
+Source: Lanczos, The Variational Principles of Mechanics, ch. V; Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.equations.motion import Assignment
+from mb2fmu.equations.named_quantities import NamedQuantity
+from mb2fmu.formulation.readable import multiplied_out
+from mb2fmu.formulation.sensors import angular_momentum, linear_momentum
+from mb2fmu.mechanism.kinematics import NamedKinematics
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanism.records import Components, Mechanism
+from mb2fmu.mechanism.sampling import Sample, move, random_samples
+from mb2fmu.mechanism.symbols import translate
+
+Floats = npt.NDArray[np.float64]
+ZERO = 1e-9
+"""Of the largest term: what a sum that is zero may leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class LagrangeTerms:
+    """What Lagrange's equations of a mechanism consist of.
+
+    Attributes:
+        kinetic: T.
+        potential: V; None where it is not known.
+        momenta: ∂T/∂q'_r.
+        slopes: ∂T/∂q_r.
+        potential_slopes: ∂V/∂q_r; empty where V is not known.
+        potential_drift: ∂V/∂t.
+        drift: ∂T/∂t.
+        forces: Q_r of each load.
+        rates: Symbols of q'.
+        chain: Assignments that all of them are written in.
+    """
+
+    kinetic: sm.Expr
+    potential: sm.Expr | None
+    momenta: Sequence[sm.Expr]
+    slopes: Sequence[sm.Expr]
+    potential_slopes: Sequence[sm.Expr]
+    potential_drift: sm.Expr
+    drift: sm.Expr
+    forces: Sequence[Sequence[sm.Expr]]
+    rates: Sequence[sm.Symbol]
+    chain: Sequence[Assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Terms that may cancel."""
+
+    terms: tuple[sm.Expr, ...]
+
+
+class Integrals:
+    """Looks for integrals of one mechanism.
+
+    Args:
+        kinematics: Takes the names of momenta in space.
+        terms: None where Lagrange's equations do not apply: then momenta in space only are looked for.
+    """
+
+    def __init__(self, kinematics: NamedKinematics, terms: LagrangeTerms | None) -> None:
+        self._k, self._terms = kinematics, terms
+        self._m: Mechanism = kinematics.mechanism
+        self._numeric = NumericMechanism(self._m)
+        self._samples = random_samples(self._numeric)
+
+    def of_coordinates(self) -> Iterator[NamedQuantity]:
+        """Momenta that are kept, with what makes them so."""
+        terms = self._terms
+        if terms is None:
+            return
+        held = self._held_by_constraints()
+        sums = [_Sum((slope, *forces)) for slope, forces in zip(terms.slopes, terms.forces, strict=True)]
+        zero = self._zero(sums)
+        for r, q in enumerate(self._m.q):
+            if zero[r] and not held[r]:
+                how = "shown in symbols" if self._shown(sums[r]) else "found with numbers"
+                yield NamedQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
+
+    def of_energy(self) -> Iterator[NamedQuantity]:
+        """Energy, or Jacobi's integral."""
+        terms, m = self._terms, self._m
+        if terms is None or terms.potential is None or m.driven or self._moved_by_constraints():
+            return
+        V = terms.potential
+        each = zip(terms.forces, terms.potential_slopes, terms.rates, strict=True)
+        flow = [force * rate for forces, slope, rate in each for force in (*forces, slope)]
+        work = _Sum((-terms.drift, terms.potential_drift, *flow))
+        h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
+        gap = _Sum((h, -terms.kinetic, -V))
+        kept, quadratic = self._zero([work, gap])
+        if kept:
+            how = "shown in symbols" if self._shown(work) else "found with numbers"
+            name = f"energy T + V ({how})" if quadratic else f"Jacobi's integral T2 - T0 + V ({how})"
+            yield NamedQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
+
+    def in_space(self) -> Iterator[NamedQuantity]:
+        """Components of momentum and angular momentum of all bodies, in the inertial frame; those that are not 0."""
+        located = all(self._m.points[body.masscenter].located for body in self._m.bodies)
+        if not self._m.bodies or not located or self._m.prescribed:
+            return
+        rows = np.array([self._balance(sample) for sample in self._samples])
+        rates, sizes, values, largest = rows.transpose(1, 0, 2)
+        kept = np.all(np.abs(rates) <= ZERO * sizes, axis=0) & np.any(np.abs(values) > ZERO * largest, axis=0)
+        bodies = list(self._m.bodies)
+        if np.any(kept[:3]):
+            P = linear_momentum(bodies, self._k)
+            names = (f"momentum of all bodies along N.{axis}" for axis in "xyz")
+            yield from _kept(names, P, kept[:3])
+        if np.any(kept[3:]) and not self._m.holonomic:
+            H = angular_momentum(bodies, 0, self._k)
+            names = (f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz")
+            yield from _kept(names, H, kept[3:])
+
+    # ------------------------------------------------------------------ numbers
+
+    def _balance(self, sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
+        """Rates of P and H at one state, the size of their terms, P and H, and the size of theirs; shape (6,)."""
+        m, numeric = self._m, self._numeric
+        move(numeric, sample, on_constraints=True)
+        n = len(m.u)
+        M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
+        A, _, gamma = numeric.constraints()
+        matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
+        u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
+        u_dot = np.concatenate([u_dot, np.zeros(len(m.u_auxiliary))])
+        rates: list[Floats] = []
+        values: list[Floats] = []
+        symbols = [*m.p, *(a.symbol for a in m.calculated_parameters)]
+        number = sm.lambdify(symbols, [[b.mass, b.inertia if b.inertia is not None else sm.zeros(3)] for b in m.bodies])
+        for body, (mass, inertia) in zip(m.bodies, number(*sample.parameters), strict=True):
+            point = numeric.points[body.masscenter]
+            acceleration = point.acceleration0 + point.partials @ u_dot
+            spin, spun = np.zeros(3), np.zeros(3)
+            if body.frame >= 0:
+                frame = numeric.frames[body.frame]
+                turned = frame.rotation @ np.array(inertia, dtype=float) @ frame.rotation.T
+                spun = turned @ frame.omega
+                spin = turned @ (frame.alpha0 + frame.partials @ u_dot) + np.cross(frame.omega, spun)
+            force, momentum = mass * acceleration, mass * point.velocity
+            rates.append(np.concatenate([force, np.cross(point.position, force) + spin]))
+            values.append(np.concatenate([momentum, np.cross(point.position, momentum) + spun]))
+        (rate, rate_size), (value, size) = (_summed(parts) for parts in (rates, values))
+        return rate, rate_size, value, size
+
+    def _zero(self, sums: Sequence[_Sum]) -> list[bool]:
+        """Whether each sum is zero at every sample."""
+        terms, m = self._terms, self._m
+        assert terms is not None
+        order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+        chain = [(a.symbol, a.expression) for a in terms.chain]
+        flat = [term for one in sums for term in one.terms]
+        evaluate: Callable[..., list[float]] = sm.lambdify(
+            order, flat, modules=["scipy", "numpy"], cse=lambda expressions: (chain, list(expressions))
+        )
+        zero = [True] * len(sums)
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            K, k0 = self._numeric.kinematics()
+            rates = K @ sample.u_on + k0
+            found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
+            numbers = iter(np.asarray(found, dtype=float))
+            for i, one in enumerate(sums):
+                parts = np.array([next(numbers) for _ in one.terms])
+                zero[i] &= bool(abs(parts.sum()) <= ZERO * np.sum(np.abs(parts)))
+        return zero
+
+    def _held_by_constraints(self) -> list[bool]:
+        """Whether a constraint's force works along each coordinate."""
+        held = np.zeros(len(self._m.q), dtype=bool)
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            A, _, _ = self._numeric.constraints()
+            if len(A):
+                turned = A @ np.linalg.inv(self._numeric.kinematics()[0])
+                held |= np.max(np.abs(turned), axis=0) > ZERO * np.max(np.abs(turned))
+        return held.tolist()
+
+    def _moved_by_constraints(self) -> bool:
+        """Whether constraints do work: A u + b = 0 with b ≠ 0."""
+        for sample in self._samples:
+            move(self._numeric, sample, on_constraints=True)
+            A, b, _ = self._numeric.constraints()
+            if len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))):
+                return True
+        return False
+
+    def _shown(self, one: _Sum) -> bool:
+        """Whether multiplying out leaves nothing."""
+        terms = self._terms
+        assert terms is not None
+        whole: dict[sm.Basic, sm.Expr] = {}
+        for item in terms.chain:
+            whole[item.symbol] = translate(item.expression, whole)
+        return bool(multiplied_out(translate(sm.Add(*one.terms), whole)) == 0)
+
+
+def _kept(names: Iterable[str], vector: Components, kept: npt.NDArray[np.bool_]) -> Iterator[NamedQuantity]:
+    """The components that keep their value."""
+    for name, component, is_kept in zip(names, vector, kept.tolist(), strict=True):
+        if is_kept:
+            yield NamedQuantity("invariant", f"{name} (found with numbers)", None, component)
+
+
+def _summed(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """The sum, and the largest part of each kind of component (linear, angular)."""
+    stacked = np.array(parts)
+    sizes = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
+    return stacked.sum(axis=0), np.repeat(np.maximum(sizes, np.finfo(float).tiny), 3)

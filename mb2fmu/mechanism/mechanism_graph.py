@@ -1,0 +1,235 @@
+"""The graph of a mechanism: bodies, the joints and coordinates between them, loads, loops and sensors.
+
+Input: ``Mechanism``. Output: plain records, by names. A body hangs on the body that its frame, or for a particle its
+place, is written from; joints give their names where they are known. A constraint belongs to the bodies at which its
+force acts, or, where the model does not say that, to the bodies whose place depends on its coordinates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import sympy as sm
+
+from mb2fmu.mechanism.observables import RequestedOutput
+from mb2fmu.mechanism.records import (
+    Body,
+    ForceApplication,
+    ForceLoad,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+
+GROUND = -1
+_OF_FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}
+_OF_BODIES = {"reaction_force", "centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """What connects two bodies, or one with the ground.
+
+    Attributes:
+        kind: ``joint``: the way in which ``child`` hangs on ``parent``; ``load``: acts on both; ``loop``: a constraint.
+        name: Of the joint, load or constraint; empty where it has none.
+        parent: Number of a body; -1: the ground.
+        child: Number of a body; -1: the ground.
+        coordinates: Names of the coordinates that move the child against the parent.
+    """
+
+    kind: str
+    name: str
+    parent: int
+    child: int
+    coordinates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismGraph:
+    """A mechanism as a graph.
+
+    Attributes:
+        name: Of the model.
+        bodies: Names.
+        bonds: Joints first, one per body.
+        loads: Names of loads on each body alone; the ground's are last.
+        sensors: Names of outputs on each body; the ground's are last.
+    """
+
+    name: str
+    bodies: tuple[str, ...]
+    bonds: tuple[Bond, ...]
+    loads: tuple[tuple[str, ...], ...]
+    sensors: tuple[tuple[str, ...], ...]
+
+
+def mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
+    """The graph of a mechanism; without bodies (a Lagrangian alone) it has the ground only."""
+    return _Grown(mechanism).graph()
+
+
+class _Grown:
+    """Finds which body a point or frame belongs to, and what lies between bodies."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.m = m = mechanism
+        self._frame_body = {body.frame: number for number, body in reversed([*enumerate(m.bodies)]) if body.frame > 0}
+        self._centre_body = {body.masscenter: number for number, body in reversed([*enumerate(m.bodies)])}
+        for number, body in enumerate(m.bodies):
+            for frame, components in m.points[body.masscenter].position or () if body.frame < 0 else ():
+                if frame > 0 and any(components):
+                    self._frame_body.setdefault(frame, number)
+        self._moving = {*m.q, m.t, *m.r}
+
+    def graph(self) -> MechanismGraph:
+        """All of it."""
+        m = self.m
+        alone: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
+        seen: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
+        bonds = [*self._joints(), *self._loops()]
+        for name, ends in self._loads():
+            met = list(dict.fromkeys(ends))
+            if len(met) == 1:
+                alone[met[0]].append(name)
+            else:
+                bonds += [Bond("load", name, a, b) for a, b in itertools.pairwise(met)]
+        for item in m.outputs:
+            if isinstance(item, RequestedOutput):
+                for number in dict.fromkeys(self._looked_at(item)):
+                    seen[number].append(item.name)
+        names = tuple(body.name for body in m.bodies)
+        return MechanismGraph(m.declared.name, names, tuple(bonds), tuple(map(tuple, alone)), tuple(map(tuple, seen)))
+
+    def _joints(self) -> Iterator[Bond]:
+        """One per body."""
+        told = {joint.child: joint for joint in self.m.joints}
+        for number, body in enumerate(self.m.bodies):
+            parent = told[number].parent if number in told else self._carrier(number, body)
+            free = self._coordinates_above(body, parent)
+            yield Bond("joint", told[number].name if number in told else "", parent, number, free)
+
+    def _carrier(self, number: int, body: Body) -> int:
+        """The body that a body's frame is oriented from, or that a particle is located from."""
+        frame = self.m.frames[body.frame].parent if body.frame > 0 else 0
+        found = self._of_frame(frame) if body.frame > 0 else GROUND
+        if found not in (GROUND, number):
+            return found
+        return self._of_place(self.m.points[body.masscenter].parent, without=number)
+
+    def _coordinates_above(self, body: Body, parent: int) -> tuple[str, ...]:
+        """Coordinates that move a body and not the one it hangs on."""
+        found = self._movers(body) - (self._movers(self.m.bodies[parent]) if parent >= 0 else set())
+        return tuple(q.name for q in self.m.q if q in found)
+
+    def _movers(self, body: Body) -> set[sm.Basic]:
+        """Symbols that a body's place and its frame's orientation depend on."""
+        m, found, frames = self.m, set[sm.Basic](), {body.frame}
+        point = body.masscenter
+        while m.points[point].parent >= 0:
+            terms = m.points[point].position or ()
+            found |= _symbols(terms)
+            frames |= {frame for frame, components in terms if any(components)}
+            point = m.points[point].parent
+        for number in frames:
+            frame = number
+            while frame > 0:
+                found |= m.frames[frame].rotation.free_symbols
+                frame = m.frames[frame].parent
+        return found
+
+    def _loops(self) -> Iterator[Bond]:
+        """Constraints between the bodies that they hold."""
+        m = self.m
+        rows = m.velocity_constraints.names if m.velocity_constraints else ()
+        for i, name in enumerate(rows):
+            acts = m.acts[i] if i < len(m.acts) else ()
+            met = [self._held_at(act) for act in acts] or self._moved_by(i)
+            ends = list(dict.fromkeys(met)) or [GROUND]
+            if len(ends) == 1:
+                ends = [GROUND, *ends] if ends[0] != GROUND else ends * 2
+            yield from (Bond("loop", name, a, b) for a, b in itertools.pairwise(ends))
+
+    def _held_at(self, act: ForceApplication) -> int:
+        """The body on which a constraint's force acts."""
+        if act.body >= 0:
+            return act.body
+        return self._of_frame(act.at) if act.torque else self._of_place(act.at)
+
+    def _moved_by(self, row: int) -> list[int]:
+        """The outermost bodies that the coordinates or speeds of a constraint move."""
+        m, c = self.m, self.m.velocity_constraints
+        assert c is not None
+        speeds = {j for j in range(len(m.u)) if c.jacobian[row, j] != 0}
+        if row < len(m.holonomic):
+            moving = set(m.holonomic[row][1].free_symbols & set(m.q))
+        else:
+            K = m.kinematics.matrix
+            moving = {m.q[i] for i in range(len(m.q)) for j in speeds if K[i, j] != 0}
+        carried = {number: set(bond.coordinates) for number, bond in enumerate(self._joints())}
+        named = {q.name for q in moving}
+        moved = [number for number, own in carried.items() if own & named]
+        parents = {bond.parent for bond in self._joints() if bond.child in moved}
+        return [number for number in moved if number not in parents] or moved
+
+    def _loads(self) -> Iterator[tuple[str, list[int]]]:
+        """Name, and the bodies that it acts on."""
+        for load in self.m.loads:
+            match load:
+                case ForceLoad():
+                    yield load.name, [self._of_place(load.point)]
+                case TorqueLoad():
+                    yield load.name, [self._of_frame(load.frame)]
+                case TorqueActuatorLoad():
+                    other = [self._of_frame(load.reaction)] if load.reaction >= 0 else []
+                    yield load.name, [self._of_frame(load.frame), *other]
+                case PathwayLoad():
+                    yield load.name, [self._of_place(point) for point in load.points]
+
+    def _looked_at(self, item: RequestedOutput) -> Iterable[int]:
+        """Bodies that an output is about."""
+        if item.of_joint:
+            return [self.m.joints[item.subject[0]].child]
+        if item.kind in _OF_BODIES:
+            return item.subject
+        if item.kind in _OF_FRAMES:
+            return [self._of_frame(frame) for frame in item.subject]
+        if item.kind in {"position", "velocity", "acceleration", "distance", "relative_velocity"}:
+            return [self._of_place(point) for point in item.subject]
+        return []
+
+    def _of_frame(self, frame: int) -> int:
+        """The body that a frame turns with, or the nearest one before it."""
+        while frame > 0 and frame not in self._frame_body:
+            frame = self.m.frames[frame].parent
+        return self._frame_body.get(frame, GROUND)
+
+    def _of_place(self, point: int, without: int = -2) -> int:
+        """The body that a point is fixed in, or the nearest one before it."""
+        while point > 0:
+            found = self._of_point_itself(point, without)
+            if found is not None:
+                return found
+            point = self.m.points[point].parent
+        return GROUND
+
+    def _of_point_itself(self, point: int, without: int) -> int | None:
+        """The body of a mass centre, or the body in whose frame a point's place is constant; None where neither."""
+        own = self._centre_body.get(point)
+        if own is not None and own != without:
+            return own
+        terms = self.m.points[point].position or ()
+        turning = {self._of_frame(frame) for frame, components in terms if any(components)}
+        if own is None and terms and len(turning) == 1 and not _symbols(terms) & self._moving:
+            (found,) = turning
+            return found if found not in {GROUND, without} else None
+        return None
+
+
+def _symbols(terms: VectorTerms | None) -> set[sm.Basic]:
+    """Symbols in the components of a vector."""
+    return set().union(*(c.free_symbols for _, cs in terms or () for c in cs))
