@@ -116,6 +116,12 @@ def test_tutorial(reader: Reader) -> None:
     assert Path("out/Cart.fmu").is_file()
 
 
+@pytest.mark.slow
+def test_sympy_scripts(reader: Reader) -> None:
+    reader.read(ROOT / "docs" / "sympy_scripts.md")
+    assert reader.commands == ["simulate"]
+
+
 def test_completion_is_there() -> None:
     """What the start page says of the shell."""
     environment = {"_MB2FMU_COMPLETE": "bash_complete", "COMP_WORDS": "mb2fmu linear", "COMP_CWORD": "1"}
