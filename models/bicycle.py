@@ -235,9 +235,16 @@ def _draw(model: Model, machine: _Bicycle) -> None:
     for start, end in ((hub, crank), (hub, saddle), (crank, saddle), (crank, low), (saddle, high), (low, high)):
         model.link(frame, start, end, radius=thick, color="#1f77b4")
     model.visual(frame, Box(0.28 * base, thick, 0.15 * base), at=saddle, along=C.z, color="#333333")
-    model.visual(frame, Ellipsoid(0.14 * base, 0.18 * base, 0.33 * base), color="#54a24b", opacity=0.45)
-    chin = frame.masscenter.locatenew("chin", 0.12 * base * C.x - 0.42 * base * C.z)
-    model.visual(frame, Sphere(0.11 * base), at=chin, color="#54a24b", opacity=0.45)
+    chest = saddle.locatenew("chest", 0.1 * base * C.x - 0.36 * base * C.z)
+    chin = chest.locatenew("chin", 0.08 * base * C.x - 0.42 * base * C.z)
+    model.visual(frame, Ellipsoid(0.13 * base, 0.18 * base, 0.32 * base), at=chest, color="#54a24b", opacity=0.6)
+    model.visual(frame, Sphere(0.11 * base), at=chin, color="#54a24b", opacity=0.6)
+    for side in (-1, 1):
+        hip = saddle.locatenew(f"hip{side}", side * 0.08 * base * C.y - 0.05 * base * C.z)
+        knee = hip.locatenew(f"knee{side}", 0.3 * base * C.x + 0.2 * base * C.z)
+        foot = crank.locatenew(f"foot{side}", side * 0.1 * base * C.y + side * 0.12 * base * C.x)
+        for start, end in ((hip, knee), (knee, foot)):
+            model.link(frame, start, end, radius=1.2 * thick, color="#54a24b")
     low, _, top = up["fork"]
     for start, end in ((axle, low), (low, top)):
         model.link(bar, start, end, radius=thick, color="#d62728")

@@ -20,7 +20,7 @@ Euler angles and utilize Euler parameters", Proc. ASME IDETC/CIE 2006, DETC2006-
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, Parts
+from mb2fmu import Box, Cylinder, Model, Parts
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 290" font-family="serif" font-size="15">
 <rect width="320" height="290" fill="white"/>
@@ -67,8 +67,9 @@ def quadrotor_slung_load() -> Model:
         me.RigidBody("box", box_centre, B, load, (me.inertia(B, *box), box_centre)),
     ]
     loads = [me.Force(centre, -m * g * N.z), me.Force(box_centre, -load * g * N.z)]
-    for i, axis in enumerate((Q.x, Q.y, -Q.x, -Q.y)):
-        loads.append(me.Force(centre.locatenew(f"rotor{i + 1}", arm * axis), thrust[i] * Q.z))
+    rotors = [centre.locatenew(f"rotor{i}", arm * axis) for i, axis in enumerate((Q.x, Q.y, -Q.x, -Q.y), 1)]
+    for i, rotor in enumerate(rotors):
+        loads.append(me.Force(rotor, thrust[i] * Q.z))
         loads.append(me.Torque(Q, (-1) ** (i + 1) * drag * thrust[i] * Q.z))
     kinematics = [c.diff(t) - v for c, v in zip(place, velocity, strict=True)]
     parts = Parts(
@@ -106,6 +107,14 @@ def quadrotor_slung_load() -> Model:
     rhythm = (0.6 * sm.cos(4 * t), 0.4 * sm.cos(3 * t), -0.6 * sm.cos(4 * t), -0.4 * sm.cos(3 * t))
     signals = {symbol: hover + part for symbol, part in zip(thrust, rhythm, strict=True)}
     model.experiment(stop=2.0, step=0.02, tolerance=1e-8, signals=signals)
+    model.visual(bodies[0], Box(0.6 * arm, 0.6 * arm, 0.2 * arm), color="#33404f")
+    for i, rotor in enumerate(rotors):
+        model.link(Q, centre, rotor, radius=0.04 * arm, color="#33404f")
+        model.visual(Q, Cylinder(0.05 * arm, 0.55 * arm), at=rotor, along=Q.z, color="#4c78a8", opacity=0.45)
+        model.arrow((rotor, thrust[i] * Q.z), scale=0.03, color="#54a24b")
+    model.visual(bodies[1], Box(*edges), color="#c98b3a")
+    model.link(B, joint, box_centre, radius=0.02 * arm, color="#8a5a00")
+    model.trace(box_centre)
     return model
 
 
