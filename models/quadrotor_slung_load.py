@@ -107,15 +107,24 @@ def quadrotor_slung_load() -> Model:
     rhythm = (0.6 * sm.cos(4 * t), 0.4 * sm.cos(3 * t), -0.6 * sm.cos(4 * t), -0.4 * sm.cos(3 * t))
     signals = {symbol: hover + part for symbol, part in zip(thrust, rhythm, strict=True)}
     model.experiment(stop=2.0, step=0.02, tolerance=1e-8, signals=signals)
-    model.visual(bodies[0], Box(0.6 * arm, 0.6 * arm, 0.2 * arm), color="#33404f")
-    for i, rotor in enumerate(rotors):
-        model.link(Q, centre, rotor, radius=0.04 * arm, color="#33404f")
-        model.visual(Q, Cylinder(0.05 * arm, 0.55 * arm), at=rotor, along=Q.z, color="#4c78a8", opacity=0.45)
-        model.arrow((rotor, thrust[i] * Q.z), scale=0.03, color="#54a24b")
-    model.visual(bodies[1], Box(*edges), color="#c98b3a")
-    model.link(B, joint, box_centre, radius=0.02 * arm, color="#8a5a00")
-    model.trace(box_centre)
+    _draw(model, bodies, rotors, [load.force for load in loads[2::2]])
     return model
+
+
+def _draw(model: Model, bodies: list[me.RigidBody], rotors: list[me.Point], thrusts: list[me.Vector]) -> None:
+    """Arms and rotors with their thrust, the box on its rod; sizes that the model does not have are chosen."""
+    (quadrotor, box), arm = bodies, sm.Symbol("d", positive=True)
+    model.visual(quadrotor, Box(0.6 * arm, 0.6 * arm, 0.2 * arm), color="#33404f")
+    Q = quadrotor.frame
+    for rotor, thrust in zip(rotors, thrusts, strict=True):
+        model.link(Q, quadrotor.masscenter, rotor, radius=0.04 * arm, color="#33404f")
+        model.visual(Q, Cylinder(0.05 * arm, 0.55 * arm), at=rotor, along=Q.z, color="#4c78a8", opacity=0.45)
+        model.arrow((rotor, thrust), scale=0.03, color="#54a24b")
+    edges = sm.symbols("a b c_z", positive=True)
+    joint = box.masscenter.locatenew("hook", sm.Symbol("l", positive=True) * box.frame.z)
+    model.visual(box, Box(*edges), color="#c98b3a")
+    model.link(box.frame, joint, box.masscenter, radius=0.02 * arm, color="#8a5a00")
+    model.trace(box.masscenter)
 
 
 def _turned(name: str, N: me.ReferenceFrame, e: tuple[sm.Expr, ...], w: tuple[sm.Expr, ...]) -> me.ReferenceFrame:
