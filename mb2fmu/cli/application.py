@@ -27,6 +27,7 @@ from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options, show_notes
 from mb2fmu.cli.simulate_command import simulate
+from mb2fmu.cli.split_command import split
 from mb2fmu.cli.start_commands import list_models, new
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
@@ -319,6 +320,7 @@ def export(
 commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(linearize)
+commands.add_command(split)
 commands.add_command(system)
 commands.add_command(list_models)
 commands.add_command(new)

@@ -9,7 +9,7 @@ not at all, and with its report or not at all; what is no FMU is refused. Must n
 from mb2fmu.package.archive import archived, pack, unpack
 from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
 from mb2fmu.package.pictures import raster
-from mb2fmu.package.publishing import private_folder, publish, write_new, write_tree, write_whole
+from mb2fmu.package.publishing import private_folder, publish, way_between, write_new, write_tree, write_whole
 from mb2fmu.package.python_unit import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
 
@@ -26,6 +26,7 @@ __all__ = [
     "raster",
     "reference_files",
     "unpack",
+    "way_between",
     "with_page",
     "with_proof",
     "write_new",

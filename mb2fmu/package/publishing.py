@@ -140,6 +140,11 @@ def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
     return tuple(paths)
 
 
+def way_between(folder: Path, file: Path) -> str:
+    """The path of a file as seen from a folder, with slashes."""
+    return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
+
+
 @contextmanager
 def told_as_unwritten(path: Path) -> Iterator[None]:
     """Turns errors of the file system into errors for users.

@@ -28,7 +28,7 @@ from mb2fmu.pipeline import notebook as notebook  # registers how records are sh
 from mb2fmu.pipeline import pages, proving, publication
 from mb2fmu.pipeline.animating import animate
 from mb2fmu.pipeline.building import build
-from mb2fmu.pipeline.deriving import AnyModel, derive, load
+from mb2fmu.pipeline.deriving import DerivableModel, derive, load
 from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
 from mb2fmu.pipeline.explaining import graph, quantities
 from mb2fmu.pipeline.language_targets import source_code
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def export(
-    model: AnyModel,
+    model: DerivableModel,
     folder: Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,
@@ -76,7 +76,7 @@ def export(
 
 
 def run(
-    model: AnyModel,
+    model: DerivableModel,
     folder: Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import mb2fmu.model
 from mb2fmu import formulation, mechanism, robots
 from mb2fmu.mechanism import Mechanism
+from mb2fmu.mechanism.handed_records import HandedRecords
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline import choosing
 from mb2fmu.pipeline.options import FormulationOptions
@@ -17,6 +18,7 @@ from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.stopwatch import Stopwatch
 
 AnyModel = mb2fmu.model.Model | Path | str
+DerivableModel = AnyModel | ModelDefinition
 
 
 def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
@@ -34,7 +36,7 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu
 
 
 def derive(
-    model: AnyModel,
+    model: DerivableModel,
     *,
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
@@ -43,7 +45,7 @@ def derive(
     """Model → Declarations → Mechanism → EquationsOfMotion → Program.
 
     Args:
-        model: A model, or the file that has its function.
+        model: A model, checked or not, or the file that has its function.
         arguments: Of that function, by name.
         observer: Is told of each stage.
         options: See :class:`FormulationOptions`.
@@ -68,14 +70,22 @@ def derive(
 
 
 def read_model(
-    model: AnyModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
+    model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
     """Loads and checks a model, and reads its mechanism, with its loops closed at the start."""
     with stage("load"):
-        loaded = model if isinstance(model, mb2fmu.model.Model) else load(model, arguments)
+        loaded = load(model, arguments) if isinstance(model, Path | str) else model
     with stage("check"):
-        definition = mb2fmu.model.check(loaded)
+        definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check(loaded)
     with stage("read"):
-        recorded = isinstance(definition.mechanics, robots.RobotMechanics)
-        read = robots.read_robot(definition) if recorded else mechanism.read(definition)
-        return definition, mechanism.close_loops(read)
+        return definition, mechanism.close_loops(_read(definition))
+
+
+def _read(definition: ModelDefinition) -> Mechanism:
+    """The mechanism of a checked model, by whoever can read its mechanics."""
+    match definition.mechanics:
+        case robots.RobotMechanics():
+            return robots.read_robot(definition)
+        case HandedRecords() as handed:
+            return handed.mechanism
+    return mechanism.read(definition)

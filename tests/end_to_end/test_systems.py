@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from mb2fmu.cli import commands
 from mb2fmu.pipeline.coupled import couple, joined_system
 from mb2fmu.systems import simulate_system
 
@@ -34,3 +36,20 @@ def test_the_truck_stands_still_until_the_bump() -> None:
     joined = joined_system(FOLDER / "quarter_truck" / "system.py", arguments={"stop": 0.3, "step": 0.01})
     motion = simulate_system(joined)
     assert np.max(np.abs(motion["body.v"])) < 1e-9
+
+
+def test_a_model_is_split_and_runs_in_a_master_that_reads_old_outputs(tmp_path: Path) -> None:
+    """Cut so that no output depends on an input, FMPy's SSP simulation is 80 times nearer to the exact x1(1) = 1."""
+    model, runner = FOLDER / "two_masses" / "whole.py", CliRunner()
+    asked = ["split", str(model), "--at", "load[1]", "--at", "load[2]", "-o", str(tmp_path)]
+    told = runner.invoke(commands, asked)
+    assert told.exit_code == 0, told.output
+    assert "part1" in told.output
+    done = couple(tmp_path / "system.py", tmp_path, arguments={"stop": 1.0}, masters=["fmpy"])
+    assert max(each.relative for each in done.deviations) < 2e-6
+    assert done.answers[0].values["part1.x1"] == pytest.approx(1.00077408, abs=2e-8)
+    assert done.motion.bonds == ()
+    again = runner.invoke(commands, [*asked[:4], "-o", str(tmp_path / "none")])
+    assert again.exit_code != 0
+    assert "name all between two sides" in again.output
+    assert not (tmp_path / "none").exists()

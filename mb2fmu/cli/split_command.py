@@ -1,0 +1,86 @@
+"""The command ``mb2fmu split``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from mb2fmu.cli.command_options import debug_option, options, say, set_option
+from mb2fmu.cli.progress import Progress
+
+_positive = click.FloatRange(min=0.0, min_open=True)
+
+
+@click.command(short_help="Cut a model into several units, with the file that couples them.")
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
+@click.option(
+    "--at",
+    "places",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="A joint or its point, a load, or a constraint. Loads and constraints may be repeated.",
+)
+@click.option(
+    "--by",
+    "way",
+    type=click.Choice(["force", "motion", "filter", "bushing"]),
+    help="force: one side takes motion and gives force. motion (loads): both take motion, no output depends on an "
+    "input at once. filter (joints): as force, motion followed through a filter, no accelerations are passed. bushing "
+    "(constraints): a spring and damper. The usual one of what is cut, if not given.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+@click.option("--step", type=_positive, default=1e-3, show_default=True, metavar="S", help="Communication step.")
+@click.option("--bandwidth", type=_positive, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter.")
+@click.option("--stiffness", type=_positive, default=1e7, show_default=True, metavar="N/M", help="Of a bushing.")
+@click.option("--damping", type=_positive, default=1e4, show_default=True, metavar="N.S/M", help="Of a bushing.")
+@options(set_option, debug_option)
+def split(
+    model: Path,
+    places: tuple[str, ...],
+    way: Literal["force", "motion", "filter", "bushing"] | None,
+    folder: Path,
+    step: float,
+    bandwidth: float,
+    stiffness: float,
+    damping: float,
+    arguments: dict[str, str],
+) -> None:
+    """Cuts a model into units, and writes them with the file that couples them; the model itself is the truth.
+
+    Writes DIR/MODEL_PART.fmu and DIR/system.py, which "mb2fmu system" runs.
+
+    \b
+    Examples:
+      mb2fmu split pendulum.py --at P2 -o out
+      mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
+    """
+    from mb2fmu.pipeline.cut_units import split as cut_into_units
+    from mb2fmu.systems.splitting import Settings
+
+    settings = Settings(bandwidth=bandwidth, stiffness=stiffness, damping=damping)
+    with Progress() as progress:
+        done = cut_into_units(
+            model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
+        )
+    say(f"Cut at {', '.join(places)} by {done.cut.way}")
+    for part, unit in zip(done.parts, done.units, strict=True):
+        d = part.definition
+        states = ", ".join(record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states))
+        taken = ", ".join(member.variable for t in d.terminals for member in t.members if member.variable in
+                          {str(i.name) for i in d.inputs})  # fmt: skip
+        say(f"  {part.name}: {unit}; states {states}; takes {taken}")
+    if lost := sorted(set.intersection(*(set(part.left_out) for part in done.parts))):
+        say(f"Note: in no part are the outputs {', '.join(lost)}")
+    say(f"System: {done.system} (mb2fmu system {done.system})")

@@ -1,0 +1,11 @@
+"""One mechanism made into several: ``Mechanism`` → ``Cut`` (which states belong where) → ``Part`` (a mechanism each).
+
+A part keeps the bodies that move with its own states, and the loads on them. States of other parts that these move
+with, or that loads contain, become its inputs; what the others need of it becomes its outputs; both stand in one
+terminal.
+"""
+
+from mb2fmu.systems.splitting.cut_mechanism import WAYS, Cut, Way, cut
+from mb2fmu.systems.splitting.parts_of_cut import Part, Settings, parts
+
+__all__ = ["WAYS", "Cut", "Part", "Settings", "Way", "cut", "parts"]

@@ -1,0 +1,240 @@
+"""``cut``: names of joints, points, loads or constraints → which states and bodies belong to which part."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.errors import Fault
+from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.splitting.movement import Movement, Symbols
+
+Way = Literal["force", "motion", "filter", "bushing"]
+Kind = Literal["joint", "load", "constraint"]
+WAYS: dict[Kind, tuple[Way, ...]] = {
+    "joint": ("force", "filter"),
+    "load": ("motion", "force"),
+    "constraint": ("bushing",),
+}
+"""Kind of what is cut → ways in which it can be, the usual one first."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A mechanism and where it is cut.
+
+    Attributes:
+        mechanism: The whole.
+        movement: Of it.
+        kind: What is cut.
+        way: ``force``: one side takes motion and gives force; ``motion``: both sides take motion; ``filter``: as
+            ``force``, the motion through a filter that makes its own accelerations; ``bushing``: a spring and damper.
+        name: Of the cut, for terminals.
+        numbers: Of the loads, or of the constraints' rows; of the joint's point on the inner side.
+        owners: State → number of its part.
+        bodies: Number of the part of each body.
+        frame: Of a joint: the frame of the inner body in which its point is fixed.
+    """
+
+    mechanism: Mechanism
+    movement: Movement
+    kind: Kind
+    way: Way
+    name: str
+    numbers: tuple[int, ...]
+    owners: dict[sm.Symbol, int]
+    bodies: tuple[int, ...]
+    frame: int = -1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parts."""
+        if self.kind == "joint":
+            return ("inner", "outer")
+        return tuple(f"part{k + 1}" for k in range(len(set(self.bodies))))
+
+    def parts_of(self, states: Iterable[sm.Symbol]) -> frozenset[int]:
+        """Numbers of the parts that states belong to."""
+        return frozenset(self.owners[each] for each in states)
+
+
+def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None) -> Cut:
+    """Finds the parts of a mechanism.
+
+    Args:
+        mechanism: With bodies, without events.
+        at: Names: one joint or point, or loads, or constraints.
+        way: See :class:`Cut`; None: the usual one of what is cut.
+
+    Raises:
+        CouplingError: If a name is unknown, or the mechanism stays in one piece.
+    """
+    headline = f"{mechanism.declared.name} cannot be cut:"
+    if faults := [*_unfit(mechanism), *_unknown(mechanism, at)]:
+        raise CouplingError(headline, faults)
+    found = [_resolved(mechanism, name) for name in at]
+    kinds = {kind for kind, _ in found}
+    kind = found[0][0]
+    if len(kinds) > 1 or (kind == "joint" and len(at) > 1):
+        what = f"{', '.join(at)} are not of one kind" if len(kinds) > 1 else f"{len(at)} joints at once"
+        raise CouplingError(headline, [Fault(what, "--at", "name one joint, or loads, or constraints")])
+    chosen = way or WAYS[kind][0]
+    if chosen not in WAYS[kind]:
+        fault = Fault(f"a {kind} is not cut by {chosen}", "--by", f"take {' or '.join(WAYS[kind])}")
+        raise CouplingError(headline, [fault])
+    numbers = tuple(number for _, number in found)
+    if kind == "joint":
+        return _at_joint(mechanism, numbers[0], at[0], chosen, headline)
+    return _at_ties(mechanism, kind, numbers, at, chosen, headline)
+
+
+def _unfit(m: Mechanism) -> Iterator[Fault]:
+    """What keeps a mechanism as a whole from being cut."""
+    remedy = "hand over a System, a KanesMethod or Parts"
+    if not m.bodies:
+        yield Fault("it has no bodies", remedy=remedy)
+    if m.lagrangian is not None:
+        yield Fault("a Lagrangian does not say which body has which energy", remedy=remedy)
+    if m.events:
+        yield Fault("it has events of its own, which are not assigned to parts", remedy="cut the model without them")
+    if m.constraint_forces or m.u_auxiliary:
+        yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
+
+
+def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
+    """All that can be named → its kind and number; joints come before points of the same name."""
+    names: dict[str, tuple[Kind, int]] = {p.name: ("joint", k) for k, p in enumerate(m.points) if p.parent >= 0}
+    for k, load in enumerate(m.loads):
+        names[load.name] = names[load.name.split(" at ")[0]] = ("load", k)
+    if m.velocity_constraints:
+        names |= {name: ("constraint", k) for k, name in enumerate(m.velocity_constraints.names)}
+    return names | {joint.name: ("joint", joint.point) for joint in m.joints}
+
+
+def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
+    known = _names(m)
+    if not at:
+        yield Fault("nothing is named", "--at", "name a joint, a point, loads or constraints")
+    for name in at:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=4, cutoff=0.3) or list(known)
+            yield Fault(f"there is no {name!r}", "--at", f"there are {', '.join(near)}")
+
+
+def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
+    return _names(m)[name]
+
+
+def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> Cut:
+    """Everything whose place is counted from the joint's point is the outer part."""
+    movement = Movement(m)
+    beyond = [point in list(movement.above(b.masscenter))[1:] for b in m.bodies]
+    inner = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if not far))
+    outer = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if far)) - inner
+    if not any(beyond) or all(beyond) or not inner:
+        what = "no body hangs on it" if not any(beyond) else "all bodies hang on it, none is before it"
+        raise CouplingError(headline, [Fault(f"{what}: {name}", "--at", "cut between two bodies")])
+    if not outer:
+        what = "the bodies that hang on it have no states of their own: others before it move with the same"
+        raise CouplingError(headline, [Fault(what, name, "cut elsewhere")])
+    while movement.points[point] & outer:
+        point = m.points[point].parent
+    owners = dict.fromkeys(movement.states, 0) | _grown(m, movement, outer)
+    made = Cut(m, movement, "joint", way, name, (point,), owners, tuple(map(int, beyond)), _frame(m, movement, point))
+    faults = [
+        Fault(f"{what} holds both sides", name, "cut there, or open the loop first by a bushing")
+        for what, states in _rows(m, movement)
+        if len(made.parts_of(states)) > 1
+    ]
+    if faults:
+        raise CouplingError(headline, faults)
+    return made
+
+
+def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, int]:
+    """The outer states: also those tied to them by q' = K u, and auxiliary states that move with them only."""
+    grown = set(outer)
+    for linked in movement.linked:
+        if linked & grown:
+            grown |= linked
+    for z, rate in zip(m.z, m.z_dot, strict=True):
+        states = movement.of(rate) - {z}
+        if states & grown:
+            grown.add(z)
+    return dict.fromkeys(grown, 1)
+
+
+def _frame(m: Mechanism, movement: Movement, point: int) -> int:
+    """The frame in which a point's place is written nearest to it; N if there is none."""
+    for each in movement.above(point):
+        for frame, components in m.points[each].position or ():
+            if any(components):
+                return frame
+    return 0
+
+
+def _rows(m: Mechanism, movement: Movement) -> Iterator[tuple[str, Symbols]]:
+    """(name, states) of each constraint."""
+    constraints = m.velocity_constraints
+    if constraints is None:
+        return
+    for k, name in enumerate(constraints.names):
+        speeds = [u for j, u in enumerate(m.u) if constraints.jacobian[k, j] != 0]
+        position = m.holonomic[k][1] if k < len(m.holonomic) else sm.S.Zero
+        yield name, movement.of(position, constraints.offset[k, 0], *constraints.jacobian[k, :]) | frozenset(speeds)
+
+
+def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str], way: Way, headline: str) -> Cut:
+    """What is still held together when some loads or constraints are left out is one part."""
+    movement = Movement(m)
+    ties = list(_ties(m, movement))
+    bound = [states for what, number, states in ties if (what, number) not in {(kind, n) for n in numbers}]
+    order = (*m.q, *m.u, *m.z)
+    groups = _groups(order, [*_firm(m, movement), *bound])
+    groups = [group for group in groups if any(movement.of_body(body) & group for body in m.bodies)]
+    if len(groups) < 2:
+        free = _groups(order, list(_firm(m, movement)))
+        holding = [
+            m.loads[number].name if what == "load" else list(_rows(m, movement))[number][0]
+            for what, number, states in ties
+            if sum(bool(states & group) for group in free) > 1
+        ]
+        what = f"without {', '.join(at)} it is still one piece"
+        remedy = f"what ties bodies together: {', '.join(holding) or 'joints only'}; name all between two sides"
+        raise CouplingError(headline, [Fault(what, "--at", remedy)])
+    owners = {state: k for k, group in enumerate(groups) for state in group}
+    owners |= dict.fromkeys(movement.states - set(owners), 0)
+    bodies = tuple(min((owners[s] for s in movement.of_body(body)), default=0) for body in m.bodies)
+    return Cut(m, movement, kind, way, "_".join(at), tuple(numbers), owners, bodies)
+
+
+def _firm(m: Mechanism, movement: Movement) -> Iterator[Symbols]:
+    """States that stay together whatever is cut: those of a body, of q' = K u, of z'."""
+    yield from (movement.of_body(body) for body in m.bodies)
+    yield from movement.linked
+    yield from (movement.of(rate) | {z} for z, rate in zip(m.z, m.z_dot, strict=True))
+
+
+def _ties(m: Mechanism, movement: Movement) -> Iterator[tuple[Kind, int, Symbols]]:
+    """(kind, number, states) of what can be cut between bodies."""
+    for number, load in enumerate(m.loads):
+        yield "load", number, movement.of_place(load) | movement.of_magnitude(load)
+    for number, (_, states) in enumerate(_rows(m, movement)):
+        yield "constraint", number, states
+
+
+def _groups(states: Sequence[sm.Symbol], bound: Sequence[Symbols]) -> list[Symbols]:
+    """States that are bound together, directly or through others, in the order of the first of each."""
+    groups: list[set[sm.Symbol]] = [{state} for state in states]
+    for some in bound:
+        touched = [group for group in groups if group & some]
+        if len(touched) > 1:
+            for other in touched[1:]:
+                touched[0] |= other
+                groups.remove(other)
+    return [frozenset(group) for group in groups]

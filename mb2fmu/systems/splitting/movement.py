@@ -1,0 +1,118 @@
+"""``Movement``: with which states the frames, points, bodies and loads of a mechanism move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import sympy as sm
+
+from mb2fmu.mechanism.records import (
+    Body,
+    ForceLoad,
+    Load,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.mechanism.symbols import rates_of
+
+Symbols = frozenset[sm.Symbol]
+NONE: Symbols = frozenset()
+
+
+class Movement:
+    """The states (q, u, z) that each record of a mechanism contains, directly or through what it hangs on.
+
+    Args:
+        mechanism: Any.
+
+    Attributes:
+        states: All of them.
+        frames: By number of the frame.
+        points: By number of the point.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._m = mechanism
+        self.states: Symbols = frozenset((*mechanism.q, *mechanism.u, *mechanism.z))
+        self.frames: list[Symbols] = []
+        self.points: list[Symbols] = []
+        for frame in mechanism.frames:
+            own = self.of(frame.rotation, *(c for _, cs in frame.angular_velocity for c in cs))
+            above = [self.frames[k] for k in (frame.parent, frame.reference) if 0 <= k < len(self.frames)]
+            above += [self.frames[k] for k, _ in frame.angular_velocity if k < len(self.frames)]
+            self.frames.append(own.union(*above))
+        for point in mechanism.points:
+            up = self.points[point.parent] if point.parent >= 0 else NONE
+            self.points.append(up | self.of_terms(point.position) | self.of_terms(point.velocity))
+        rates = rates_of(mechanism.kinematics, mechanism.u)
+        self.linked = [frozenset({q}) | self.of(rate) for q, rate in zip(mechanism.q, rates, strict=True)]
+
+    def of(self, *expressions: sm.Basic) -> Symbols:
+        """States in expressions."""
+        return NONE.union(*(expression.free_symbols for expression in expressions)) & self.states
+
+    def of_terms(self, terms: VectorTerms | None) -> Symbols:
+        """States in a vector's components and in the frames it is written in."""
+        found = [self.of(*components) | self.frames[frame] for frame, components in terms or () if any(components)]
+        return NONE.union(*found)
+
+    def of_body(self, body: Body) -> Symbols:
+        """States that a body moves with."""
+        return self.points[body.masscenter] | (self.frames[body.frame] if body.frame >= 0 else NONE)
+
+    def of_magnitude(self, load: Load) -> Symbols:
+        """States that the size of a load depends on by itself."""
+        match load:
+            case ForceLoad():
+                return self.of(*(c for _, cs in load.force for c in cs))
+            case TorqueLoad():
+                return self.of(*(c for _, cs in load.torque for c in cs))
+            case PathwayLoad():
+                return self.of(load.force)
+        return self.of(load.torque)
+
+    def of_place(self, load: Load) -> Symbols:
+        """States that move the points and frames where a load acts, and its direction."""
+        found = [self.points[k] for k in points_of(load)] + [self.frames[k] for k in frames_of(load)]
+        return NONE.union(*found)
+
+    def above(self, point: int) -> Iterator[int]:
+        """A point and those that its position is counted from, up to the root."""
+        while point >= 0:
+            yield point
+            point = self._m.points[point].parent
+
+
+def points_of(load: Load) -> tuple[int, ...]:
+    """Points where a load acts."""
+    if isinstance(load, ForceLoad):
+        return (load.point,)
+    return load.points if isinstance(load, PathwayLoad) else ()
+
+
+def turned_frames(load: Load) -> tuple[int, ...]:
+    """Frames that a load turns."""
+    if isinstance(load, TorqueLoad):
+        return (load.frame,)
+    if isinstance(load, TorqueActuatorLoad):
+        return (load.frame, *((load.reaction,) if load.reaction >= 0 else ()))
+    return ()
+
+
+def frames_of(load: Load) -> tuple[int, ...]:
+    """Frames that a load turns or is written in."""
+    written: VectorTerms = ()
+    if isinstance(load, ForceLoad):
+        written = load.force
+    elif isinstance(load, TorqueLoad):
+        written = load.torque
+    elif isinstance(load, TorqueActuatorLoad):
+        written = load.axis
+    return (*turned_frames(load), *_numbers(written))
+
+
+def _numbers(terms: Iterable[tuple[int, object]]) -> Iterator[int]:
+    return (number for number, _ in terms)

@@ -1,0 +1,210 @@
+"""Parts of a cut mechanism, coupled without any error of time, move as the whole does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from scipy.integrate import solve_ivp
+
+from mb2fmu import Model, pipeline
+from mb2fmu.pipeline.outcomes import Derivation
+from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
+
+Floats = npt.NDArray[np.float64]
+ROOT = Path(__file__).parents[3]
+PENDULUM = ROOT / "systems" / "cut_pendulum" / "whole.py"
+MASSES = ROOT / "systems" / "two_masses" / "whole.py"
+
+
+class Coupled:
+    """Parts whose terminals always agree; u' of the whole is handed in where accelerations are passed."""
+
+    def __init__(self, made: Sequence[Part]) -> None:
+        self.parts = made
+        self.f = [pipeline.right_hand_side(pipeline.derive(part.definition)) for part in made]
+        self.sizes = np.cumsum([0, *(len(f.x0) for f in self.f)])
+        self.x0 = np.concatenate([f.x0 for f in self.f])
+
+    def _own(self, k: int, x: Floats) -> Floats:
+        return x[self.sizes[k] : self.sizes[k + 1]]
+
+    def states(self, k: int, x: Floats) -> dict[str, float]:
+        d = self.parts[k].definition
+        names = [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
+        return dict(zip(names, self._own(k, x), strict=True))
+
+    def inputs(self, k: int, t: float, x: Floats, known: Mapping[str, float]) -> Floats:
+        d, found = self.parts[k].definition, {}
+        for terminal in d.terminals:
+            for member in terminal.members:
+                if member.variable in {item.name for item in d.inputs}:
+                    found[member.variable] = self._given(k, member, t, x, known)
+        return np.array([found.get(item.name, item.start) for item in d.inputs])
+
+    def _given(self, k: int, member: Any, t: float, x: Floats, known: Mapping[str, float]) -> float:
+        if member.name in known:
+            return known[member.name]
+        for other, part in enumerate(self.parts):
+            for each in (m for terminal in part.definition.terminals for m in terminal.members):
+                if other == k or each.name != member.name:
+                    continue
+                states = self.states(other, x)
+                if each.variable in states:
+                    return states[each.variable]
+                f = self.f[other]
+                y = f.outputs(t, self._own(other, x), self.inputs(other, t, x, known))
+                value = float(np.ravel(y)[f.output_names.index(each.variable)])
+                return -value if each.kind == member.kind != "signal" else value
+        raise AssertionError(member.name)
+
+    def rhs(self, t: float, x: Floats, known: Mapping[str, float] | None = None) -> Floats:
+        rates = [
+            f(t, self._own(k, x), self.inputs(k, t, x, known or {}))
+            for k, f in enumerate(self.f)
+        ]  # fmt: skip
+        return np.concatenate(rates)
+
+    def of_whole(self, names: Sequence[str]) -> list[tuple[int, int]]:
+        """(place in x, place in the whole's states) of what both have."""
+        pairs = []
+        for k, part in enumerate(self.parts):
+            own = list(self.states(k, self.x0))
+            pairs += [(int(self.sizes[k]) + own.index(a), names.index(b)) for a, b in part.same.items() if b in names]
+        return pairs
+
+
+def split(model: Any, at: Sequence[str], way: Way | None = None, **settings: Any) -> tuple[Derivation, Coupled]:
+    whole = pipeline.derive(model)
+    f = pipeline.right_hand_side(whole)
+    rates = dict(zip(f.states, f(0.0, f.x0, f.r0), strict=True))
+    made = parts(cut(whole.mechanism, at, way), replace(Settings(accelerations=rates), **settings))
+    return whole, Coupled(made)
+
+
+def springs(*, rigid: bool = False) -> Model:
+    """Two bodies in the plane between springs with a slanting spring, or a rigid distance, between them."""
+    q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
+    m, k, c = sm.symbols("m k c")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (q[0], N.z))
+    A.set_ang_vel(N, u[0] * N.z)
+    tip = O.locatenew("tip", 0.7 * A.x)
+    tip.v2pt_theory(O, N, A)
+    P = O.locatenew("P", (1 + q[1]) * N.x + q[2] * N.y)
+    P.set_vel(N, u[1] * N.x + u[2] * N.y)
+    rod = me.RigidBody("rod", tip, A, m, (me.inertia(A, 0, 0.1, 0.1), tip))
+    bodies = [rod, me.Particle("ball", P, m)]
+    loads: list[Any] = [(P, -k * (q[1] * N.x + q[2] * N.y)), (A, -k * q[0] * N.z)]
+    path = me.LinearPathway(tip, P)
+    actuators = [] if rigid else [me.ForceActuator(-c * (path.length - 0.2) - 0.3 * path.extension_velocity, path)]
+    row = P.pos_from(O).dot(N.y) - 0.7 * sm.sin(q[0])
+    handed = me.System(N, O)
+    handed.add_bodies(*bodies)
+    handed.q_ind, handed.u_ind = (q[:2], u[:2]) if rigid else (q, u)
+    if rigid:
+        handed.q_dep, handed.u_dep = q[2:], u[2:]
+        handed.add_holonomic_constraints(row)
+    handed.add_kdes(*(a.diff() - b for a, b in zip(q, u, strict=True)))
+    handed.add_loads(*(me.Force(*each) if isinstance(each[0], me.Point) else me.Torque(*each) for each in loads))
+    handed.add_actuators(*actuators)
+    model = Model("Springs", handed)
+    for symbol, value in ((m, 1.3), (k, 11.0), (c, 7.0)):
+        model.parameter(symbol, value)
+    for a, b, start in zip(q, u, (0.3, 0.1, 0.7 * np.sin(0.3)), strict=True):
+        model.coordinate(a, start, "1", kind="guess" if rigid and a is q[2] else "fixed")
+        model.speed(b, 0.0, "1/s", kind="guess" if rigid and b is u[2] else "fixed")
+    if rigid:
+        model.constraint(row, "level", acts=[(P, N.y), (tip, -N.y)])
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "at", "way"),
+    [
+        (PENDULUM, ["P2"], "force"),
+        (ROOT / "models" / "n_link_pendulum.py", ["pin3"], "force"),
+        (MASSES, ["load[1]", "load[2]"], "motion"),
+        (MASSES, ["load[1]", "load[2]"], "force"),
+        ("springs", ["ForceActuator[1]"], "motion"),
+        ("springs", ["ForceActuator[1]"], "force"),
+    ],
+)
+def test_parts_have_the_accelerations_of_the_whole(model: Any, at: list[str], way: Way) -> None:
+    """At random states, with exact exchange: x' of the parts is x' of the whole."""
+    whole, coupled = split(springs() if model == "springs" else model, at, way)
+    assert len(coupled.parts) == 2
+    f = pipeline.right_hand_side(whole)
+    random = np.random.default_rng(3)
+    for _ in range(3):
+        x = random.uniform(-0.9, 0.9, len(f.x0))
+        exact = f(0.2, x, f.r0)
+        known = {f"{name}_dot": rate for name, rate in zip(f.states, exact, strict=True)}
+        own, pairs = np.zeros(len(coupled.x0)), coupled.of_whole(f.states)
+        assert len(pairs) == len(f.states) == len(own)
+        for here, there in pairs:
+            own[here] = x[there]
+        found = coupled.rhs(0.2, own, known)
+        scale = np.max(np.abs(exact))
+        for here, there in pairs:
+            assert found[here] == pytest.approx(exact[there], abs=1e-10 * scale), f.states[there]
+
+
+def errors(whole: Derivation, coupled: Coupled, stop: float) -> float:
+    """Largest difference between the coupled parts and the whole at the end."""
+    f = pipeline.right_hand_side(whole)
+    ends = [
+        solve_ivp(rhs, (0.0, stop), start, method="DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
+        for rhs, start in ((coupled.rhs, coupled.x0), (lambda t, x: f(t, x, f.r0), f.x0))
+    ]
+    return max(abs(ends[0][here] - ends[1][there]) for here, there in coupled.of_whole(f.states))
+
+
+def test_motion_through_a_filter_has_an_error_of_second_order_and_no_feedthrough() -> None:
+    found = []
+    for bandwidth in (400.0, 800.0):
+        whole, coupled = split(PENDULUM, ["P2"], "filter", bandwidth=bandwidth)
+        found.append(errors(whole, coupled, 0.1))
+    assert found[0] < 1e-3
+    assert found[0] / found[1] == pytest.approx(4.0, rel=0.1)
+    outer = coupled.f[1]
+    assert not any("_dot" in name for name in outer.inputs)
+    x = np.random.default_rng(1).uniform(-0.5, 0.5, len(outer.x0))
+    one, other = (outer.outputs(0.0, x, r) for r in (outer.r0, outer.r0 + 1.0))
+    assert np.array_equal(one, other)
+
+
+def test_a_bushing_comes_near_to_its_constraint_as_it_stiffens() -> None:
+    found = []
+    for stiffness in (1e4, 4e4):
+        settings = {"stiffness": stiffness, "damping": 2.0 * np.sqrt(stiffness)}
+        whole, coupled = split(springs(rigid=True), ["level"], **settings)
+        found.append(errors(whole, coupled, 0.5))
+    assert found[0] / found[1] == pytest.approx(4.0, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("model", "at", "way", "text"),
+    [
+        (MASSES, ["load[1]"], None, "what ties bodies together: load[1] at P1, load[2] at P2"),
+        (MASSES, ["P9"], None, "there are"),
+        (MASSES, ["load[1]", "load[2]"], "bushing", "take motion or force"),
+        (PENDULUM, ["P4"], None, "there are"),
+        (PENDULUM, ["C1"], None, "no body hangs on it"),
+        (PENDULUM, ["P1", "P2"], None, "2 joints at once"),
+        (ROOT / "models" / "robot_arm.py", ["joint4"], None, "no states of their own"),
+    ],
+)
+def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: Way | None, text: str) -> None:
+    with pytest.raises(CouplingError) as told:
+        split(model, at, way)
+    assert text in str(told.value)
