@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import sympy as sm
 
+Restitution = Literal["newton", "poisson"]
+ImpactOrder = Literal["in turn", "at once"]
 StartKind = Literal["fixed", "guess"]
 Level = Literal["position", "velocity", "acceleration"]
 

@@ -11,5 +11,6 @@ Must not: form equations, or know of programs and units.
 """
 
 from mb2fmu.elements.friction import CoulombFriction
+from mb2fmu.elements.impact import Impact
 
-__all__ = ["CoulombFriction"]
+__all__ = ["CoulombFriction", "Impact"]

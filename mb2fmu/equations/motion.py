@@ -29,6 +29,7 @@ from mb2fmu.equations.motion_observables import (
     OutputExpression,
 )
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
+from mb2fmu.equations.unilateral import LEAVING, Contacts
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.variables import StartKind
 
@@ -285,6 +286,7 @@ class MotionDynamics:
             equations are written out.
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         events: That the model says itself.
+        contacts: Unilateral ones, of which ``every_event`` has the impacts; None where there are none.
     """
 
     method: Method
@@ -296,6 +298,7 @@ class MotionDynamics:
     recursion: Recursion | None = None
     constraint_forces: LinearSolve | None = None
     events: tuple[OwnEvent, ...] = ()
+    contacts: Contacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,6 +330,29 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
     def q_independent(self) -> tuple[int, ...]:
         """Indices of the coordinates that are states."""
         return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
+
+    @property
+    def every_event(self) -> tuple[OwnEvent, ...]:
+        """Events that the model says itself, then those of contacts: impacts, and where one opens."""
+        if self.contacts is None:
+            return self.events
+        each = self.contacts.each
+        struck = sm.Or(*(sm.And(c.closed, c.approach(self.u) < 0) for c in each))
+        number = sm.Add(*(c.count for c in each), sm.Piecewise((1, struck), (0, True)))
+        after: list[tuple[sm.Symbol, sm.Expr]] = [
+            (self.u[i], self.u[i] + self.contacts.jumps[i]) for i in self.u_independent
+        ]
+        for c in each:
+            spared = sm.Eq(c.blow, 0)  # an equality is no switch
+            after += [
+                (c.resting, c.rests),
+                (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
+                (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
+            ]
+        impact = OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after))
+        opened = (OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),)) for c in each)
+        gone = (OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),)) for c in each)
+        return (*self.events, impact, *opened, *gone)
 
     @property
     def redundant_rows(self) -> frozenset[int]:
@@ -440,7 +466,10 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         for c in (self.velocity_constraints, self.reduction):
             if c is not None:
                 look("velocity constraints", known, c.jacobian, c.offset, c.bias)
-        late = known | set(self.u_dot) | set(self.multipliers)
+        if self.contacts:
+            for contact in self.contacts.each:
+                look(contact.name, known, contact.gap, contact.jacobian, contact.offset, contact.bias)
+        late = known | set(self.u_dot) | set(self.multipliers) | set(self.contacts.symbols if self.contacts else ())
         if self.constraint_forces:
             look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
             late |= set(self.constraint_forces.unknowns)
@@ -451,7 +480,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         for item in self.late_intermediates:
             look(str(item.symbol), late, item.expression)
             late.add(item.symbol)
-        for event in self.events:
+        for event in self.every_event:
             look(event.name, late, event.condition, *(value for _, value in event.settings))
         for output in self.outputs:
             look(output.name, late | (DIAGNOSTICS.all if self.velocity_constraints else set()), output.expression)

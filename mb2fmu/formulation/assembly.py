@@ -87,6 +87,7 @@ def assemble(
         energy=energy,
         outputs=outputs,
         events=m.events,
+        contacts=m.contacts,
     )
 
 

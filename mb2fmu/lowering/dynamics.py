@@ -157,6 +157,41 @@ class ConstrainedDynamics:
         stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
         return stacked.solve_all([[*load, *bias] for load in loads])
 
+    def response(self, nodes: Sequence[int], columns: Rows) -> tuple[Rows, Rows]:
+        """What generalized forces alone would give, without any other force or bias: u', and λ where all are states.
+
+        Args:
+            nodes: Of :meth:`expressions`.
+            columns: Generalized forces, one node per speed, for each set.
+        """
+        b, e, m = self._builder, self._equations, self._m
+        n, zero = len(e.u), self._builder.constant(0.0)
+        rows = e.mass_and_forcing.mass_matrix.rows
+        rest = nodes[rows * n + rows :]
+        if self.with_multipliers:
+            system = self._multiplier_system(nodes[: n * n], rest[: m * n])
+            both = [system.solve(column, [zero] * m) for column in columns]
+            return [found[0] for found in both], [found[1] for found in both]
+        M = _rows(nodes, rows, n)
+        if m == 0:
+            return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(columns), []
+        A = _rows(rest, m, n)
+        if rows == n:
+            return self._reduced(M, A, [zero] * m, columns), []
+        stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
+        return stacked.solve_all([[*self._along(A, column), *([zero] * m)] for column in columns]), []
+
+    def _along(self, A: Rows, force: Sequence[int]) -> list[int]:
+        """Generalized forces of the independent speeds alone: those of the dependent ones follow A."""
+        b, e = self._builder, self._equations
+        constraints = self._constraints(A)
+        taken = []
+        for j in e.u_independent:
+            column = constraints.solve([b.neg(row[j]) for row in A])
+            along = b.dot([force[i] for i in e.u_dependent], column)
+            taken.append(b.add(force[j], along))
+        return taken
+
     def inverse(self, nodes: Sequence[int], u_dot: Sequence[int]) -> list[int]:
         """Generalized forces M u' − f that would have to be added for given u', one per row of M."""
         b, n = self._builder, len(self._equations.u)
@@ -164,11 +199,12 @@ class ConstrainedDynamics:
         M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
-    def multiplier_expressions(self) -> list[sm.Basic]:
-        """What :meth:`multipliers` needs lowered: M, f, A and u'."""
+    def multiplier_expressions(self, pushes: Sequence[sm.Expr] = ()) -> list[sm.Basic]:
+        """What :meth:`multipliers` needs lowered: M, f and what pushes beside it, A and u'."""
         e = self._equations
         d, c = e.mass_and_forcing, e.velocity_constraints
-        return [*d.mass_matrix, *d.forcing, *(c.jacobian if c else ()), *e.u_dot]
+        forcing = [sm.Add(f, push) for f, push in zip(d.forcing, pushes, strict=True)] if pushes else d.forcing
+        return [*d.mass_matrix, *forcing, *(c.jacobian if c else ()), *e.u_dot]
 
     def multipliers(self, nodes: Sequence[int]) -> list[int]:
         """λ from the rows of the dependent speeds of Aᵀλ = f - M u'; the other rows then hold by themselves.

@@ -11,6 +11,7 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.errors import Fault, LoweringError
+from mb2fmu.lowering.contact_laws import define_with_contacts
 from mb2fmu.lowering.dependent_coordinates import DependentCoordinates
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
@@ -195,6 +196,9 @@ class Lowering:
     def _define_speeds(self) -> None:
         """Dependent speeds and all accelerations."""
         e = self.equations
+        if e.contacts:
+            define_with_contacts(self.builder, self.walker, e, self.motion, self.dynamics)
+            return
         if isinstance(e.dynamics, RecursiveDynamics):
             assert self.motion is not None
             motion = self.motion
@@ -243,19 +247,20 @@ class Lowering:
     def _add_events(self) -> None:
         """Conditions of the model's own events, and what each sets: ``number:state``."""
         e = self.equations
-        if not e.events:
+        events = e.every_event
+        if not events:
             return
         states = [*map(str, e.states)]
         faults = [
             Fault(f"{event.name} sets {target}, which follows from constraints", remedy="set independent ones")
-            for event in e.events
+            for event in events
             for target, _ in event.settings
             if str(target) not in states
         ]
         if faults:
             raise LoweringError("events cannot be lowered:", faults)
-        self._entry("conditions", [f"{v.kind}:{v.name}" for v in e.events], [v.condition for v in e.events])
-        settings = [(f"{i}:{target}", value) for i, v in enumerate(e.events) for target, value in v.settings]
+        self._entry("conditions", [f"{v.kind}:{v.name}" for v in events], [v.condition for v in events])
+        settings = [(f"{i}:{target}", value) for i, v in enumerate(events) for target, value in v.settings]
         self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 
     def add_optional(self, name: Optional, forces: int = 1) -> None:

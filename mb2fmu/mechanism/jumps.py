@@ -37,7 +37,7 @@ def has_events(m: Mechanism) -> bool:
     written = [item.expression for item in m.outputs if isinstance(item, WrittenOutput)]
     expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _expressions(load))]
     expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []
-    return bool(m.events) or any(e.has(*_SWITCHING) for e in expressions)
+    return m.has_own_events or any(e.has(*_SWITCHING) for e in expressions)
 
 
 @contextmanager

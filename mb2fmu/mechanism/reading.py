@@ -19,6 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent
+from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.consistency import kinetic_energy_matches, settle_kinematics
 from mb2fmu.mechanism.constraint_reading import (
@@ -29,6 +30,7 @@ from mb2fmu.mechanism.constraint_reading import (
     read_constraints,
     read_force_applications,
 )
+from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
@@ -95,9 +97,10 @@ class _Reader:
             [i.symbol for i in d.inputs],
             [f.symbol for f in d.constraint_forces],
             [c.symbol for c in d.constraints if c.symbol is not None],
+            [c.force for c in d.contacts],
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
-        self.q, self.u, self.u_aux, self.z, self.r, self.forces, _ = plain
+        self.q, self.u, self.u_aux, self.z, self.r, self.forces, _, _ = plain
         self.u_dot = tuple(_fresh(f"{ui.name}_d", self.taken) for ui in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
@@ -263,6 +266,7 @@ class _Reader:
             "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
             "quaternions": self.quaternions,
             "events": self._events(),
+            "contacts": self._contacts(constraints),
             "acts": acts,
             "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
             "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
@@ -292,6 +296,19 @@ class _Reader:
         if faults:
             raise MechanismError("events cannot be read:", faults)
         return tuple(found)
+
+    def _contacts(self, constraints: Constraints) -> Contacts | None:
+        """The unilateral contacts in plain symbols.
+
+        Raises:
+            MechanismError: If no speed, or no motion that constraints leave free, changes a gap.
+        """
+        declared = self.definition.contacts
+        contacts = read_contacts(declared, self.plain, self._rates(), self.u, self.taken)
+        faults = [*held_by_constraints(contacts, declared, constraints.velocity, self._start())]
+        if faults:
+            raise MechanismError("contacts cannot be read:", faults)
+        return contacts
 
     def _declarations(self) -> Declarations:
         """The plain part of the definition, and what the mechanics name as dependent."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent, VelocityConstraints
+from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
@@ -197,6 +198,7 @@ class MechanismBodies:
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
             otherwise, and where there are no bodies.
         events: That the model says itself.
+        contacts: Unilateral ones; None where there are none.
     """
 
     kinematics: KinematicEquations
@@ -210,6 +212,7 @@ class MechanismBodies:
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
     events: tuple[OwnEvent, ...] = ()
+    contacts: Contacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +293,11 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
         """Everything that positions may contain and that moves, with its rate; time's is 1."""
         return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
+
+    @property
+    def has_own_events(self) -> bool:
+        """Whether the model says events itself, or has contacts, which have impacts."""
+        return bool(self.events or self.contacts)
 
     @property
     def auxiliary_reactions(self) -> sm.ImmutableMatrix:

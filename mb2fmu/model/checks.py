@@ -24,6 +24,7 @@ from mb2fmu.model.definition import Model, ModelDefinition, OutputRequest
 from mb2fmu.model.experiments import experiment_faults
 from mb2fmu.model.expressions import contents
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
+from mb2fmu.model.own_contacts import contact_faults
 from mb2fmu.model.own_events import event_faults
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
@@ -80,6 +81,7 @@ def check(model: Model) -> ModelDefinition:
     faults += _look_faults(model)
     faults += loop_faults(model)
     faults += event_faults(model)
+    faults += contact_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -104,6 +106,7 @@ def check(model: Model) -> ModelDefinition:
         loops=tuple(model.loops),
         given=model.given,
         events=tuple(model.own_events),
+        contacts=tuple(model.own_contacts),
     )
 
 

@@ -24,6 +24,7 @@ from mb2fmu.model.declared_loops import DeclaredLoop, Loops
 from mb2fmu.model.looks import Looks
 from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.outputs import Outputs
+from mb2fmu.model.own_contacts import DeclaredContact
 from mb2fmu.model.own_events import DeclaredEvent, OwnEvents
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
@@ -75,6 +76,7 @@ class ModelDefinition(Declarations):
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
         events: That the model says itself, in order of declaration.
+        contacts: Unilateral ones, in order of declaration.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -89,6 +91,7 @@ class ModelDefinition(Declarations):
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()
+    contacts: tuple[DeclaredContact, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
         """The plain part, for all that follows the reading.

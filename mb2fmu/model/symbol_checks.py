@@ -54,7 +54,7 @@ class _Known:
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
-        self.multipliers = declared(Constraint) - {None}
+        self.multipliers = declared(Constraint) - {None} | {contact.force for contact in model.own_contacts}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
@@ -93,6 +93,9 @@ def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
     for event in model.own_events:
         for expression in event_expressions(event):
             yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
+    for contact in model.own_contacts:
+        for expression in (contact.gap, contact.restitution, contact.rest_below):
+            yield _Occurrence(f"the contact {contact.name}", "state", expression, contact.where)
     if model.potential is not None:
         yield _Occurrence("the potential energy", "potential", model.potential, model.where)
 

@@ -48,7 +48,7 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
     from mb2fmu.emit import python, xml
 
     _refuse_native_options(options)
-    if derivation.mechanism.events:
+    if derivation.mechanism.has_own_events:
         what = f"{derivation.definition.name} has events, which units of Python do not have"
         raise EmitError("this unit cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):

@@ -169,7 +169,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu import package
 
-    if derivation.mechanism.events:
+    if derivation.mechanism.has_own_events:
         what = f"{derivation.definition.name} has events of its own, which source code of this kind does not have"
         raise EmitError(
             "the equations cannot be printed:", [Fault(what, "events", "export a unit; its sources have them")]

@@ -120,7 +120,7 @@ def integrated(
     from mb2fmu.validation import conditions
 
     definition = derivation.definition
-    if derivation.mechanism.events:
+    if derivation.mechanism.has_own_events:
         what = f"{definition.name} has events of its own, which equations alone do not know"
         fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate UNIT.fmu")
         raise ValidationError("the model cannot be simulated without a unit:", [fault])

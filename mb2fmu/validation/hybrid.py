@@ -1,27 +1,25 @@
-"""Equations with events as functions of numbers, and their motion: the reference's own, by NumPy and SciPy alone.
+"""Equations with events as functions of numbers, the reference's own, by NumPy alone.
 
-Between events every switch has a mode, and the motion is smooth: DOP853 from one communication point to the next. On
-every step its own interpolant, of order 7, is looked at; where a surface has changed its side the instant is bracketed
-and bisected to the last digit, the step is made anew up to there, and modes are found anew. A sign that can keep its
-own surface at zero (dry friction) holds it there while the value that this takes is within its limit.
+Between events every switch has a mode, and the motion is smooth (``event_walk`` goes from one to the next). A sign that
+can keep its own surface at zero (dry friction) holds it there while the value that this takes is within its limit; a
+contact that rests holds its gap.
 
 At one instant alone (``x_dot``, ``motion``) modes follow from the state: by the sides on which the surfaces are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import DOP853
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.integration import TIGHTEST, stuck
+from mb2fmu.validation.integration import stuck
 from mb2fmu.validation.numeric import Motion, NumericEquations
+from mb2fmu.validation.own_impacts import Touch, struck
 from mb2fmu.validation.own_switches import FrozenEquations
 
 Floats = npt.NDArray[np.float64]
@@ -29,32 +27,12 @@ Floats = npt.NDArray[np.float64]
 AT_REST = 1e-9
 """Surfaces of signs closer to zero than this, in their units, may be held there."""
 
-_LOOKS = 4  # on the way of a step
 _MOST_CHANGES = 50
-_MOST_EVENTS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class EventSeen:
-    """An event of a motion.
-
-    Attributes:
-        time: In s.
-        name: Of the switch that came first.
-        before: Modes before.
-        after: Modes after.
-        jumped: Whether a state was set.
-    """
-
-    time: float
-    name: str
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-    jumped: bool
+_TRIES = 3  # to find how large a force at a contact is
 
 
 @dataclass(slots=True)
-class _Modes:
+class Modes:
     """Modes of all switches; signs that are held are 0. ``fired``: conditions as they were."""
 
     values: Floats
@@ -63,7 +41,10 @@ class _Modes:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Everything at one instant, for given modes: the motion, and our own further outputs."""
+    """Everything at one instant, for given modes: the motion, and our own further outputs.
+
+    ``rates`` are those of the surfaces of signs, then the second rates of the gaps of contacts.
+    """
 
     motion: Motion
     surfaces: Floats
@@ -71,6 +52,7 @@ class _Look:
     rates: Floats
     conditions: Floats
     settings: Floats
+    touch: Touch
 
 
 class HybridEquations(NumericEquations):
@@ -83,16 +65,19 @@ class HybridEquations(NumericEquations):
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
-        self._kept: _Modes | None = None
+        self._kept: Modes | None = None
         self._count = len(frozen.switches)
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
+        self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
+        self._pushes = np.ones(self._contacts)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self._targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
         ]
+        self._rests = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -107,48 +92,86 @@ class HybridEquations(NumericEquations):
         return replace(look.motion, outputs=look.motion.outputs[: self.frozen.outputs])
 
     def slope(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[Floats, float]:
         """State derivative and power for given modes."""
-        held = [i for i in self._signs if modes.values[i] == 0.0]
+        held = self._holding(x, modes)
         if not held:
-            return super().x_dot(t, x, [*r, *modes.values.tolist()], prepared)
-        base, others, values = self._sticking(t, x, r, prepared, modes, held)
-        x_dot, power = base.motion.x_dot, base.motion.power
-        for other, value in zip(others, values.tolist(), strict=True):  # forces are linear in what holds
-            x_dot = x_dot + value * (other.motion.x_dot - base.motion.x_dot)
-            power += value * (other.motion.power - base.motion.power)
-        return x_dot, power
+            return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)
+        values = self._whole(modes.values)
+        values[held] = self._sticking(t, x, r, prepared, modes, held)[1]
+        return super().x_dot(t, x, [*r, *values.tolist()], prepared)
+
+    def _whole(self, modes: Floats) -> Floats:
+        """Values of all our inputs: modes, and no forces, blows and jumps of contacts."""
+        more = len(self.frozen.contacts.symbols) if self.frozen.contacts else 0
+        return np.append(modes, np.zeros(more))
+
+    def _holding(self, x: Floats, modes: Modes) -> list[int]:
+        """Numbers of our inputs that hold something: signs at zero, forces of contacts that rest."""
+        signs = [i for i in self._signs if modes.values[i] == 0.0]
+        return signs + [self._count + k for k, place in enumerate(self._rests) if x[place] > 0.5]
 
     def _look(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats) -> _Look:
+        values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
-        n, c = self._count, len(self.frozen.events)
-        parts = np.split(ours, [n, 2 * n, 3 * n, 3 * n + c])
-        return _Look(motion, *parts)
+        n, c, k = self._count, len(self.frozen.events), self._contacts
+        surfaces, limits, rates, conditions, rest = np.split(ours, [n, 2 * n, 3 * n, 3 * n + c])
+        settings, touches = np.split(rest, [len(rest) - 6 * k])
+        touch = Touch(*touches.reshape(6, k))
+        return _Look(motion, surfaces, limits, np.append(rates, touch.accelerations), conditions, settings, touch)
 
     def _held(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[_Look, Floats]:
         """What is there with held signs at the values that hold them, and all values."""
-        held = [i for i in self._signs if modes.values[i] == 0.0]
-        if not held:
-            return self._look(t, x, r, prepared, modes.values), modes.values
-        values = modes.values.copy()
-        values[held] = self._sticking(t, x, r, prepared, modes, held)[2]
+        held = self._holding(x, modes)
+        values = self._whole(modes.values)
+        if held:
+            values[held] = self._sticking(t, x, r, prepared, modes, held)[1]
         return self._look(t, x, r, prepared, values), values
 
     def _sticking(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes, held: Sequence[int]
-    ) -> tuple[_Look, list[_Look], Floats]:
-        """What is there if held signs are 0, if one by one is 1, and the values that hold them."""
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
+    ) -> tuple[_Look, Floats]:
+        """What is there if all that holds is 0, and the values that hold."""
         base = self._look(t, x, r, prepared, modes.values)
-        unit = np.eye(self._count)
-        others = [self._look(t, x, r, prepared, modes.values + unit[i]) for i in held]
-        B = np.array([(other.rates - base.rates)[list(held)] for other in others]).T
-        return base, others, self._solved(B, -base.rates[list(held)], t)
+        B, _ = self._reach(t, x, r, prepared, base, modes, held)
+        return base, self._solved(B, -base.rates[list(held)], t)
+
+    def _reach(
+        self,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        base: _Look,
+        modes: Modes,
+        held: Sequence[int],
+    ) -> tuple[Floats, Floats]:
+        """What each input that holds changes the rates by, shape (k, k), and x' by, shape (n_x, k)."""
+        B, reach = np.empty((len(held), len(held))), np.empty((len(x), len(held)))
+        for column, i in enumerate(held):
+            for _ in range(_TRIES):
+                size = self._pushes[i - self._count] if i >= self._count else 1.0
+                values = self._whole(modes.values)
+                values[i] = size
+                other = self._look(t, x, r, prepared, values)
+                found = abs(other.rates[i] - base.rates[i])
+                if i < self._count or not found > 0.0:
+                    break
+                wanted = max(1.0, float(np.max(np.abs(base.rates[self._count :]))))
+                if 0.1 * wanted <= found <= 100.0 * wanted:  # so that little is lost to round-off
+                    break
+                self._pushes[i - self._count] = size * wanted / found
+            B[:, column] = (other.rates - base.rates)[list(held)] / size
+            reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
+        return B, reach
 
     def _solved(self, B: Floats, right: Floats, t: float) -> Floats:
+        if self._contacts:  # which may say the same, as the legs of a table
+            return np.asarray(np.linalg.lstsq(B, right, rcond=1e-10)[0])
         try:
             return np.asarray(np.linalg.solve(B, right))
         except np.linalg.LinAlgError as error:
@@ -157,7 +180,7 @@ class HybridEquations(NumericEquations):
 
     def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """The kinetic energy in J, which no mode changes."""
-        return super().motion(t, x, [*r, *([1.0] * self._count)], prepared).kinetic
+        return super().motion(t, x, [*r, *self._whole(np.ones(self._count)).tolist()], prepared).kinetic
 
     @contextmanager
     def keeping_modes(
@@ -179,11 +202,11 @@ class HybridEquations(NumericEquations):
         """The state behind the event in which parameters become ``after``."""
         return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
 
-    def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> _Modes:
+    def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Modes:
         """Modes by the sides on which a state is."""
         if self._kept is not None:
-            return _Modes(self._kept.values.copy(), self._kept.fired.copy())
-        modes = _Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
+            return Modes(self._kept.values.copy(), self._kept.fired.copy())
+        modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
         look = self._look(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
             before = modes.values.copy()
@@ -202,7 +225,7 @@ class HybridEquations(NumericEquations):
         modes.fired = look.conditions.copy()
         return modes
 
-    def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes) -> None:
+    def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
         """Signs that cannot be held slip the way in which they are driven, one after the other."""
         for _ in self._signs:
             held = [i for i in self._signs if modes.values[i] == 0.0]
@@ -215,14 +238,9 @@ class HybridEquations(NumericEquations):
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
-    def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes) -> Floats:
+    def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Positive where modes are right, one per switch."""
-        held = [i for i in self._signs if modes.values[i] == 0.0]
-        values = modes.values.copy()
-        if held:
-            look, _, values[held] = self._sticking(t, x, r, prepared, modes, held)
-        else:
-            look = self._look(t, x, r, prepared, modes.values)
+        look, values = self._held(t, x, r, prepared, modes)
         found = np.empty(self._count)
         for i, switch in enumerate(self.frozen.switches):
             at, mode = look.surfaces[i], modes.values[i]
@@ -237,7 +255,7 @@ class HybridEquations(NumericEquations):
     # --- events ------------------------------------------------------------------------------------------------------
 
     def settle(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes, due: Sequence[int]
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, due: Sequence[int]
     ) -> tuple[Floats, str]:
         """Modes after an event, in place; states after it, and the name of what came first.
 
@@ -268,7 +286,7 @@ class HybridEquations(NumericEquations):
         raise stuck(t, f"modes switch to and fro ({name})")
 
     def _change(
-        self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes
+        self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> Floats:
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
         look, values = self._held(t, x, r, prepared, modes)
@@ -286,22 +304,24 @@ class HybridEquations(NumericEquations):
                 modes.values[i] = np.sign(values[i])
         return x
 
-    def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes) -> Floats:
+    def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
-        held = [i for i in self._signs if modes.values[i] == 0.0]
+        held = self._holding(x, modes)
         base = self._look(t, x, r, prepared, modes.values)
-        others = [self._look(t, x, r, prepared, modes.values + np.eye(self._count)[i]) for i in held]
-        B = np.array([(other.rates - base.rates)[held] for other in others]).T
-        reach = np.array([other.motion.x_dot - base.motion.x_dot for other in others]).T
+        B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        return np.asarray(x + reach @ self._solved(B, -base.surfaces[held], t))
+        off = np.append(base.surfaces, base.touch.rates)[held]
+        return np.asarray(x + reach @ self._solved(B, -off, t))
 
     def _fired(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> tuple[bool, Floats]:
         """What the model's own events set, with the values before."""
-        look, _ = self._held(t, x, r, prepared, modes)
+        look, values = self._held(t, x, r, prepared, modes)
+        if self.frozen.contacts:
+            blows = self._blows(t, x, r, prepared, modes)
+            look = self._look(t, x, r, prepared, np.concatenate([values[: self._count + self._contacts], blows]))
         after, place, fired = x.copy(), 0, False
         for k, targets in enumerate(self._targets):
             if look.conditions[k] > modes.fired[k]:
@@ -312,14 +332,26 @@ class HybridEquations(NumericEquations):
         modes.fired = look.conditions.copy()
         return fired, after
 
-    def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: _Modes) -> None:
+    def _blows(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+        """Blows of contacts at this instant, what rests behind them, and by what they change the speeds."""
+        contacts = self.frozen.contacts
+        assert contacts is not None
+        base = self._look(t, x, r, prepared, modes.values)
+        every = [self._count + k for k in range(self._contacts)]
+        W, reach = self._reach(t, x, r, prepared, base, modes, every)
+        impulses, rests = struck(contacts, W, base.touch)
+        jumps = np.zeros(self.n_u)
+        jumps[self._independent] = (reach @ impulses)[self.n_q : self.n_q + len(self._independent)]
+        return np.concatenate([impulses, rests, jumps])
+
+    def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
         """Signs slip on the side to which something has set their surface, be they held or from the other side."""
         look = self._look(t, x, r, prepared, modes.values)
         for i in self._signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])
 
-    def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[_Modes, Floats]:
+    def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Modes, Floats]:
         """Modes and states at the start of a simulation, where the first instants of ``every`` may be."""
         modes = self.modes_at(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
@@ -327,171 +359,3 @@ class HybridEquations(NumericEquations):
                 modes.fired[k] = 0.0
         x, _ = self.settle(t, x, r, prepared, modes, ())
         return modes, x
-
-
-def travel(
-    numeric: HybridEquations,
-    time: Floats,
-    inputs: Floats,
-    prepared: Sequence[float],
-    start: Floats,
-    tolerance: float,
-    scales: Floats,
-    *,
-    parts: int,
-    projected: bool,
-    budget: int,
-    seen: list[EventSeen] | None = None,
-) -> Floats:
-    """(x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
-
-    W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events.
-    """
-    walk = _Walk(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
-    y = np.empty((len(time), len(start)))
-    y[0] = start
-    first = inputs[0].tolist()
-    if time[0] == 0.0:
-        walk.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
-        y[0] = np.append(x, start[-1])
-    else:
-        walk.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
-    here = y[0].copy()
-    for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
-        r = inputs[k].tolist()
-        here = walk.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
-        y[k + 1] = here
-    return y
-
-
-class _Walk:
-    """One motion on its way."""
-
-    def __init__(
-        self,
-        numeric: HybridEquations,
-        prepared: Sequence[float],
-        relative: float,
-        absolute: Floats,
-        projected: bool,
-        budget: int,
-        seen: list[EventSeen] | None,
-    ) -> None:
-        self.numeric, self.prepared = numeric, prepared
-        self._relative, self._absolute = relative, absolute
-        self._projected, self._budget, self._seen = projected, budget, seen
-        self._spent = self._events = 0
-        self._step = np.inf
-        self.modes: _Modes
-
-    def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
-        """From one communication point to the next."""
-        if changed:
-            y = self._event(begin, y, r, ())
-        t, most = begin, (end - begin) / parts
-        while t < end:
-            t, y = self._smooth(t, end, y, r, most)
-        return y
-
-    def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
-        def slope(t: float, y: Any) -> Any:
-            try:
-                x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
-            except (ArithmeticError, ValueError):
-                return np.full_like(y, np.nan)
-            return np.append(x_dot, power)
-
-        return slope
-
-    def _solver(self, t: float, y: Floats, end: float, r: Sequence[float], most: float) -> DOP853:
-        first = min(self._step, most, end - t)
-        return DOP853(
-            self._slope(r), t, y, end, first_step=first if np.isfinite(self._step) else None, max_step=most,
-            rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
-
-        )  # fmt: skip
-
-    def _smooth(self, t: float, end: float, y: Floats, r: Sequence[float], most: float) -> tuple[float, Floats]:
-        """Up to the next event, or to the end."""
-        solver = self._solver(t, y, end, r, most)
-        while solver.status == "running":
-            before = (solver.t, solver.y.copy())
-            why = solver.step()
-            if why:
-                raise stuck(solver.t, why.rstrip("."))
-            if self._spent + solver.nfev > self._budget:
-                raise stuck(solver.t, f"{self._budget} evaluations are spent")
-            found = self._crossing(solver, r)
-            if found is not None:
-                self._spent += solver.nfev
-                self._step = max(solver.t - before[0], 1e-12)
-                return self._up_to(*before, found, r, most)
-            if self._projected:
-                x = self.numeric.project(solver.t, solver.y[:-1], self.prepared)
-                solver.y = np.append(x, solver.y[-1])
-                solver.f = solver.fun(solver.t, solver.y)
-        self._step, self._spent = solver.h_abs, self._spent + solver.nfev
-        return end, solver.y
-
-    def _margins(self, t: float, y: Floats, r: Sequence[float]) -> Floats:
-        return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
-
-    def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
-        """The first instant of the last step at which a mode is no longer right."""
-        dense = solver.dense_output()
-        low = solver.t_old
-        start = self._margins(low, dense(low), r)
-        for high in np.linspace(solver.t_old, solver.t, _LOOKS + 1)[1:].tolist():
-            if self._wrong(high, dense(high), r, start):
-                return self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
-            low = high
-        return None
-
-    @staticmethod
-    def _bracketed(low: float, high: float, wrong: Callable[[float], bool]) -> float:
-        """The first instant, to the last digit, at which something is wrong that is so at ``high``."""
-        while True:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                return high
-            if wrong(middle):
-                high = middle
-            else:
-                low = middle
-
-    def _wrong(self, t: float, y: Floats, r: Sequence[float], start: Floats) -> list[int]:
-        """Switches that are not right; what begins on its surface is, until it is clearly beyond."""
-        margins = self._margins(t, y, r)
-        return [i for i, margin in enumerate(margins) if margin < min(0.0, 2.0 * start[i]) - 1e-15]
-
-    def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
-        """The step made anew up to an event, and the event."""
-        before = self._margins(t, y, r)
-        solver = self._solver(t, y, instant, r, most)
-        while solver.status == "running":
-            why = solver.step()
-            if why:
-                raise stuck(solver.t, why.rstrip("."))
-        self._spent += solver.nfev
-        margins = self._margins(instant, solver.y, r)
-        falling = margins < 0.5 * before
-        near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
-        due = np.flatnonzero((falling & near) | (margins < 0.0))
-        due = due[np.argsort(margins[due])][:1] if len(due) else np.array([int(np.argmin(margins))])
-        return instant, self._event(instant, solver.y, r, due.tolist())
-
-    def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int]) -> Floats:
-        """Modes and states after an event; its work is part of W."""
-        self._events += 1
-        if self._events > _MOST_EVENTS:
-            name = self.numeric.frozen.switches[due[0]].name if due else "an input"
-            raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
-        old, x = tuple(self.modes.values.tolist()), y[:-1]
-        before = self.numeric.kinetic_at(t, x, r, self.prepared)
-        after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
-        new = tuple(self.modes.values.tolist())
-        jumped = not np.array_equal(after, x)
-        if self._seen is not None and (old != new or jumped):
-            self._seen.append(EventSeen(t, name, old, new, jumped))
-        work = self.numeric.kinetic_at(t, after, r, self.prepared) - before if jumped else 0.0
-        return np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.machine import FailureError, Machine
-from mb2fmu.validation.hybrid import EventSeen, HybridEquations, travel
+from mb2fmu.validation.event_walk import EventSeen, travel
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
 from mb2fmu.validation.numeric import NumericEquations, explained
 

@@ -25,6 +25,7 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     OwnEvent,
 )
+from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.functions import NoEvent, Pre, StickingSign
 
 OwnKind = Literal["truth", "integer", "sign"]
@@ -59,11 +60,14 @@ class FrozenEquations:
     """Equations between events.
 
     Attributes:
-        equations: Their last inputs are the switches' symbols; their last outputs, in this order: surfaces; limits and
-            rates of the surfaces of signs (0 of others); conditions; values that events set.
+        equations: Their last inputs are the switches' symbols, then those of ``contacts``; their last outputs, in this
+            order: surfaces; limits and rates of the surfaces of signs (0 of others); conditions; values that events
+            set; of all contacts the second rates of the gaps, the rates, e, the speeds below which they rest, whether
+            they are closed, whether they rest.
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.
+        contacts: Unilateral ones.
     """
 
     equations: EquationsOfMotion
@@ -71,6 +75,7 @@ class FrozenEquations:
     events: tuple[OwnEvent, ...]
     inputs: int
     outputs: int
+    contacts: Contacts | None = None
 
 
 def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
@@ -80,20 +85,24 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
         equations: With a mass matrix.
     """
     finder = _Finder(equations)
-    conditions = [finder(event.condition) for event in equations.events]
-    values = [finder(value) for event in equations.events for _, value in event.settings]
+    events = equations.every_event
+    conditions = [finder(event.condition) for event in events]
+    values = [finder(value) for event in events for _, value in event.settings]
+    contacts = equations.contacts
+    touches = [finder(each) for each in _touches(equations, contacts)] if contacts else []
     frozen = finder.equations()
-    if not finder.switches and not equations.events:
+    if not finder.switches and not events:
         return None
     switches = tuple(finder.switches.values())
     rates = [_rate(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
     numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
-    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values]
+    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches]
     outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
     return FrozenEquations(
         equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
         switches=switches,
-        events=equations.events,
+        events=events,
+        contacts=contacts,
         inputs=len(equations.r),
         outputs=len(frozen.outputs),
     )
@@ -193,7 +202,9 @@ class _Finder:
             "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
         }
         symbols = tuple(switch.symbol for switch in self.switches.values())
-        return replace(e, **parts, r=(*e.r, *symbols), events=())
+        further = e.contacts.symbols if e.contacts else ()
+        whole = replace(e, **parts, r=(*e.r, *symbols, *further), events=(), contacts=None)
+        return _with_forces(whole, e.contacts) if e.contacts else whole
 
     def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
         return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
@@ -203,6 +214,45 @@ class _Finder:
 
     def _solve(self, item: LinearSolve) -> LinearSolve:
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+    """What is asked of contacts at an instant: one thing of all, then the next."""
+    yield from (c.acceleration(e.u_dot) for c in contacts.each)
+    yield from (c.rate(e.u) for c in contacts.each)
+    yield from (c.restitution for c in contacts.each)
+    yield from (c.rest_below for c in contacts.each)
+    yield from (sm.Piecewise((1, c.closed), (0, True)) for c in contacts.each)
+    yield from (c.resting for c in contacts.each)
+
+
+def _with_forces(e: EquationsOfMotion, contacts: Contacts) -> EquationsOfMotion:
+    """The equations with the forces of contacts in them."""
+    pushes = [sm.Add(*(c.jacobian[i] * c.force for c in contacts.each)) for i in range(len(e.u))]
+    d, c = e.mass_and_forcing, e.velocity_constraints
+    intermediates = e.intermediates
+    if d.mass_matrix.rows < len(e.u):  # rows of the independent speeds: A_dᵀ y = what pushes the dependent ones
+        assert c is not None
+        dependent = list(e.u_dependent)
+        y = tuple(sm.Dummy(f"y_{i}") for i in range(len(dependent)))
+        matrix = c.jacobian.extract(list(range(len(c.names))), dependent).T
+        right = sm.ImmutableMatrix([pushes[i] for i in dependent])
+        intermediates = (*intermediates, LinearSolve(y, sm.ImmutableMatrix(matrix), right, "the dependent speeds"))
+        held = c.jacobian.T * sm.Matrix(y)
+        pushes = [pushes[i] - held[i] for i in e.u_independent]
+    return replace(
+        e,
+        intermediates=intermediates,
+        dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(pushes))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_powers(e, contacts))),
+    )
+
+
+def _powers(e: EquationsOfMotion, contacts: Contacts) -> Iterator[tuple[str, sm.Expr]]:
+    """What contacts with moving surfaces do."""
+    for c in contacts.each:
+        if c.offset != 0:
+            yield c.name, c.force * (c.rate(e.u) - c.offset)
 
 
 def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:

@@ -17,7 +17,8 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units, typical_coordinates
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.hybrid import EventSeen, HybridEquations
+from mb2fmu.validation.event_walk import EventSeen
+from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.newton_euler import NewtonEuler

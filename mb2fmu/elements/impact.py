@@ -1,0 +1,104 @@
+"""Impacts of what must not go through each other: a gap >= 0, a coefficient of restitution, rest where it is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sm
+from sympy.physics.mechanics import dynamicsymbols
+
+from mb2fmu.elements.element import NamedElement
+from mb2fmu.errors import Fault
+from mb2fmu.model.own_contacts import DeclaredContact
+from mb2fmu.model.recorded import RecordedMechanics
+from mb2fmu.variables import ImpactOrder, Restitution
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
+
+
+@dataclass(frozen=True)
+class Impact(NamedElement):
+    """A gap that never becomes negative; where it closes, speeds jump, and where that is slow it stays closed.
+
+    The unit has ``name.impulse`` (of the last impact), ``name.impacts`` (how many there were), ``name.resting`` (1
+    while the contact rests) and the output ``name.force`` (what it exerts while it rests). With a gap in m these are
+    in N.s and N, positive as they part what touches; with one in rad in N.m.s and N.m.
+
+    Example:
+        A ball that bounces until it rests.
+
+        >>> model.add(Impact("ground", h, restitution=0.7, rest_below=0.01))                     # doctest: +SKIP
+
+    Attributes:
+        gap: An expression of coordinates, parameters and time, >= 0.
+        restitution: Coefficient e in [0, 1], a number or an expression of parameters: 0 plastic, 1 elastic.
+        rest_below: Speed after an impact below which the contact rests, in m/s or rad/s, > 0. It opens again when it
+            would have to pull.
+        law: ``newton``: the gap's rate after an impact is -e times that before; ``poisson``: impulses of restitution
+            are e times those of compression. They differ only where contacts are struck at once.
+        order: Of impacts at the same instant: ``in turn``, each by itself in the order of declaration until nothing
+            approaches; ``at once``, all together by complementarity, at most three contacts. The same for all contacts
+            of a model.
+        unit: Of the gap, ``m`` or ``rad``.
+        starts_resting: Whether it rests at the start.
+    """
+
+    gap: sm.Expr
+    restitution: float | sm.Expr = 0.0
+    rest_below: float | sm.Expr = 1e-3
+    law: Restitution = "newton"
+    order: ImpactOrder = "in turn"
+    unit: str = "m"
+    starts_resting: bool = False
+
+    def faults(self, model: Model) -> Iterator[Fault]:
+        """Coefficients out of range, and what cannot be chosen."""
+        if isinstance(model.mechanics, RecordedMechanics):
+            yield self.fault("robots have no gaps yet", "write the mechanism with SymPy")
+        e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)
+        if e.is_number and not (e.is_finite and 0 <= e <= 1):
+            yield self.fault(f"its restitution is {e}", "give a number from 0 (plastic) to 1 (elastic)")
+        if slow.is_number and not (slow.is_finite and slow > 0):
+            yield self.fault(f"rest_below is {slow}", "give a speed > 0, as small as you like")
+        if self.law not in {"newton", "poisson"}:
+            yield self.fault(f"the law {self.law!r} is not known", "take 'newton' or 'poisson'")
+        if self.order not in {"in turn", "at once"}:
+            yield self.fault(f"the order {self.order!r} is not known", "take 'in turn' or 'at once'")
+        if self.unit not in {"m", "rad"}:
+            yield self.fault(f"its gap is in {self.unit}", "take 'm' or 'rad'")
+
+    def declare(self, model: Model) -> None:
+        """Parameters, states that only events change, the contact, and its force."""
+        force = "N" if self.unit == "m" else "N.m"
+        word = self.name.replace(".", "_")
+        resting, impulse, count, push = dynamicsymbols(" ".join(f"{word}_{part}" for part in _PARTS))
+        e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0)
+        slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", "speed below which it rests")
+        told = f"of {self.name}"
+        rests = f"1 while the contact {told} rests, 0.25 as it leaves"
+        model.discrete(resting, float(self.starts_resting), name=f"{self.name}.resting", description=rests)
+        last = f"impulse of the last impact {told}"
+        model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse", description=last)
+        model.discrete(count, 0.0, name=f"{self.name}.impacts", description=f"number of impacts {told}")
+        model.output(f"{self.name}.force", push, force, description=f"force {told} while it rests")
+        model.own_contacts.append(
+            DeclaredContact(
+                name=self.name,
+                gap=sm.sympify(self.gap),
+                restitution=e,
+                rest_below=slow,
+                law=self.law,
+                order=self.order,
+                resting=resting,
+                impulse=impulse,
+                count=count,
+                force=push,
+                where=self.where,
+            )
+        )
+
+
+_PARTS = ("resting", "impulse", "impacts", "force")

@@ -1,0 +1,72 @@
+"""Unilateral contacts that a model has: what elements declare, to be read with the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+
+from mb2fmu.errors import Fault
+from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.variables import ImpactOrder, Restitution
+
+if TYPE_CHECKING:
+    from mb2fmu.model.definition import Model
+
+MOST_AT_ONCE = 3
+"""Contacts whose modes are enumerated."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredContact:
+    """A gap that never becomes negative, in the user's symbols.
+
+    Attributes:
+        name: In front of the names of its variables.
+        gap: g(q, t) >= 0.
+        restitution: Coefficient of restitution, a number or an expression of parameters.
+        rest_below: Speed after an impact below which the contact rests.
+        law: What the coefficient is a ratio of.
+        order: Of impacts at the same instant.
+        resting, impulse, count: States: whether it rests, the impulse of its last impact, the number of its impacts.
+        force: Function of time that outputs may contain: what the contact exerts while it rests.
+        where: ``file:line`` of the declaration.
+    """
+
+    name: str
+    gap: sm.Expr
+    restitution: sm.Expr
+    rest_below: sm.Expr
+    law: Restitution
+    order: ImpactOrder
+    resting: sm.Expr
+    impulse: sm.Expr
+    count: sm.Expr
+    force: sm.Expr
+    where: str = ""
+
+
+def contact_faults(model: Model) -> Iterator[Fault]:
+    """What is wrong with the contacts of a model."""
+    coordinates = set(mechanics_source.coordinates(model.mechanics))
+    speeds = set(mechanics_source.speeds(model.mechanics).all)
+    for contact in model.own_contacts:
+        functions = contact.gap.atoms(AppliedUndef, sm.Derivative)
+        wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
+        if wrong:
+            what = f"the gap of {contact.name} contains {', '.join(map(str, wrong))}, and must contain no speeds"
+            yield Fault(what, contact.where, "write it in coordinates, parameters and time")
+        elif not coordinates & functions:
+            what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
+            yield Fault(what, contact.where, "write it in the coordinates of what touches")
+    orders = {contact.order for contact in model.own_contacts}
+    if len(orders) > 1:
+        last = model.own_contacts[-1]
+        what = f"{last.name} wants impacts {last.order}, and others do not"
+        yield Fault(what, last.where, "say the same of all contacts of a model")
+    if orders == {"at once"} and len(model.own_contacts) > MOST_AT_ONCE:
+        what = f"{len(model.own_contacts)} contacts at once are too many: modes are enumerated"
+        yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or order='in turn'")

@@ -1,0 +1,211 @@
+"""The motion of equations with events: the reference's own, by NumPy and SciPy alone.
+
+DOP853 goes from one communication point to the next. On every step its own interpolant, of order 7, is looked at; where
+a surface has changed its side the instant is bracketed and bisected to the last digit, the step is made anew up to
+there, and modes are found anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import DOP853
+
+from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.integration import TIGHTEST, stuck
+
+Floats = npt.NDArray[np.float64]
+
+_LOOKS = 4  # on the way of a step
+_MOST_EVENTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """An event of a motion.
+
+    Attributes:
+        time: In s.
+        name: Of the switch that came first.
+        before: Modes before.
+        after: Modes after.
+        jumped: Whether a state was set.
+    """
+
+    time: float
+    name: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    jumped: bool
+
+
+def travel(
+    numeric: HybridEquations,
+    time: Floats,
+    inputs: Floats,
+    prepared: Sequence[float],
+    start: Floats,
+    tolerance: float,
+    scales: Floats,
+    *,
+    parts: int,
+    projected: bool,
+    budget: int,
+    seen: list[EventSeen] | None = None,
+) -> Floats:
+    """(x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
+
+    W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events.
+    """
+    walk = _Walk(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
+    y = np.empty((len(time), len(start)))
+    y[0] = start
+    first = inputs[0].tolist()
+    if time[0] == 0.0:
+        walk.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
+        y[0] = np.append(x, start[-1])
+    else:
+        walk.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
+    here = y[0].copy()
+    for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
+        r = inputs[k].tolist()
+        here = walk.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
+        y[k + 1] = here
+    return y
+
+
+class _Walk:
+    """One motion on its way."""
+
+    def __init__(
+        self,
+        numeric: HybridEquations,
+        prepared: Sequence[float],
+        relative: float,
+        absolute: Floats,
+        projected: bool,
+        budget: int,
+        seen: list[EventSeen] | None,
+    ) -> None:
+        self.numeric, self.prepared = numeric, prepared
+        self._relative, self._absolute = relative, absolute
+        self._projected, self._budget, self._seen = projected, budget, seen
+        self._spent = self._events = 0
+        self._step = np.inf
+        self.modes: Modes
+
+    def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
+        """From one communication point to the next."""
+        if changed:
+            y = self._event(begin, y, r, ())
+        t, most = begin, (end - begin) / parts
+        while t < end:
+            t, y = self._smooth(t, end, y, r, most)
+        return y
+
+    def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
+        def slope(t: float, y: Any) -> Any:
+            try:
+                x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
+            except (ArithmeticError, ValueError):
+                return np.full_like(y, np.nan)
+            return np.append(x_dot, power)
+
+        return slope
+
+    def _solver(self, t: float, y: Floats, end: float, r: Sequence[float], most: float) -> DOP853:
+        first = min(self._step, most, end - t)
+        return DOP853(
+            self._slope(r), t, y, end, first_step=first if np.isfinite(self._step) else None, max_step=most,
+            rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
+
+        )  # fmt: skip
+
+    def _smooth(self, t: float, end: float, y: Floats, r: Sequence[float], most: float) -> tuple[float, Floats]:
+        """Up to the next event, or to the end."""
+        solver = self._solver(t, y, end, r, most)
+        while solver.status == "running":
+            before = (solver.t, solver.y.copy())
+            why = solver.step()
+            if why:
+                raise stuck(solver.t, why.rstrip("."))
+            if self._spent + solver.nfev > self._budget:
+                raise stuck(solver.t, f"{self._budget} evaluations are spent")
+            found = self._crossing(solver, r)
+            if found is not None:
+                self._spent += solver.nfev
+                self._step = max(solver.t - before[0], 1e-12)
+                return self._up_to(*before, found, r, most)
+            if self._projected:
+                x = self.numeric.project(solver.t, solver.y[:-1], self.prepared)
+                solver.y = np.append(x, solver.y[-1])
+                solver.f = solver.fun(solver.t, solver.y)
+        self._step, self._spent = solver.h_abs, self._spent + solver.nfev
+        return end, solver.y
+
+    def _margins(self, t: float, y: Floats, r: Sequence[float]) -> Floats:
+        return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
+
+    def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
+        """The first instant of the last step at which a mode is no longer right."""
+        dense = solver.dense_output()
+        low = solver.t_old
+        start = self._margins(low, dense(low), r)
+        for high in np.linspace(solver.t_old, solver.t, _LOOKS + 1)[1:].tolist():
+            if self._wrong(high, dense(high), r, start):
+                return self._bracketed(low, high, lambda t: bool(self._wrong(t, dense(t), r, start)))
+            low = high
+        return None
+
+    @staticmethod
+    def _bracketed(low: float, high: float, wrong: Callable[[float], bool]) -> float:
+        """The first instant, to the last digit, at which something is wrong that is so at ``high``."""
+        while True:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                return high
+            if wrong(middle):
+                high = middle
+            else:
+                low = middle
+
+    def _wrong(self, t: float, y: Floats, r: Sequence[float], start: Floats) -> list[int]:
+        """Switches that are not right; what begins on its surface is, until it is clearly beyond."""
+        margins = self._margins(t, y, r)
+        return [i for i, margin in enumerate(margins) if margin < min(0.0, 2.0 * start[i]) - 1e-15]
+
+    def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
+        """The step made anew up to an event, and the event."""
+        before = self._margins(t, y, r)
+        solver = self._solver(t, y, instant, r, most)
+        while solver.status == "running":
+            why = solver.step()
+            if why:
+                raise stuck(solver.t, why.rstrip("."))
+        self._spent += solver.nfev
+        margins = self._margins(instant, solver.y, r)
+        falling = margins < 0.5 * before
+        near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
+        due = np.flatnonzero((falling & near) | (margins < 0.0))
+        due = due[np.argsort(margins[due])][:1] if len(due) else np.array([int(np.argmin(margins))])
+        return instant, self._event(instant, solver.y, r, due.tolist())
+
+    def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int]) -> Floats:
+        """Modes and states after an event; its work is part of W."""
+        self._events += 1
+        if self._events > _MOST_EVENTS:
+            name = self.numeric.frozen.switches[due[0]].name if due else "an input"
+            raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
+        old, x = tuple(self.modes.values.tolist()), y[:-1]
+        before = self.numeric.kinetic_at(t, x, r, self.prepared)
+        after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
+        new = tuple(self.modes.values.tolist())
+        jumped = not np.array_equal(after, x)
+        if self._seen is not None and (old != new or jumped):
+            self._seen.append(EventSeen(t, name, old, new, jumped))
+        work = self.numeric.kinetic_at(t, after, r, self.prepared) - before if jumped else 0.0
+        return np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))

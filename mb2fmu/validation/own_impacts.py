@@ -1,0 +1,104 @@
+"""Impacts as the reference makes them: by numbers, from what a force at a contact does to the accelerations.
+
+An impulse is the limit of a large force for a short time, and accelerations are linear in forces: so what a force at
+contact k changes the second rates of all gaps by is what an impulse there changes the rates by. Nothing of the program
+is used; impacts at once are found as a least-squares problem with bounds and not by modes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from mb2fmu.equations.unilateral import SETTLED, Contacts
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Contacts at one instant, shape (k,) each.
+
+    Attributes:
+        accelerations: Second rates of the gaps.
+        rates: Of the gaps.
+        restitution: Coefficients.
+        rest_below: Speeds.
+        closed: 1 where the bodies touch, by the modes.
+        resting: 1 where the contact rests, less where it leaves.
+    """
+
+    accelerations: Floats
+    rates: Floats
+    restitution: Floats
+    rest_below: Floats
+    closed: Floats
+    resting: Floats
+
+
+def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]:
+    """Impulses at this instant, and which contacts rest then (1 or 0); both shape (k,).
+
+    Args:
+        contacts: Their laws.
+        W: What an impulse at each changes the gaps' rates by, shape (k, k).
+        touch: Just before.
+    """
+    settled = float(SETTLED) * touch.rest_below
+    if contacts.order == "in turn":
+        impulses, rests = _in_turn(W, touch, settled)
+    else:
+        impulses, rests = _at_once(W, touch, poisson=contacts.each[0].law == "poisson")
+    thrown = touch.rates + W @ impulses > settled
+    return impulses, np.where(thrown, 0.0, rests)
+
+
+def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
+    """Each that approaches is struck by itself, one after the other."""
+    v, rests = touch.rates.copy(), touch.resting.copy()
+    impulses = np.zeros(len(v))
+    for k in np.flatnonzero(touch.closed > 0.5):
+        if v[k] >= -settled[k] * rests[k]:
+            continue
+        slow = -touch.restitution[k] * v[k] < touch.rest_below[k]
+        impulses[k] = -v[k] * (1.0 if slow else 1.0 + touch.restitution[k]) / W[k, k]
+        rests[k] = float(slow)
+        v = v + W[:, k] * impulses[k]
+    return impulses, rests
+
+
+def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]:
+    """All closed contacts together."""
+    at = np.flatnonzero(touch.closed > 0.5)
+    impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
+    if not len(at):
+        return impulses, rests
+    W, v = W[np.ix_(at, at)], touch.rates[at]
+    slow = -touch.restitution[at] * v < touch.rest_below[at]
+    e = np.where(slow, 0.0, touch.restitution[at])
+    if poisson:
+        pressed = _complementary(W, v)
+        found = (1.0 + e) * pressed
+        found += _complementary(W, v + W @ found)
+    else:
+        found = _complementary(W, v - e * np.maximum(-v, 0.0))
+    impulses[at] = found
+    rests[at] = np.where((found > 0.0) & slow, 1.0, rests[at])
+    return impulses, rests
+
+
+def _complementary(W: Floats, q: Floats) -> Floats:
+    """z >= 0 with W z + q >= 0 and no z where that is positive: the least zᵀ W z / 2 + qᵀ z, as least squares."""
+    values, vectors = np.linalg.eigh(W)
+    kept = values > 1e-12 * values[-1]
+    root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    right = -(vectors[:, kept].T @ q) / np.sqrt(values[kept])
+    z = np.asarray(nnls(root, right)[0], dtype=np.float64)
+    pressed = z > 0.0
+    if pressed.any():  # once more, without the errors of squares
+        part = W[np.ix_(pressed, pressed)]
+        z[pressed] = np.maximum(np.linalg.lstsq(part, -q[pressed], rcond=None)[0], 0.0)
+    return z

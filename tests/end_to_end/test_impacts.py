@@ -1,0 +1,162 @@
+"""Units whose contacts bounce, rest and open: published rows at any communication step; planted faults are caught."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import fmpy
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import mb2fmu.errors
+from mb2fmu import Impact, Model, derive, export, formulation, validation
+from mb2fmu.lowering import contact_laws
+from mb2fmu.validation.validate import make_yardstick
+
+pytestmark = pytest.mark.slow
+RESTS = 2.49911331422462  # of a ball from 1 m with e = 0.7 that rests below 0.1 m/s: its 11th impact
+
+
+def body(name: str, restitution: float, rest_below: float, ground: sm.Expr = sm.S.Zero, start: float = 1.0) -> Model:
+    """A particle that falls upon a ground, which may move."""
+    h, v = me.dynamicsymbols("h v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", h * N.y)
+    P.set_vel(N, v * N.y)
+    ball = me.Particle("ball", P, 2)
+    kane = me.KanesMethod(N, [h], [v], [h.diff() - v], bodies=[ball], forcelist=[(P, -2 * sm.Float(9.81) * N.y)])
+    model = Model(name, kane)
+    model.coordinate(h, start, "m")
+    model.speed(v, 0.0, "m/s")
+    model.add(Impact("ground", h - ground, restitution=restitution, rest_below=rest_below))
+    model.experiment(stop=3.0, step=0.05, tolerance=1e-9)
+    return model
+
+
+def ball(restitution: float = 0.7, rest_below: float = 0.1) -> Model:
+    return body("Ball", restitution, rest_below)
+
+
+def shaken() -> Model:
+    """On a table that shakes so that it is thrown off, and falls back."""
+    t = me.dynamicsymbols._t
+    model = body("Shaken", 0.0, 0.01, sm.Rational(1, 10) * sm.sin(12 * t), start=0.0)
+    model.experiment(stop=1.2, step=0.02, tolerance=1e-9)
+    return model
+
+
+@pytest.fixture(scope="module")
+def unit(tmp_path_factory):
+    return export(ball(), tmp_path_factory.mktemp("impacts")).path
+
+
+def moved(unit, kind: str, stop: float, step: float):
+    return fmpy.simulate_fmu(
+        str(unit), fmi_type=kind, stop_time=stop, output_interval=step, relative_tolerance=1e-9,
+        output=["h", "v", "ground.impacts", "ground.resting", "ground.force", "ground.impulse"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [0.05, 1.0])
+def test_a_ball_bounces_and_rests_at_any_communication_step(unit, step):
+    found = moved(unit, "CoSimulation", 100.0, step)
+    heights = np.interp([1.0, 2.0, 100.0], found["time"], found["h"])
+    assert heights == pytest.approx([0.225059760719034, 0.0424335478026277, 0.0], abs=1e-10)
+    assert found["ground.impacts"][-1] == 11
+    assert found["ground.force"][-1] == pytest.approx(2 * 9.81, rel=1e-14)
+    assert found["ground.impulse"][-1] == pytest.approx(2 * 0.7**10 * np.sqrt(2 * 9.81), rel=1e-9)
+    assert abs(found["v"][-1]) < 1e-15
+
+
+def test_it_rests_at_the_instant_that_it_should(unit):
+    for stop, resting in ((RESTS - 1e-10, 0), (RESTS + 1e-10, 1)):
+        assert moved(unit, "CoSimulation", stop, stop)["ground.resting"][-1] == resting
+
+
+def test_it_bounces_and_rests_in_model_exchange(unit):
+    found = moved(unit, "ModelExchange", 4.0, 0.01)
+    assert found["ground.impacts"][-1] == 11
+    assert found["time"][np.flatnonzero(found["ground.resting"])[0]] == pytest.approx(
+        RESTS, abs=1e-4
+    )  # as CVODE finds eleven instants
+    assert found["h"][-1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_is_shaken_leaves_where_its_table_falls_faster(tmp_path):
+    """It leaves at sin(12 t) = g / (0.1 · 144), in free flight with the table's speed."""
+    leaves = np.arcsin(9.81 / 14.4) / 12
+    finished = export(shaken(), tmp_path)
+    for stop, resting in ((leaves - 1e-6, 1), (leaves + 1e-6, 0.25)):
+        assert moved(finished.path, "CoSimulation", stop, stop)["ground.resting"][-1] == resting
+    found = moved(finished.path, "CoSimulation", leaves + 0.05, leaves + 0.05)
+    height, speed = 0.1 * np.sin(12 * leaves), 1.2 * np.cos(12 * leaves)
+    assert found["h"][-1] == pytest.approx(height + 0.05 * speed - 9.81 / 2 * 0.05**2, abs=1e-9)
+
+
+# --- the proof --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """Judges units of a model by its own yardstick."""
+    known = {}
+
+    def judge(make, unit):
+        if make not in known:
+            derivation = derive(make())
+            equations = formulation.formulate(derivation.mechanism, "lagrange")
+            known[make] = (
+                derivation.definition,
+                equations,
+                make_yardstick(derivation.definition, equations, exercise=False),
+            )
+        definition, equations, stick = known[make]
+        try:
+            return validation.validate(
+                unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
+            ).passed
+        except mb2fmu.errors.Mb2FmuError:
+            return False
+
+    return judge
+
+
+def test_right_units_pass_and_their_events_are_those_of_the_series(judged, unit, tmp_path):
+    assert judged(ball, unit)
+    assert judged(shaken, export(shaken(), tmp_path).path)
+    equations = formulation.formulate(derive(ball()).mechanism, "kane")
+    reference = validation.make_reference(derive(ball()).definition, equations)
+    times = [event.time for event in reference.events if event.jumped]
+    series = np.sqrt(2 / 9.81) * (1 + 2 * 0.7 * (1 - 0.7 ** np.arange(11)) / 0.3)
+    assert times == pytest.approx(series, abs=1e-12)
+
+
+def test_a_wrong_restitution_is_caught(judged, tmp_path):
+    assert not judged(ball, export(ball(restitution=0.70001), tmp_path).path)
+
+
+def test_a_bounce_more_is_caught(judged, tmp_path):
+    assert not judged(ball, export(ball(rest_below=0.08), tmp_path).path)
+
+
+def test_a_contact_that_pulls_is_caught(judged, tmp_path):
+    """Planted: the contact that would have to pull stays closed."""
+    with patch.object(mb2fmu.equations.unilateral.UnilateralContact, "pull", property(lambda c: 2 - c.resting)):
+        path = export(shaken(), tmp_path).path
+    assert not judged(shaken, path)
+
+
+def test_a_wrong_impulse_is_caught(judged, tmp_path):
+    """Planted: an impulse that is larger by a hundred thousandth."""
+    right = contact_laws.impulses_in_turn
+
+    def wrong(b, blows):
+        impulses, rests = right(b, blows)
+        return [b.mul(b.constant(1.00001), impulse) for impulse in impulses], rests
+
+    with patch.object(contact_laws, "impulses_in_turn", wrong):
+        path = export(ball(), tmp_path).path
+    assert not judged(ball, path)
