@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mb2fmu.robots.mjcf_bodies import read_range
+import numpy as np
+
+from mb2fmu.robots.mjcf_bodies import WORLD, read_range
 from mb2fmu.robots.mjcf_frames import Compiler, called, check_attributes, word
 from mb2fmu.robots.moving_tree import locked_joint
-from mb2fmu.robots.robot_description import ActuatorRecord, JointRecord, Mimic, TendonRecord
+from mb2fmu.robots.robot_description import ActuatorRecord, JointRecord, LoopKind, LoopRecord, Mimic, Pose, TendonRecord
 from mb2fmu.robots.strict_xml import Element, Faults
 
 Terms = tuple[tuple[str, float], ...]
@@ -21,6 +23,7 @@ _LAWS = {
     "damper": ("kv",),
     "general": ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm"),
 }
+_SOFT = ("solref", "solimp")
 _OF_TENDONS = ("stiffness", "damping", "springlength", "frictionloss")
 _SOLVER = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
            "solreffriction", "solreflimit")  # fmt: skip
@@ -37,14 +40,18 @@ class Actuation:
         joints: Name → joint.
         zero: Joint → position that the file draws it at.
         faults: Take what is wrong.
+        drawn: Body or site → where the file draws it in the world.
         tendons: Name → terms, all fixed tendons of the file.
+        loops: What ``connect`` and ``weld`` close.
     """
 
     compiler: Compiler
     joints: Mapping[str, JointRecord]
     zero: Mapping[str, float]
+    drawn: Mapping[str, Pose]
     faults: Faults
     tendons: dict[str, Terms] = field(default_factory=dict)
+    loops: list[LoopRecord] = field(default_factory=list)
 
     def read_tendons(self, root: Element) -> tuple[TendonRecord, ...]:
         """All fixed tendons; those without springs, dampers and friction only carry actuators."""
@@ -176,16 +183,41 @@ class Actuation:
         for element in (one for section in root.children("equality") for one in section.all()):
             if word(element, "active", ("true", "false")) == "false":
                 self.faults.note(f"<{element.name}{called(element)}> in <equality> is not active and left out")
+            elif element.name in {"connect", "weld"}:
+                self._close(element)
             elif element.name != "joint":
                 what = f"<{element.name}{called(element)}> in <equality> is not honoured"
-                self.faults.add(element.line, what, "honoured is joint")
+                self.faults.add(element.line, what, "honoured are connect, weld, joint")
             else:
                 self._couple(element, joints)
         return joints
 
+    def _close(self, element: Element) -> None:
+        """A loop: what the file draws at one place, and for a weld in one orientation, stays there."""
+        check_attributes(element, ("body1", "body2", "site1", "site2", "anchor", "active"), (*_SOFT, "torquescale"))
+        sites = "site1" in element.node.attrib
+        ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD for k in (1, 2)]
+        for end in ends:
+            if end not in self.drawn:
+                what = f"<{element.name}{called(element)}> names {end!r}, which there is not"
+                self.faults.add(element.line, what, "mend the name")
+                return
+        first, second = (self.drawn[end] for end in ends)
+        anchor = Pose(position=np.array(element.vector("anchor", (0.0, 0.0, 0.0))))
+        if sites:
+            at, other = Pose(), Pose()
+        elif element.name == "connect":
+            at, other = anchor, second.inverse() @ first @ anchor
+        else:  # the anchor of a weld is in the second body
+            at, other = first.inverse() @ second @ anchor, anchor
+        name = element.attribute("name") or f"{ends[0]}_{ends[1]}"
+        kind: LoopKind = "point" if element.name == "connect" else "weld"
+        loop = LoopRecord(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
+        self.loops.append(loop)
+
     def _couple(self, element: Element, joints: dict[str, JointRecord]) -> None:
         """One follower: its distance from where it is drawn is a0 + a1 times its leader's."""
-        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), ("solref", "solimp"))
+        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT)
         name = self._joint(element, "joint1")
         leader = self._joint(element, "joint2") if element.attribute("joint2") else ""
         text = element.attribute("polycoef") or "0 1 0 0 0"

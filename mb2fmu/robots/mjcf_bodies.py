@@ -56,6 +56,7 @@ class Bodies:
         links: One per body, joint of a chain, and named site.
         joints: One per joint, and one of kind ``fixed`` for each body without joints.
         zero: Joint → position that the file draws it at (``ref``).
+        drawn: Body or site → where the file draws it in the world.
     """
 
     compiler: Compiler
@@ -64,6 +65,7 @@ class Bodies:
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
     zero: dict[str, float] = field(default_factory=dict)
+    drawn: dict[str, Pose] = field(default_factory=lambda: {WORLD: Pose()})
     _taken: Counter[str] = field(default_factory=Counter)
 
     def read(self, root: Element) -> None:
@@ -125,6 +127,7 @@ class Bodies:
         self._taken[name] += 1
         self.links.append(LinkRecord(name, line=element.line))
         origin = at @ pose_of(element, self.compiler)
+        self.drawn[name] = self.drawn[link] @ origin
         joint = JointRecord(
             name=f"{name} (site)", kind="fixed", parent=link, child=name, origin=origin, line=element.line
         )
@@ -135,7 +138,9 @@ class Bodies:
         name = self._name(element, "body")
         place = len(self.links)
         chain = [child for child in element.all() if child.name in {"joint", "freejoint"}]
-        self._chain(chain, parent, name, at @ pose_of(element, self.compiler), element.line)
+        pose = at @ pose_of(element, self.compiler)
+        self.drawn[name] = self.drawn[parent] @ pose
+        self._chain(chain, parent, name, pose, element.line)
         inertials = element.children("inertial")
         weighed = self.compiler.from_geoms == "true" or (self.compiler.from_geoms == "auto" and not inertials)
         place = len(self.links) if not chain else place + len(chain) - 1

@@ -12,7 +12,7 @@ from mb2fmu.robots.mjcf_actuation import Actuation
 from mb2fmu.robots.mjcf_bodies import Bodies
 from mb2fmu.robots.mjcf_frames import called, read_compiler
 from mb2fmu.robots.mjcf_geoms import read_assets
-from mb2fmu.robots.mjcf_tree import whole_tree
+from mb2fmu.robots.mjcf_tree import ContentOf, whole_tree
 from mb2fmu.robots.robot_description import RobotDescription
 from mb2fmu.robots.strict_xml import Element, Faults
 from mb2fmu.robots.tree_checks import checked_tree
@@ -31,18 +31,19 @@ _SWITCHES = {"gravity", "spring", "damper", "passive", "actuation", "equality", 
 _GRAVITY = (0.0, 0.0, -9.81)
 
 
-def read_mjcf(content: bytes, path: Path) -> RobotDescription:
+def read_mjcf(content: bytes, path: Path, content_of: ContentOf) -> RobotDescription:
     """Reads an MJCF file.
 
     Args:
         content: Of the file.
         path: Of the file; what it includes stands in the same folder, or below.
+        content_of: Reads included files.
 
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
     faults = Faults(path.name)
-    root = Element(whole_tree(content, path, faults), faults)
+    root = Element(whole_tree(content, path, faults, content_of), faults)
     name = root.attribute("model")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
@@ -51,7 +52,7 @@ def read_mjcf(content: bytes, path: Path) -> RobotDescription:
     compiler = read_compiler(root)
     bodies = Bodies(compiler, read_assets(root, compiler), faults)
     bodies.read(root)
-    actuation = Actuation(compiler, {joint.name: joint for joint in bodies.joints}, bodies.zero, faults)
+    actuation = Actuation(compiler, {joint.name: joint for joint in bodies.joints}, bodies.zero, bodies.drawn, faults)
     tendons = actuation.read_tendons(root)
     actuators = actuation.read_actuators(root)
     joints = actuation.couple(root)
@@ -60,7 +61,7 @@ def read_mjcf(content: bytes, path: Path) -> RobotDescription:
         faults.note("geoms are drawn and weighed, and touch nothing: contact is left out")
     description = RobotDescription(
         name=name, links=tuple(bodies.links), joints=tuple(ordered), root="", gravity=gravity, source=path,
-        notes=tuple(faults.notes), actuators=actuators, tendons=tendons,
+        notes=tuple(faults.notes), actuators=actuators, tendons=tendons, loops=tuple(actuation.loops),
     )  # fmt: skip
     return checked_tree(description, faults)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 
@@ -18,23 +18,26 @@ _OWN = {"kp", "kv", "dampratio", "timeconst"}
 _HAVE_CLASS = {"joint", "geom", "site", "mesh", "material", "connect", "weld", "fixed", "spatial", "tendon", *ACTUATORS}
 _MOST_INCLUDED = 100
 
+ContentOf = Callable[[Path], bytes | None]
+"""The content of a file; None where there is none."""
 Class = dict[str, dict[str, str]]
 """Element → attribute → value."""
 
 
-def whole_tree(content: bytes, path: Path, faults: Faults) -> etree._Element:
+def whole_tree(content: bytes, path: Path, faults: Faults, content_of: ContentOf) -> etree._Element:
     """The root of an MJCF file: includes and defaults are gone, every attribute stands where it acts.
 
     Args:
         content: Of the file.
         path: Of the file.
         faults: Take what is wrong.
+        content_of: Reads included files.
 
     Raises:
         ModelError: If the file, or one that it includes, is no XML, or is not to be read at all.
     """
     root = parse(content, path, ("mujoco",))
-    _include(root, path.parent.resolve(), {path.resolve()}, faults)
+    _include(root, path.parent.resolve(), {path.resolve()}, faults, content_of)
     classes = {"main": Class()}
     for section in list(root):
         if tag(section) == "default":
@@ -44,30 +47,32 @@ def whole_tree(content: bytes, path: Path, faults: Faults) -> etree._Element:
     return root
 
 
-def _include(root: etree._Element, folder: Path, seen: set[Path], faults: Faults) -> None:
+def _include(root: etree._Element, folder: Path, seen: set[Path], faults: Faults, content_of: ContentOf) -> None:
     """Puts the elements of included files in their places; no file twice, and none outside the folder."""
     while (node := root.find(".//include")) is not None:
         parent = node.getparent()
         assert parent is not None
         name, place = node.get("file", ""), parent.index(node)
-        found = _included(name, node, folder, seen, faults)
+        found = _included(name, node, folder, seen, faults, content_of)
         parent.remove(node)
         for offset, child in enumerate(found):
             parent.insert(place + offset, child)
 
 
-def _included(name: str, node: etree._Element, folder: Path, seen: set[Path], faults: Faults) -> list[etree._Element]:
+def _included(
+    name: str, node: etree._Element, folder: Path, seen: set[Path], faults: Faults, content_of: ContentOf
+) -> list[etree._Element]:
     path = (folder / name).resolve() if name else folder
     if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or ".." in Path(name).parts:
         faults.add(line_of(node), f"it includes {name!r}", "name a file in the folder of the robot's file")
     elif path in seen or len(seen) > _MOST_INCLUDED:
         faults.add(line_of(node), f"{name} is included twice", "include every file once")
-    elif not path.is_file():
+    elif (content := content_of(path)) is None:
         faults.add(line_of(node), f"it includes {name}, which is not there", "mend the name")
     else:
         seen.add(path)
         try:
-            root = parse(path.read_bytes(), path, ("mujoco", "mujocoinclude"))
+            root = parse(content, path, ("mujoco", "mujocoinclude"))
         except ModelError as error:
             faults.found += error.faults
             return []

@@ -249,10 +249,10 @@ def _axes(joint: JointRecord) -> tuple[int, float, Array]:
     others = [abs(joint.axis[i]) for i in range(3) if i != nearest]
     if max(others) <= _EXACT and joint.kind != "planar":
         return nearest, float(np.sign(joint.axis[nearest])), np.eye(3)
-    return 2, 1.0, _z_along(joint.axis)
+    return 2, 1.0, z_along(joint.axis)
 
 
-def _z_along(axis: Array) -> Array:
+def z_along(axis: Array) -> Array:
     """A rotation whose third column is ``axis``, the others as near to the joint's own as they can be."""
     helper = np.zeros(3)
     helper[int(np.argmin(np.abs(axis)))] = 1.0

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 JointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
+LoopKind = Literal["point", "hinge", "weld"]
 GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"]
 
 UNBOUNDED = (-np.inf, np.inf)
@@ -228,6 +229,29 @@ class TendonRecord:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LoopRecord:
+    """Two links that are connected beside the tree.
+
+    Attributes:
+        name: Of the loop.
+        kind: ``point``: origins of two frames meet; ``hinge``: and their z axes; ``weld``: and all axes.
+        first: Name of a link.
+        second: Name of a link.
+        at: The frame in the first link's axes.
+        other: The frame in the second link's axes.
+        line: In the file.
+    """
+
+    name: str
+    kind: LoopKind
+    first: str
+    second: str
+    at: Pose = field(default_factory=Pose)
+    other: Pose = field(default_factory=Pose)
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RobotDescription:
     """All that a file says of one robot.
 
@@ -241,6 +265,7 @@ class RobotDescription:
         notes: What was left out or assumed, one sentence each.
         actuators: With laws; joints that they act on have no effort of their own.
         tendons: Springs and dampers along sums of positions.
+        loops: What closes the tree.
     """
 
     name: str
@@ -252,3 +277,4 @@ class RobotDescription:
     notes: tuple[str, ...] = ()
     actuators: tuple[ActuatorRecord, ...] = ()
     tendons: tuple[TendonRecord, ...] = ()
+    loops: tuple[LoopRecord, ...] = ()

@@ -24,8 +24,8 @@ URDF, MJCF, SDF = "a URDF file", "an MJCF file", "an SDF file"
 _READERS: dict[str, tuple[Reader, str]] = {
     ".urdf": (read_urdf, URDF),
     ".xacro": (read_urdf, URDF),
-    ".xml": (read_mjcf, MJCF),
-    ".mjcf": (read_mjcf, MJCF),
+    ".xml": (lambda content, path: read_mjcf(content, path, content_of), MJCF),
+    ".mjcf": (lambda content, path: read_mjcf(content, path, content_of), MJCF),
     ".sdf": (read_sdf, SDF),
 }
 
@@ -58,6 +58,11 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     settings = settings_of(arguments, "argument", settings)
     read, format_ = _READERS[path.suffix.lower()]
     return robot_model(read(path.read_bytes(), path), settings, kind, format_)
+
+
+def content_of(path: Path) -> bytes | None:
+    """The content of a file that another one includes; None where there is none."""
+    return path.read_bytes() if path.is_file() else None
 
 
 def _side_file(path: Path, named: str | None) -> RobotSettings:

@@ -10,7 +10,7 @@ import sympy as sm
 from mb2fmu.mechanism.drawn_records import MeshUse
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.robots.moving_tree import MovingTree
-from mb2fmu.robots.robot_description import RobotDescription
+from mb2fmu.robots.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 
 
@@ -47,6 +47,7 @@ class RobotMechanics(RecordedMechanics):
         damping: Number of a part → parameter of its joint's damper, where there is one.
         laws: Joint → what actuators and tendons do along it, N·m or N.
         controls: Actuator → its input.
+        loops: What closes the tree, those of the file first.
         meshes: Of its shapes.
         gravity: Acceleration, m/s², components in the ground.
     """
@@ -58,5 +59,6 @@ class RobotMechanics(RecordedMechanics):
     damping: Mapping[int, sm.Symbol]
     laws: Mapping[str, sm.Expr]
     controls: Mapping[str, sm.Expr]
+    loops: tuple[LoopRecord, ...]
     meshes: tuple[MeshUse, ...]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -16,13 +16,13 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
 from mb2fmu.robots.joint_laws import JointLaws
-from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
-from mb2fmu.robots.robot_description import JointRecord, RobotDescription
+from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree, z_along
+from mb2fmu.robots.robot_description import Array, JointRecord, LoopRecord, Pose, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
 from mb2fmu.robots.tree_inertia import directions, inertia_and_weight, refuse_singular
-from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed
+from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
 STANDARD_GRAVITY = 9.81
 """m/s²; what robot simulators take."""
@@ -148,7 +148,8 @@ class _Modeller:
         start = _between(joint.start, limits.lower, limits.upper)
         self.declared.append(
             Coordinate(
-                symbol=q, name=f"{name}.{word}", start=start, unit=units[0], minimum=_finite(limits.lower),
+                symbol=q, name=f"{name}.{word}", kind=self._start_kind(joint), start=start, unit=units[0],
+                minimum=_finite(limits.lower),
                 maximum=_finite(limits.upper), where=where, description=f"{word} of joint {joint.name}",
             )
         )  # fmt: skip
@@ -156,7 +157,8 @@ class _Modeller:
         bound = limits.velocity if limits.velocity > abs(speed) else np.inf
         self.declared.append(
             Speed(
-                symbol=u, name=f"{name}.speed", start=speed, unit=units[1], minimum=_finite(-bound),
+                symbol=u, name=f"{name}.speed", kind=self._start_kind(joint), start=speed, unit=units[1],
+                minimum=_finite(-bound),
                 maximum=_finite(bound), where=where, description=f"speed of joint {joint.name}",
             )
         )  # fmt: skip
@@ -173,6 +175,11 @@ class _Modeller:
             members = {"tau": effort, "phi": q, "w": u} if turns else {"f": effort, "s": q, "v": u}
             self.terminals.append((name, members, next(iter(members))))
         return JointVariables(name=name, q=(q,), u=(u,), effort=effort)
+
+    def _start_kind(self, joint: JointRecord) -> StartKind:
+        """Where loops are closed, starts that nobody gave may move until they are."""
+        closed = self.settings.loops or self.description.loops
+        return "guess" if closed and joint.name not in self.settings.start else "fixed"
 
     def _declare_damping(self, i: int, joint: JointRecord, name: str) -> None:
         """The damper of a joint; floating joints have none."""
@@ -225,7 +232,16 @@ class _Modeller:
         u += [(_function(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
-                self.declared.append(kind(symbol=symbol, name=f"{name}.{word}", start=value, unit=unit, where=where))
+                self.declared.append(
+                    kind(
+                        symbol=symbol,
+                        name=f"{name}.{word}",
+                        kind=self._start_kind(joint),
+                        start=value,
+                        unit=unit,
+                        where=where,
+                    )
+                )
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
     def _declare_follower(self, i: int, part: Part) -> None:
@@ -308,9 +324,38 @@ class _Modeller:
             damping=self.damping,
             laws=self.actuation.efforts,
             controls=self.actuation.controls,
+            loops=self._loops(),
             meshes=meshes,
             gravity=gravity,
         )
+
+    def _loops(self) -> tuple[LoopRecord, ...]:
+        """What the file and the settings close.
+
+        Raises:
+            ModelError: Naming every link of a loop that there is not, and every joint of a loop that is prescribed.
+        """
+        found, faults = list(self.description.loops), []
+        links = {link.name for link in self.description.links}
+        for item in self.settings.loops:
+            first, second = item.frames
+            faults += [
+                Fault(f"a loop connects {name!r}, which is no link", "", f"there are {', '.join(sorted(links))}")
+                for name in item.frames
+                if name not in links
+            ]
+            axes = (item.axis, item.other_axis or item.axis)
+            turned = [_axes_along(axis) if item.by == "hinge" else np.eye(3) for axis in axes]
+            poses = [Pose(R, np.array(p)) for R, p in zip(turned, (item.offset, item.other_offset), strict=True)]
+            name = self._legal(item.name or f"{first}_{second}", "loop")
+            loop = LoopRecord(name=name, kind=item.by, first=first, second=second, at=poses[0], other=poses[1])
+            found.append(loop)
+        if found and self.settings.prescribed:
+            what = f"loops are closed, and joints are prescribed: {', '.join(self.settings.prescribed)}"
+            faults.append(Fault(what, "", "a loop would jump with them: give these joints efforts"))
+        if faults:
+            raise ModelError("the robot's settings do not fit it:", faults)
+        return tuple(found)
 
     def _note_what_is_left_out(self) -> None:
         joints = [part.moved_by for part in self.tree.parts[1:]]
@@ -372,6 +417,11 @@ def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None
         label = f"{name}.{word}"
         subject: Any = frame if word in {"orientation", "angular_velocity"} else point
         getattr(model, f"output_{word}")(label, subject)
+
+
+def _axes_along(axis: tuple[float, float, float]) -> Array:
+    """Axes whose z axis is a direction."""
+    return z_along(np.array(axis) / np.linalg.norm(axis))
 
 
 def _function(name: str) -> sm.Expr:

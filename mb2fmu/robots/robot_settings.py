@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.robots.robot_description import LoopKind
 
 Base = Literal["fixed", "floating", "planar"]
 OnLimits = Literal["stop", "ignore"]
@@ -36,6 +37,29 @@ class FrameOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoopSetting:
+    """Two links that are connected beside the tree.
+
+    Attributes:
+        frames: Names of two links.
+        by: ``point``, ``hinge`` or ``weld``.
+        offset: Of the point from the first link's origin, m, in its axes.
+        other_offset: Of the point from the second link's origin, m, in its axes.
+        axis: Of a hinge, in the first link's axes.
+        other_axis: Of a hinge, in the second link's axes; as ``axis``, unless given.
+        name: Of the loop; that of the links, unless given.
+    """
+
+    frames: tuple[str, str]
+    by: LoopKind = "point"
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    other_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    other_axis: tuple[float, float, float] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RobotSettings:
     """What a robot file leaves open.
 
@@ -54,6 +78,7 @@ class RobotSettings:
         mimic: ``free``: joints that mimic another one move by themselves.
         packages: Package → folder, for ``package://`` in names of meshes.
         outputs: What the unit tells of frames.
+        loops: Links that are connected beside the tree.
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s.
         step: Communication step of the default experiment, s.
@@ -73,6 +98,7 @@ class RobotSettings:
     mimic: OnMimic = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[FrameOutput, ...] = ()
+    loops: tuple[LoopSetting, ...] = ()
     energy: bool = False
     stop: float = 2.0
     step: float = 0.01
@@ -204,6 +230,24 @@ def _outputs(value: Any) -> tuple[FrameOutput, ...]:
     return tuple(found)
 
 
+def _loops(value: Any) -> tuple[LoopSetting, ...]:
+    if isinstance(value, str):
+        raise TypeError("loops stand in the side file: [[loops]]")
+    found = []
+    for item in value:
+        strange = set(item) - {each.name for each in fields(LoopSetting)}
+        if strange or len(item.get("frames", ())) != 2:
+            words = ", ".join(each.name for each in fields(LoopSetting))
+            raise ValueError(f"a loop has frames = [two links], and may have {words}")
+        first, second = map(_text, item["frames"])
+        vectors = {key: _three(item[key]) for key in ("offset", "other_offset", "axis", "other_axis") if key in item}
+        if any(not any(vectors.get(key, (1.0,))) for key in ("axis", "other_axis")):
+            raise ValueError("an axis is a direction, not zero")
+        by = _one_of(LoopKind)(item.get("by", "point"))
+        found.append(LoopSetting(frames=(first, second), by=by, name=_text(item.get("name", "")), **vectors))
+    return tuple(found)
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "name": _text,
     "base": _one_of(Base),
@@ -218,6 +262,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mimic": _one_of(OnMimic),
     "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},
     "outputs": _outputs,
+    "loops": _loops,
     "energy": _truth,
     "stop": _number,
     "step": _number,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mb2fmu.robots.moving_tree import z_along
 from mb2fmu.robots.robot_description import (
     Array,
     Geometry,
@@ -21,6 +22,8 @@ from mb2fmu.robots.robot_description import (
     JointRecord,
     Limits,
     LinkRecord,
+    LoopKind,
+    LoopRecord,
     Mimic,
     Pose,
     RobotDescription,
@@ -33,6 +36,7 @@ _KINDS: dict[str, tuple[JointKind, ...]] = {
     "revolute": ("revolute",), "continuous": ("revolute",), "prismatic": ("prismatic",), "fixed": ("fixed",),
     "ball": ("ball",), "universal": ("revolute", "revolute"),
 }  # fmt: skip
+_CLOSING: dict[str, LoopKind] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
 _OF_MODELS = {"pose", "link", "joint", "frame"}
 _SILENT = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
            "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
@@ -77,7 +81,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         gravity = model.gravity_of_root(gravity or STANDARD)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
-        notes=tuple(faults.notes),
+        notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
     return checked_tree(description, faults)
 
@@ -89,6 +93,8 @@ class _SdfModel:
     frames: SdfFrames = field(init=False)
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
+    loops: list[LoopRecord] = field(default_factory=list)
+    _moved: set[str] = field(default_factory=set)
 
     def read(self) -> tuple[list[LinkRecord], list[JointRecord]]:
         """Links and joints; frames are links without mass."""
@@ -210,6 +216,10 @@ class _SdfModel:
         parent, child = (self.frames.link_of(_text(end), links, end.line) if end else "" for end in ends)
         if not parent or not child:
             return
+        if child in self._moved:
+            self._close(element, name, kind, (parent, child))
+            return
+        self._moved.add(child)
         at, before = self._between(parent, name, element.line), parent
         for word, one in zip(_SECOND, _KINDS[kind], strict=False):
             own = name if len(_KINDS[kind]) == 1 else f"{name}_{word}"
@@ -220,6 +230,26 @@ class _SdfModel:
         self.joints.append(
             _fixed(f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line)
         )
+
+    def _close(self, element: Element, name: str, kind: str, ends: tuple[str, str]) -> None:
+        """A joint whose child another one moves closes a loop: it has no coordinate, and nothing acts on it."""
+        if kind not in _CLOSING:
+            what = f"joint {name} closes a loop and is of the type {kind!r}"
+            self.faults.add(element.line, what, f"honoured there are {', '.join(_CLOSING)}")
+            return
+        axis = element.child("axis")
+        turned = Pose()
+        if axis is not None and kind == "revolute":
+            turned = Pose(z_along(self._direction(axis, name)))
+            acting = self._along(element, "axis", name, "revolute", *ends, Pose())
+            if acting.damping or acting.friction or acting.stiffness or acting.mimic:
+                what = f"joint {name} closes a loop, and its dynamics are not honoured"
+                self.faults.add(axis.line, what, "let another joint of the loop close it")
+        at, other = (self._between(end, name, element.line) @ turned for end in ends)
+        loop = LoopRecord(
+            name=name, kind=_CLOSING[kind], first=ends[0], second=ends[1], at=at, other=other, line=element.line
+        )
+        self.loops.append(loop)
 
     def _along(
         self, element: Element, word: str, name: str, kind: JointKind, parent: str, child: str, at: Pose

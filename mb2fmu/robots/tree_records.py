@@ -18,6 +18,7 @@ from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
 from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
+from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
 from mb2fmu.robots.moving_tree import Part
 from mb2fmu.robots.robot_description import Array, Pose
 from mb2fmu.robots.robot_looks import Places, robot_scenery
@@ -99,8 +100,26 @@ class _RobotReader:
             quaternions=tuple(self.quaternions),
             scenery=scenery,
         )
+        records = self._closed(records)
         numbers = Numbers(frames=self.frame_of, points=self.point_of)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
+
+    def _closed(self, records: Mechanism) -> Mechanism:
+        """The records with the rows of all loops."""
+        writer = LoopRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
+        rows = that_say_something([row for loop in self.robot.loops for row in writer.rows(loop)])
+        if not rows:
+            return records
+        velocity = velocity_rows(rows, records.kinematics, self.q, self.u)
+        start = {own: float(c.start) for own, c in zip(self.q, self.definition.coordinates, strict=True)}
+        return replace(
+            records,
+            holonomic=tuple(rows),
+            velocity_constraints=velocity,
+            multipliers=tuple(sm.Symbol(f"lambda_{name.replace('.', '_')}") for name, _ in rows),
+            acts=((),) * len(rows),
+            u_independent=independent_speeds(velocity, start),
+        )
 
     # --- symbols -----------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,8 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
         return f"there is no second reading of {robot.kind}"
     if robot.efforts or definition.auxiliary_states:
         return "efforts or states were added to what the file says"
+    if robot.loops:
+        return "loops are closed, which the second reading does not know"
     if robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes):
         return "inertias were repaired: the unit is not what the file says"
     return ""

@@ -11,6 +11,7 @@ from unit.robots.mjcf_texts import DEGREES, EVERYTHING, mujoco_test_model
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.mjcf_geoms import solid
 from mb2fmu.robots.mjcf_reading import read_mjcf
+from mb2fmu.robots.robot_loading import content_of
 
 PATH = Path("test.xml")
 
@@ -18,7 +19,7 @@ PATH = Path("test.xml")
 def faults(text: str, path: Path = PATH) -> dict[str, str]:
     """What is wrong, by place."""
     with pytest.raises(ModelError) as caught:
-        read_mjcf(text.encode(), path)
+        read_mjcf(text.encode(), path, content_of)
     found: dict[str, str] = {}
     for fault in caught.value.faults:
         found[fault.where] = f"{found.get(fault.where, '')} {fault.what}".strip()
@@ -32,11 +33,11 @@ def body(*inside: str) -> str:
 
 
 def test_what_is_left_out_or_assumed_is_told() -> None:
-    robot = read_mjcf(EVERYTHING.encode(), PATH)
+    robot = read_mjcf(EVERYTHING.encode(), PATH, content_of)
     notes = " | ".join(robot.notes)
     assert "contact is left out" in notes
     assert "tip" in {link.name for link in robot.links}
-    nameless = read_mjcf(DEGREES.encode(), PATH)
+    nameless = read_mjcf(DEGREES.encode(), PATH, content_of)
     assert "called after its file" in " | ".join(nameless.notes)
     assert sum(link.inertial.mass for link in nameless.links if link.inertial) == pytest.approx(3.0)
 
@@ -44,7 +45,7 @@ def test_what_is_left_out_or_assumed_is_told() -> None:
 def test_everything_of_mujocos_own_model_that_is_not_honoured_is_refused_by_name() -> None:
     found = faults(mujoco_test_model().decode())
     told = " | ".join(found.values())
-    for words in ("density=", "viscosity=", "gravcomp=", "is a mesh", "<weld>", "<spatial", "<intvelocity>", "site=",
+    for words in ("density=", "viscosity=", "gravcomp=", "is a mesh", "<spatial", "<intvelocity>", "site=",
                   'dyntype="filter"', 'dyntype="integrator"', "actearly="):  # fmt: skip
         assert words in told
     assert "test.xml:94" in found  # the mesh
@@ -83,10 +84,11 @@ def test_all_faults_are_told_at_once() -> None:
     tail = (
         '<actuator>\n<motor joint="k"/><muscle joint="j"/></actuator><tendon><fixed><joint joint="x" coef="1"/></fixed>'
     )
-    tail += '</tendon>\n<equality><connect body1="b"/><joint joint1="j" joint2="q"/></equality><extension/></mujoco>'
+    tail += '</tendon>\n<equality><connect body1="b" body2="w"/><flex/><joint joint1="j" joint2="q"/></equality>'
+    tail += "<extension/></mujoco>"
     told = " | ".join(faults(text.replace("</mujoco>", tail)).values())
     for words in ("axis of joint j", '"cube"', "joints are called j", "stiffness of joint j", "'k'", "<muscle>", "'x'",
-                  "<connect>", "'q'", "<extension>"):  # fmt: skip
+                  "'w'", "<flex>", "'q'", "<extension>"):  # fmt: skip
         assert words in told
 
 
@@ -101,7 +103,7 @@ def test_included_files_stand_in_the_folder_and_their_lines_are_told(tmp_path: P
     (tmp_path / "parts" / "a.xml").write_text(
         '<mujoco><body name="a"><joint name="j"/><geom size="1"/></body></mujoco>'
     )
-    assert [joint.name for joint in read_mjcf(text.encode(), path).joints] == ["j"]
+    assert [joint.name for joint in read_mjcf(text.encode(), path, content_of).joints] == ["j"]
     for name in ("../robot.xml", "/etc/hostname", "parts/../../x.xml", "none.xml", "robot.xml", ""):
         assert "include" in " ".join(faults(text.replace("parts/a.xml", name), path).values())
     (tmp_path / "parts" / "a.xml").write_text('<mujoco><include file="parts/a.xml"/></mujoco>')

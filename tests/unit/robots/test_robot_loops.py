@@ -1,0 +1,179 @@
+"""Robots whose links are connected beside their tree: MuJoCo's Jacobians, 100 s without drift, and the same in SDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from mb2fmu import pipeline
+from mb2fmu.errors import ModelError
+from mb2fmu.validation import robot_motion
+from mb2fmu.validation.mujoco_reading import MujocoReading
+from mb2fmu.validation.second_reading import Situation
+
+PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
+  <body name="plate" pos="0 0 0.5"><freejoint name="plate"/><geom type="cylinder" size="0.2 0.02"/></body>
+  <body name="leg1" pos="0.3 0 0"><joint name="a1" type="ball" damping="0.1"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 -0.05 0 0.25"/>
+    <body name="rod1" pos="-0.05 0 0.25"><joint name="s1" type="slide" axis="-0.05 0 0.25" damping="2" stiffness="400"/>
+      <geom type="capsule" size="0.01" fromto="0 0 0 -0.05 0 0.25"/></body></body>
+  <body name="leg2" pos="-0.15 0.26 0"><joint name="a2" type="ball" damping="0.1"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 0.025 -0.043 0.25"/>
+    <body name="rod2" pos="0.025 -0.043 0.25">
+      <joint name="s2" type="slide" axis="0.025 -0.043 0.25" damping="2" stiffness="400"/>
+      <geom type="capsule" size="0.01" fromto="0 0 0 0.025 -0.043 0.25"/></body></body>
+  </worldbody>
+  <equality><connect name="c1" body1="rod1" body2="plate" anchor="-0.05 0 0.25"/>
+    <weld name="c2" body1="rod2" body2="plate"/></equality>
+  <actuator><motor name="m1" joint="s1"/><motor name="m2" joint="s2"/></actuator></mujoco>
+"""
+
+_BAR = '<inertial><origin xyz="{0} 0 0"/><mass value="{1}"/><inertia ixx=".001" iyy="{2}" izz="{2}"/>'
+
+
+def bar(name: str, middle: float, mass: float, moment: float) -> str:
+    return f'<link name="{name}">{_BAR.format(middle, mass, moment)}</inertial></link>'
+
+
+def hinge(name: str, parent: str, child: str, x: float) -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{x} 0 0"/>'
+    return f'<joint name="{name}" type="continuous">{ends}<axis xyz="0 1 0"/></joint>'
+
+
+FOUR_BAR = f"""<robot name="four"><link name="base"/>{bar("a", 0.1, 1, 0.01)}{bar("b", 0.2, 2, 0.03)}
+{bar("c", 0.15, 1.5, 0.02)}{hinge("j1", "base", "a", 0)}{hinge("j2", "a", "b", 0.2)}{hinge("j3", "base", "c", 0.35)}
+</robot>"""
+SIDE_FILE = """inputs = ["j1"]
+start = { j1 = -1.2 }
+[[outputs]]
+frame = "b"
+of = "position"
+offset = [0.4, 0, 0]
+[[outputs]]
+frame = "c"
+of = "position"
+offset = [0.3, 0, 0]
+[[loops]]
+frames = ["b", "c"]
+by = "hinge"
+offset = [0.4, 0, 0]
+other_offset = [0.3, 0, 0]
+axis = [0, 1, 0]
+"""
+
+
+def closed_rows(reading: MujocoReading) -> tuple[np.ndarray, np.ndarray]:
+    """A and A' u of both loops, in MuJoCo's speeds, from its own Jacobians: shape (9, nv), (9,)."""
+    m, d = reading._model, reading._data
+    body = {name: mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_BODY, name) for name in ("plate", "rod1", "rod2")}
+    rows, bias = [], []
+    for first, anchor, weld in (("rod1", m.eq_data[0][:3], False), ("rod2", m.eq_data[1][:3], True)):
+        at = body["plate"] if weld else body[first]
+        point = d.xpos[at] + d.xmat[at].reshape(3, 3) @ anchor
+        J, K = ([np.zeros((3, m.nv)) for _ in range(4)] for _ in range(2))
+        for k, one in enumerate((first, "plate")):
+            mujoco.mj_jac(m, d, J[2 * k], J[2 * k + 1], point, body[one])
+            mujoco.mj_jacDot(m, d, K[2 * k], K[2 * k + 1], point, body[one])
+        for part in (0, 1) if weld else (0,):
+            rows.append(J[part] - J[2 + part])
+            bias.append((K[part] - K[2 + part]) @ d.qvel)
+    return np.vstack(rows), np.concatenate(bias)
+
+
+def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> None:
+    """M u' + Aᵀλ = f, A u' = −A' u, along a motion."""
+    path = tmp_path / "parallel.xml"
+    path.write_text(PARALLEL)
+    derivation = pipeline.derive(path)
+    robot, f = derivation.checked.mechanics, pipeline.right_hand_side(derivation)
+    joints = [robot.tree.parts[i].moved_by.name for i in robot.variables]
+    reading = MujocoReading(path, joints, ["m1", "m2"])
+    place = {str(s): k for k, s in enumerate(f.states)}
+    control = [30.0, -20.0]
+    run = solve_ivp(lambda t, x: f(t, x, control), (0, 0.3), f.x0, rtol=1e-10, atol=1e-10, t_eval=[0.0, 0.1, 0.2, 0.3])
+    damping = {"a1": 0.1, "a2": 0.1, "s1": 2.0, "s2": 2.0}
+    assert run.y.shape[1] == 4
+    for x in run.y.T:
+        q, u, rates = {}, {}, np.zeros(reading.size)
+        found = f(0.0, x, control)
+        for i, each in robot.variables.items():
+            name = robot.tree.parts[i].moved_by.name
+            rows = [place[s.func.__name__] for s in each.u]
+            q[name], u[name] = x[[place[s.func.__name__] for s in each.q]], x[rows]
+            rates[reading.column[name] : reading.column[name] + len(rows)] = found[rows]
+        at = Situation(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
+        M, force = reading.equations(at)
+        S, s0 = reading._place(at)
+        A, bias = closed_rows(reading)
+        A, bias = A @ S, bias + A @ s0
+        size = len(A)
+        whole = np.block([[M, A.T], [A, np.zeros((size, size))]])
+        expected = np.linalg.solve(whole, np.concatenate([force, -bias]))[: reading.size]
+        assert rates == pytest.approx(expected, abs=1e-6 * np.max(np.abs(expected)))
+
+
+def test_a_loop_of_a_side_file_stays_closed_for_100_s(tmp_path: Path) -> None:
+    path = tmp_path / "four.urdf"
+    path.write_text(FOUR_BAR)
+    path.with_name("robot.toml").write_text(SIDE_FILE)
+    derivation = pipeline.derive(path)
+    assert [name for name, _ in derivation.mechanism.holonomic] == ["b_c.x", "b_c.z"]  # the others say nothing
+    f = pipeline.right_hand_side(derivation)
+    fast = f.compile()
+    assert f.x0[0] == -1.2
+    times = np.linspace(0, 100, 101)
+    run = solve_ivp(lambda t, x: fast(t, x, [0.0]), (0, 100), f.x0, rtol=1e-9, atol=1e-9, t_eval=times)
+    names = list(f.output_names)
+    ends = [[names.index(f"{link}.position.{axis}") for axis in "xyz"] for link in "bc"]
+    worst = 0.0
+    for x in run.y.T:
+        y = np.array(f.outputs(0.0, x, [0.0]))
+        worst = max(worst, float(np.max(np.abs(y[ends[0]] - y[ends[1]]))))
+    assert worst <= 1e-9
+    assert np.ptp(run.y[0]) > 0.5  # it moved
+
+
+def test_what_is_wrong_with_a_loop_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "four.urdf"
+    path.write_text(FOUR_BAR)
+    side = path.with_name("robot.toml")
+    for text, words in (
+        (SIDE_FILE.replace('["b", "c"]', '["b", "z"]'), "'z', which is no link"),
+        (SIDE_FILE.replace('["b", "c"]', '["b"]'), "two links"),
+        (SIDE_FILE.replace('"hinge"', '"glue"'), "one of point, hinge, weld"),
+        (SIDE_FILE.replace("axis = [0, 1, 0]", "axis = [0, 0, 0]"), "not zero"),
+        ('prescribed = ["j1"]\n' + SIDE_FILE, "prescribed: j1"),
+    ):
+        side.write_text(text)
+        with pytest.raises(ModelError, match=words):
+            pipeline.Model.from_urdf(path)
+
+
+def test_a_joint_that_closes_a_loop_in_sdf_is_that_loop(tmp_path: Path) -> None:
+    """A parallelogram of three moving links in SDF, and the tree with the loop in a side file."""
+    from mb2fmu.robots.sdf_reading import read_sdf
+
+    link = '<link name="{0}"><pose>{1} 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>'
+    joint = (
+        '<joint name="{0}" type="revolute"><parent>{1}</parent><child>{2}</child><axis><xyz>0 1 0</xyz></axis></joint>'
+    )
+    parts = [link.format(*each) for each in (("base", 0), ("a", 0), ("b", 0.2), ("c", 0.35))]
+    parts += [
+        joint.format(*each) for each in (("j1", "base", "a"), ("j2", "a", "b"), ("j3", "base", "c"), ("j4", "c", "b"))
+    ]
+    path = tmp_path / "four.sdf"
+    path.write_text(f'<sdf version="1.9"><model name="four">{"".join(parts)}</model></sdf>')
+    loop = read_sdf(path.read_bytes(), path).loops[0]
+    assert (loop.kind, loop.first, loop.second) == ("hinge", "c", "b")
+    assert loop.at.position == pytest.approx([-0.15, 0, 0])  # the joint is at the origin of b
+    assert loop.at.rotation[:, 2] == pytest.approx([0, 1, 0])
+    derivation = pipeline.derive(path, arguments={"gravity": [0, 0, -9.81]})
+    assert [name for name, _ in derivation.mechanism.holonomic] == ["j4.x", "j4.z"]
+    assert robot_motion.robot_motions(derivation.checked).missing
+    path.write_text(path.read_text().replace('name="j4" type="revolute"', 'name="j4" type="prismatic"'))
+    with pytest.raises(ModelError, match="closes a loop and is of the type 'prismatic'"):
+        pipeline.derive(path)
