@@ -26,7 +26,10 @@ _NEWTON = 30
 
 @dataclass(frozen=True)
 class Compared:
-    """States, x' by the unit's program and x' by SymPy, shape (n_states, n_x); outputs shape (n_states, n_y)."""
+    """States, x' by the unit's program and x' by SymPy, shape (n_states, n_x); outputs shape (n_states, n_y).
+
+    ``truth`` is SymPy's equations as functions of numbers, which take longer to form than everything else.
+    """
 
     names: tuple[str, ...]
     states: Array
@@ -35,6 +38,7 @@ class Compared:
     outputs: dict[str, Array]
     values: list[dict[sm.Basic, float]]
     derivation: pipeline.Derivation
+    truth: _Own
 
     @property
     def error(self) -> float:
@@ -105,25 +109,36 @@ def _order(known: sm.Basic) -> int:
     return int(known.derivative_count) if isinstance(known, sm.Derivative) else 0
 
 
-def compared(model: Model, count: int = 5, *, spread: float = 0.3, seed: int = 4, **options: Any) -> Compared:
-    """Random states on the constraints, with all inputs and parameters moved, and x' by both."""
+def compared(
+    model: Model, count: int = 5, *, spread: float = 0.3, seed: int = 4, truth: _Own | None = None, **options: Any
+) -> Compared:
+    """Random states on the constraints, with all inputs and parameters moved, and x' by both.
+
+    Args:
+        model: Whose mechanics SymPy's equations are formed of.
+        count: Number of states.
+        spread: How far from the start values they are.
+        seed: Of the random states.
+        truth: SymPy's equations, where they were formed of an equal model before.
+        options: Of ``pipeline.derive``.
+    """
     derivation = pipeline.derive(model, **options)
-    method = own_method(model.mechanics)
-    own = _Own(model, derivation, method)
+    own = truth or _Own(model, derivation, own_method(model.mechanics))
+    order = [derivation.mechanism.dynamic[s] for s in derivation.equations.states]
     rhs = pipeline.right_hand_side(derivation)
     outputs = evaluator(derivation.program, "outputs")
     generator = np.random.default_rng(seed)
     found = [own.sample(generator, spread) for _ in range(count)]
-    states = np.array([[values[s] for s in own.states] for values in found])
+    states = np.array([[values[s] for s in order] for values in found])
     ours, theirs, y = [], [], []
     for x, values in zip(states, found, strict=True):
         r, p = [values[s] for s in own.inputs], [values[s] for s in own.parameters]
         ours.append(rhs(values[own.t], x, r, p))
-        theirs.append(own.rates(values))
+        theirs.append(own.rates(values, order))
         y.append(outputs(values[own.t], x, r, p))
     labels = derivation.program.entries["outputs"].labels
     columns = {name: np.array(y)[:, i] for i, name in enumerate(labels)} if labels else {}
-    return Compared(rhs.states, states, np.array(ours), np.array(theirs), columns, found, derivation)
+    return Compared(rhs.states, states, np.array(ours), np.array(theirs), columns, found, derivation, own)
 
 
 class _Own:
@@ -132,12 +147,11 @@ class _Own:
         self.t = me.dynamicsymbols._t
         self.definition, self.method = d, method
         self.quaternions = [[m.dynamic[m.q[k]] for k in group] for group in m.quaternions]
-        self.states = [m.dynamic[s] for s in derivation.equations.states]
         self.inputs = [i.symbol for i in d.inputs]
         self.parameters = [p.symbol for p in d.parameters if not p.calculated]
         self.calculated = {p.symbol: p.value for p in d.parameters if p.calculated}
         self.q, self.u = list(method.q), list(mechanics_source.speeds(method).all)
-        self.z = [s for s in self.states if s not in {*self.q, *self.u}]
+        self.z = [m.dynamic[s] for s in derivation.equations.states if m.dynamic[s] not in {*self.q, *self.u}]
         declared = [s.symbol for s in model.declared if type(s).__name__ == "AuxiliaryState"]
         self.z += [s for s in declared if s not in self.z]
         rates = {s.symbol: s.derivative for s in model.declared if type(s).__name__ == "AuxiliaryState"}
@@ -191,11 +205,12 @@ class _Own:
         block = np.array(self.full(*self._row(values)), dtype=float)
         return [float(x) for x in np.linalg.solve(block[:, :-1], block[:, -1])[: len(self.q) + len(self.u)]]
 
-    def rates(self, values: dict[sm.Basic, float]) -> list[float]:
+    def rates(self, values: dict[sm.Basic, float], states: list[sm.Basic]) -> list[float]:
+        """Rates of the states in their order."""
         rate = dict(zip([*self.q, *self.u], self.all_rates(values), strict=True))
         if self.z_dot is not None:
             rate |= dict(zip(self.z, np.array(self.z_dot(*self._row(values))).ravel(), strict=True))
-        return [float(rate[s]) for s in self.states]
+        return [float(rate[s]) for s in states]
 
 
 def own_constraint_forces(found: Compared) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +10,7 @@ from pathlib import Path
 from mb2fmu.toolchain.compilers import Compiler, alone, environment, find, linking
 from mb2fmu.toolchain.platforms import host
 from mb2fmu.toolchain.running import Processes, failure
-from mb2fmu.toolchain.storage import Storage, folder
-
-_LAYOUT = b"mb2fmu library 1"
+from mb2fmu.toolchain.storage import Storage, content_key, folder
 
 
 def load_library(
@@ -44,7 +41,7 @@ def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, of
     tool, platform = find(compiler), host()
     units = sorted(path for path in sources if path.endswith(".c"))
     told = [*alone(compiler, platform, often=often), *linking(compiler, platform, name)]
-    key = _key([tool.version, *told], sources)
+    key = content_key([tool.version, *told], sources)
     storage = Storage(folder() / "binaries")
     content = storage.get(key)
     if content is not None:
@@ -61,14 +58,3 @@ def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, of
         content = result.read_bytes()
     storage.put(key, content)
     return content
-
-
-def _key(told: list[str], sources: Mapping[str, bytes]) -> str:
-    """Hash of everything that the library depends on."""
-    digest = hashlib.sha256(_LAYOUT)
-    parts = [text.encode() for text in told]
-    for path in sorted(sources):
-        parts += [path.encode(), sources[path]]
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.hexdigest()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ import platformdirs
 from mb2fmu.errors import Fault, ToolError
 
 VARIABLE = "MB2FMU_CACHE_DIR"
+_LAYOUT = b"mb2fmu library 1"
 KEPT = 400
 """Binaries kept; the ones not used for longest go first."""
 
@@ -46,6 +48,22 @@ def folder() -> Path:
 def _unusable(path: Path, what: str) -> ToolError:
     remedy = f"name another folder by the environment variable {VARIABLE}"
     return ToolError("there is no folder to compile in:", [Fault(what, str(path), remedy)])
+
+
+def content_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
+    """Hash of everything that a compiled library depends on, the name under which it is stored.
+
+    Args:
+        told: The compiler's version and the options that it gets.
+        sources: File name → content.
+    """
+    digest = hashlib.sha256(_LAYOUT)
+    parts = [text.encode() for text in told]
+    for path in sorted(sources):
+        parts += [path.encode(), sources[path]]
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from mb2fmu.filetree import FileTree
 from mb2fmu.scratch import told_of_disk, work_folder
 from mb2fmu.toolchain.compilers import Tool, environment, find
 from mb2fmu.toolchain.running import Processes
-from mb2fmu.toolchain.storage import folder
+from mb2fmu.toolchain.storage import Storage, content_key, folder
 
 _WHAT = "compile the unit for a page"
 _WORDS = (
@@ -32,6 +32,11 @@ def compile_web(sources: FileTree) -> bytes | None:
     tool = _compiler()
     if tool is None:
         return None
+    storage = Storage(folder() / "binaries")
+    key = content_key([tool.version, *_WORDS], sources.files)
+    content = storage.get(key)
+    if content is not None:
+        return content
     units = sorted(name for name in sources.files if name.endswith(".c") and name.startswith(("equations", "derived")))
     with work_folder(_WHAT) as work, told_of_disk(_WHAT):
         for path in sources:
@@ -39,7 +44,9 @@ def compile_web(sources: FileTree) -> bytes | None:
             (work / path).write_bytes(sources[path])
         command = (*tool.command, *_WORDS, "web.c", *units, "-o", "unit.wasm")
         Processes().run(command, work, environment(folder() / "zig", work), _WHAT)
-        return (work / "unit.wasm").read_bytes()
+        content = (work / "unit.wasm").read_bytes()
+    storage.put(key, content)
+    return content
 
 
 def _compiler() -> Tool | None:

@@ -17,6 +17,7 @@ from mb2fmu import animation, pipeline
 from mb2fmu.animation.live import LARGEST, knob, live_json, live_record
 from mb2fmu.operations import Op
 from mb2fmu.pipeline.living import living
+from mb2fmu.toolchain.storage import Storage
 
 MODELS = Path(__file__).parents[2] / "models"
 SMALL = 50_000
@@ -115,8 +116,12 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
         np.testing.assert_allclose(poses[7 * k : 7 * k + 3].T, drawn.positions[:, k], atol=1e-6)
 
 
-def test_the_module_is_the_same_again(built) -> None:
-    first, again = living(built), living(built)
+def test_the_module_is_the_same_again(built, monkeypatch) -> None:
+    """From the cache, and compiled anew."""
+    first, stored = living(built), living(built)
+    monkeypatch.setattr(Storage, "get", lambda *_: None)
+    again = living(built)
+    assert stored == first
     assert first is not None
     assert again is not None
     assert first.module == again.module

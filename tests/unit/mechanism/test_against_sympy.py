@@ -25,7 +25,7 @@ def test_the_unit_moves_as_the_object_that_was_handed_over(name):
     found = {"auto": compared(STRANGERS[name]())}
     for method, applies in applicable(found["auto"].derivation.mechanism).items():
         if applies.yes and method != "lagrange":  # slow where it is not the only one, and tested for itself
-            found[method] = compared(STRANGERS[name](), count=2, method=method)
+            found[method] = compared(STRANGERS[name](), count=2, method=method, truth=found["auto"].truth)
     for method, one in found.items():
         assert one.error < CLOSE, method
         _assert_balanced(one)
