@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from unittest.mock import patch
 
 import fmpy
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from fmpy.fmi1 import FMICallException
 
 import mb2fmu.errors
 from mb2fmu import Impact, Model, derive, export, formulation, validation
@@ -94,6 +96,24 @@ def test_what_is_shaken_leaves_where_its_table_falls_faster(tmp_path):
     found = moved(finished.path, "CoSimulation", leaves + 0.05, leaves + 0.05)
     height, speed = 0.1 * np.sin(12 * leaves), 1.2 * np.cos(12 * leaves)
     assert found["h"][-1] == pytest.approx(height + 0.05 * speed - 9.81 / 2 * 0.05**2, abs=1e-9)
+
+
+def test_impacts_without_end_are_told(tmp_path):
+    """An elastic ball between two walls that both touch it goes to and fro at one instant."""
+    model = body("Squeezed", 1.0, 1e-3, start=0.0)
+    h = me.dynamicsymbols("h")
+    model.add(Impact("ceiling", -h, restitution=1.0))
+    model.declared = [dataclasses.replace(item, start=-1.0) if item.name == "v" else item for item in model.declared]
+    said: list[str] = []
+    with pytest.raises(FMICallException):
+        fmpy.simulate_fmu(
+            str(export(model, tmp_path).path),
+            fmi_type="CoSimulation",
+            stop_time=1.0,
+            debug_logging=True,
+            logger=lambda *words: said.append(str(words)),
+        )
+    assert "impact of ground, ceiling" in " ".join(said)
 
 
 # --- the proof --------------------------------------------------------------------------------------------------------

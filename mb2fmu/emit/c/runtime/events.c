@@ -156,7 +156,9 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
         }
         if (fired && failed == 0) {
             failed = mb2fmu_let_go(s, t, x, r, p, w, 1);
-            changes++;
+            if (failed == 0 && ++changes > MB2FMU_MOST_CHANGES * MB2FMU_N_MODES) {
+                failed = MB2FMU_CHATTERS; /* events may call each other without any mode that changes */
+            }
         }
     }
     return failed;
