@@ -11,7 +11,7 @@ from mb2fmu.cli.progress import Progress
 
 
 @click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
-@click.argument("system", type=click.Path(path_type=Path), metavar="SYSTEM.py")
+@click.argument("system", type=click.Path(path_type=Path), metavar="SYSTEM.py|SYSTEM.ssp")
 @click.option(
     "-o",
     "--output",
@@ -35,10 +35,13 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
     Writes DIR/NAME.ssp (SSP 1.0), DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
     a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
 
+    An .ssp is read and run; --set step, stop, order, passes and loops say how.
+
     \b
     Examples:
       mb2fmu system systems/two_masses/system.py
       mb2fmu system systems/two_masses/system.py --set step=0.001 --masters fmpy,libcosim
+      mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu.pipeline.coupled import couple
 

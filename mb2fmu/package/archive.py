@@ -53,11 +53,13 @@ def pack(tree: FileTree, path: Path) -> None:
     write_whole(path, archived(tree))
 
 
-def unpack(path: Path) -> FileTree:
+def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
     """Reads a unit, completely and with all checksums.
 
     Args:
         path: The archive.
+        needed: Member without which it is not what it should be.
+        what: It should be, for messages.
 
     Returns:
         All files in it; entries for folders are left out.
@@ -73,7 +75,7 @@ def unpack(path: Path) -> FileTree:
         raise PackageError(
             f"{path} cannot be read:", [Fault(str(error.strerror or error), str(path), "is it the right path?")]
         ) from error
-    return unarchived(content, str(path))
+    return unarchived(content, str(path), needed, what)
 
 
 def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,6 +32,7 @@ from mb2fmu.systems.joining import CouplingError, Joined, join, name_faults
 from mb2fmu.systems.osp import osp_files
 from mb2fmu.systems.other_masters import MASTERS, Answer, ask_others
 from mb2fmu.systems.ssp import ssp_files
+from mb2fmu.systems.ssp_reading import ForeignRun, read_ssp
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_report import system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
@@ -88,12 +89,34 @@ def joined_system(
     Raises:
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
     """
+    if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
+        with work_folder("lay out the units") as folder:
+            return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
     faults = list(name_faults(given))
     if faults:
         raise CouplingError(f"{given.name} cannot be coupled:", faults)
     with work_folder("build the units") as folder:
         return join(given, [_component(given, name, folder, observer) for name in given.names])
+
+
+def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
+    """How an archive's system is run, from arguments that may be text."""
+    types: dict[str, Callable[[Any], Any]] = {"step": float, "stop": float, "order": int, "passes": int, "loops": str}
+    faults = [
+        Fault(f"{name!r} cannot be set", "--set", f"set {', '.join(types)}") for name in arguments if name not in types
+    ]
+    values = {}
+    for name, value in arguments.items():
+        try:
+            values[name] = types.get(name, str)(value)
+        except ValueError:
+            faults.append(Fault(f"{name} = {value!r} is no number", "--set", "write a number"))
+    if values.get("loops", "refuse") not in {"refuse", "solve"}:
+        faults.append(Fault(f"loops = {values['loops']!r}", "--set", "take refuse or solve"))
+    if faults:
+        raise CouplingError("the system cannot be run so:", faults)
+    return ForeignRun(**values)
 
 
 def _component(system: CoupledSystem, name: str, folder: Path, observer: Observer | None) -> Component:
@@ -118,7 +141,7 @@ def couple(
     """Couples units, runs them, writes files for other masters and a report.
 
     Args:
-        system: A system, or the file that has its function.
+        system: A system, the file that has its function, or an ``.ssp``.
         folder: Where to write ``NAME.ssp``, ``NAME.html``, ``NAME.svg``, ``NAME.csv``, ``NAME_fmpy.py``, and the folder
             ``NAME`` with the units and ``OspSystemStructure.xml``.
         arguments: Of the file's function.
@@ -135,8 +158,13 @@ def couple(
     stage = Stopwatch(observer)
     joined = joined_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
+    files = _files(joined)
+    archive = target / f"{name}.ssp"
+    if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
+        archive = Path(system)
+        files = FileTree({key: files[key] for key in files if key != f"{name}.ssp"})
     with stage("write the system"):
-        written = list(package.write_tree(_files(joined), target))
+        written = list(package.write_tree(files, target))
     try:
         with stage("run the system"):
             motion = simulate_system(joined)
@@ -152,7 +180,7 @@ def couple(
         run = joined.system.run
         with stage("ask other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
-            answers = ask_others(masters, target / f"{name}.ssp", target / name, run.stepping.step, run.stop, wanted)
+            answers = ask_others(masters, archive, target / name, run.stepping.step, run.stop, wanted)
     with stage("report"):
         page = system_page(joined, motion, truth, answers)
         results = FileTree({f"{name}.html": page, f"{name}.csv": table(motion)})

@@ -33,6 +33,8 @@ class DeclaredConnection:
     source: str
     target: str
     where: str
+    transformation: tuple[float, float] | None = None
+    convert: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,24 @@ class CoupledSystem:
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, caller())
         )
 
-    def connect(self, source: str, target: str) -> None:
+    def connect(
+        self,
+        source: str,
+        target: str,
+        *,
+        transformation: tuple[float, float] | None = None,
+        convert: bool = True,
+    ) -> None:
         """Connects two variables, or two terminals.
 
         Args:
             source: ``component.output``, or ``component.terminal``.
             target: ``component.input``, or ``component.terminal``. Of two terminals each member is connected with that
                 of its name: flows sum to zero, the others are equal; on each pair one side is an output.
+            transformation: (factor, offset) of a variable, after units of measure are converted.
+            convert: False: numbers are passed as they are, whatever the units.
         """
-        self.connections.append(DeclaredConnection(source, target, caller()))
+        self.connections.append(DeclaredConnection(source, target, caller(), transformation, convert))
 
     def bond(self, name: str, *sides: str) -> None:
         """Names a connection over which power flows, so that the energy it makes or loses is reported.

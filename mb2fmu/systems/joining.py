@@ -153,7 +153,7 @@ class _Join:
         first, second = self._components[a], self._components[b]
         known = (x in first.variables, y in second.variables)
         if known == (True, True):
-            self._variables(a, x, b, y, declared.where)
+            self._variables(a, x, b, y, declared.where, convert=declared.convert, after=declared.transformation)
             return
         if x in first.terminals and y in second.terminals:
             self._terminals(a, x, b, y, declared.where)
@@ -179,8 +179,11 @@ class _Join:
             return None
         return self._place[name], variable
 
-    def _variables(self, a: int, x: str, b: int, y: str, where: str, sign: float = 1.0) -> None:
-        """One link from an output to an input."""
+    def _variables(
+        self, a: int, x: str, b: int, y: str, where: str, sign: float = 1.0, *, convert: bool = True,
+        after: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Links an output to an input; ``after`` (factor, offset) follows the conversion of units."""
         source, target = self._components[a], self._components[b]
         names = f"{source.name}.{x}", f"{target.name}.{y}"
         if x not in source.outputs:
@@ -200,7 +203,7 @@ class _Join:
             return
         units = source.unit(x), target.unit(y)
         try:
-            factor, offset = conversion(*units)
+            factor, offset = conversion(*units) if convert else (1.0, 0.0)
         except ValueError as error:
             remedy = "connect quantities of the same kind, or put a unit between them"
             self._faults.append(Fault(f"{names[0]} → {names[1]}: {error}", where, remedy))
@@ -213,6 +216,8 @@ class _Join:
                 f"{names[0]} → {names[1]}: converted from {units[0].name} to {units[1].name} (× {factor:.9g}"
                 + (f" + {offset:.9g})" if offset else ")")
             )
+        if after is not None:
+            factor, offset = after[0] * factor, after[0] * offset + after[1]
         self._links[b, y] = (a, x, sign * factor, sign * offset, where)
 
     def _terminals(self, a: int, x: str, b: int, y: str, where: str) -> None:

@@ -51,7 +51,7 @@ def ssp_files(joined: Joined) -> FileTree:
 
 def schema_faults(name: str, content: bytes) -> Iterator[Fault]:
     """What in a file does not follow SSP's schemas."""
-    kind = "ParameterValues" if name.endswith(".ssv") else "Description"
+    kind = {".ssv": "ParameterValues", ".ssm": "ParameterMapping"}.get(Path(name).suffix, "Description")
     schema = _schema(kind)
     if not schema.validate(etree.fromstring(content)):
         for error in schema.error_log:

@@ -1,0 +1,232 @@
+"""``read_ssp``: an ``.ssp`` of SSP 1.0, own or foreign, becomes a ``CoupledSystem``.
+
+Read are components that are units, connections with their linear transformations, parameter values (SSV) and mappings
+(SSM), inside the structure or in files, and the default experiment with the fixed step of OMSimulator or libcosim.
+What is not read is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lxml import etree
+
+from mb2fmu.errors import Fault
+from mb2fmu.filetree import FileTree
+from mb2fmu.package import unpack, write_tree
+from mb2fmu.systems.coupled_system import CoupledSystem, Value
+from mb2fmu.systems.joining import CouplingError
+from mb2fmu.systems.ssp import STRUCTURE, schema_faults
+
+STEPS = 1000
+"""Communication steps over the experiment where the archive names no step."""
+_NUMBERS = ("Real", "Integer", "Enumeration")
+_UNIT_TYPES = ("application/x-fmu-sharedlibrary", "")
+
+Element = etree._Element  # noqa: SLF001  lxml has no public name for it
+
+
+@dataclass(frozen=True)
+class ForeignRun:
+    """How a system of an archive is run; None: as the archive says, or as is usual."""
+
+    step: float | None = None
+    stop: float | None = None
+    order: int = 1
+    passes: int = 1
+    loops: Any = "refuse"
+
+
+def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
+    """Reads a system and lays its units into a folder.
+
+    Args:
+        path: Of the archive.
+        folder: For the units; must live until they are read.
+        run: How it is run.
+
+    Raises:
+        PackageError: If it is no archive, or members would land outside of a folder.
+        CouplingError: With everything that does not follow SSP 1.0, or is not read.
+    """
+    tree = unpack(path, needed=STRUCTURE, what="SSP archive")
+    reader = _Reader(tree, path.name)
+    system = reader.system(run)
+    if reader.faults:
+        raise CouplingError(f"{path.name} cannot be read as a system:", reader.faults)
+    write_tree(tree, folder)
+    system.source = folder / STRUCTURE
+    return system
+
+
+class _Reader:
+    """One archive; faults are collected.
+
+    Args:
+        tree: Its files.
+        where: Its name, for messages.
+    """
+
+    def __init__(self, tree: FileTree, where: str) -> None:
+        self._tree, self._where = tree, where
+        self.faults: list[Fault] = []
+
+    def system(self, run: ForeignRun) -> CoupledSystem:
+        """The declared system, not joined yet."""
+        root = self._parsed(STRUCTURE)
+        top = None if root is None else root.find("{*}System")
+        made = CoupledSystem(_identifier((top.get("name") if top is not None else "") or Path(self._where).stem))
+        if root is None or top is None:
+            if root is not None:
+                self._tell("the structure has no system", STRUCTURE)
+            return made
+        made.description = top.get("description", "")
+        values = self._outer_values(top)
+        for element in top.iterfind("{*}Elements/*"):
+            self._element(made, element, values)
+        for connection in top.iterfind("{*}Connections/{*}Connection"):
+            self._connection(made, connection)
+        self._experiment(made, root, run)
+        return made
+
+    def _tell(self, what: str, where: str, remedy: str = "") -> None:
+        self.faults.append(Fault(what, f"{self._where}: {where}", remedy))
+
+    def _parsed(self, name: str) -> Element | None:
+        """A file of the archive as XML that follows its schema; None after a fault."""
+        try:
+            root = etree.fromstring(self._tree[name], etree.XMLParser(resolve_entities=False, no_network=True))
+        except etree.XMLSyntaxError as error:
+            self._tell(f"is no XML: {error.msg}", name)
+            return None
+        for each in schema_faults(name, self._tree[name]):
+            self.faults.append(Fault(each.what, f"{self._where}: {each.where}"))
+        return root
+
+    def _inside(self, source: str, place: str) -> str | None:
+        """The archive's member that a source names; None after a fault."""
+        name = PurePosixPath(source.removeprefix("./"))
+        if ":" in source or name.is_absolute() or ".." in name.parts or "\\" in source:
+            self._tell(f"{source!r} lies outside of the archive", place, "put it into resources/")
+        elif str(name) not in self._tree:
+            self._tell(f"{source!r} is not in the archive", place)
+        else:
+            return str(name)
+        return None
+
+    def _element(self, made: CoupledSystem, element: Element, values: Mapping[str, Mapping[str, Value]]) -> None:
+        """A component."""
+        kind, name = etree.QName(element).localname, element.get("name", "")
+        if kind != "Component" or element.get("type", "") not in _UNIT_TYPES:
+            said = "a nested system" if kind == "System" else element.get("type") or kind
+            self._tell(f"{name} is {said}, which is not read", STRUCTURE, "put its units into the system itself")
+            return
+        source = self._inside(element.get("source", ""), f"component {name}")
+        if source is None:
+            return
+        own: dict[str, Value] = dict(values.get(name, {}))
+        for binding in element.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
+            own |= dict(self._bound(binding, f"component {name}"))
+        made.component(name, source, values=own)
+
+    def _outer_values(self, top: Element) -> dict[str, dict[str, Value]]:
+        """Values bound to the whole system: component → variable → value."""
+        found: dict[str, dict[str, Value]] = {}
+        for binding in top.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
+            for name, value in self._bound(binding, "the system's parameters"):
+                component, dot, variable = name.partition(".")
+                if dot:
+                    found.setdefault(component, {})[variable] = value
+                else:
+                    self._tell(f"{name} names no component", "the system's parameters", "write component.variable")
+        return found
+
+    def _bound(self, binding: Element, place: str) -> Iterator[tuple[str, Value]]:
+        """(name, value) of one binding, after its mapping and with its prefix."""
+        prefix = binding.get("prefix", "")
+        values = self._part(binding, "ParameterValues", "ParameterSet", place)
+        mapping = binding.find("{*}ParameterMapping")
+        entries: list[Element] = []
+        if mapping is not None:
+            mapped = self._sourced(mapping, "ParameterMapping", place)
+            entries = [] if mapped is None else list(mapped.iterfind("{*}MappingEntry"))
+        for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
+            name = parameter.get("name", "")
+            value = self._value(parameter, place)
+            if value is None:
+                continue
+            targets = [entry for entry in entries if entry.get("source") == name]
+            if mapping is None:
+                yield prefix + name, value
+            for entry in targets:
+                yield prefix + entry.get("target", ""), _transformed(entry, value)
+
+    def _part(self, binding: Element, inline: str, root: str, place: str) -> Element | None:
+        """Values that stand in the binding, or in the file that it names."""
+        holder = binding.find(f"{{*}}{inline}")
+        if holder is not None:
+            return holder.find(f"{{*}}{root}")
+        return self._sourced(binding, root, place)
+
+    def _sourced(self, holder: Element, inline: str, place: str) -> Element | None:
+        """What a holder names by its source, or has in itself."""
+        if holder.get("source") is None:
+            return holder.find(f"{{*}}{inline}")
+        name = self._inside(holder.get("source", ""), place)
+        return None if name is None else self._parsed(name)
+
+    def _value(self, parameter: Element, place: str) -> Value | None:
+        """A number, with its unit if it says one; None after a fault."""
+        for kind in _NUMBERS:
+            typed = parameter.find(f"{{*}}{kind}")
+            if typed is not None:
+                number = float(typed.get("value", "nan"))
+                unit = typed.get("unit")
+                return number if unit is None else (number, unit)
+        self._tell(f"{parameter.get('name')} is no number, which is not read", place)
+        return None
+
+    def _connection(self, made: CoupledSystem, connection: Element) -> None:
+        ends = [connection.get(f"{end}Element") for end in ("start", "end")]
+        names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
+        if None in ends:
+            what = f"{names[0]} → {names[1]} goes over the system's own edge, which is not read"
+            self._tell(what, STRUCTURE, "connect a unit there")
+            return
+        transformation = connection.find("{*}LinearTransformation")
+        given = None
+        if transformation is not None:
+            given = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
+        elif next(iter(connection), None) is not None:
+            child = etree.QName(connection[0]).localname
+            self._tell(f"{names[0]} → {names[1]}: {child} is not read", STRUCTURE)
+        raw = connection.get("suppressUnitConversion") in {"true", "1"}
+        made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw)
+
+    def _experiment(self, made: CoupledSystem, root: Element, run: ForeignRun) -> None:
+        """Stop time and step as given, else as the archive says."""
+        said = root.find("{*}DefaultExperiment")
+        stop = run.stop or float((said.get("stopTime") if said is not None else None) or 1.0)
+        steps = [each.get("stepSize") or each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepMaster")]
+        steps += [each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepAlgorithm")]
+        step = run.step or float(next((each for each in steps if each), stop / STEPS))
+        made.experiment(stop=stop, step=step, order=run.order, passes=run.passes, loops=run.loops)
+
+
+def _transformed(entry: Element, value: Value) -> Value:
+    """A value through the mapping's linear transformation; it then is in the target's unit."""
+    transformation = entry.find("{*}LinearTransformation")
+    if transformation is None:
+        return value
+    factor, offset = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
+    number = value[0] if isinstance(value, tuple) else value
+    return factor * number + offset
+
+
+def _identifier(name: str) -> str:
+    """The name with _ for what an identifier cannot have."""
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"
