@@ -23,6 +23,7 @@ from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
+from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options, show_notes
@@ -319,6 +320,7 @@ def export(
 
 commands.add_command(animate)
 commands.add_command(audit)
+commands.add_command(fit)
 commands.add_command(linearize)
 commands.add_command(split)
 commands.add_command(system)

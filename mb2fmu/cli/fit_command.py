@@ -1,0 +1,143 @@
+"""The command ``mb2fmu fit``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
+from mb2fmu.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from mb2fmu.studies.fitting import Fitted
+
+
+def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """NAME=LOW:HIGH."""
+    found = {}
+    for text in texts:
+        name, _, both = text.partition("=")
+        low, _, high = both.partition(":")
+        try:
+            found[name.strip()] = float(low or "-inf"), float(high or "inf")
+        except ValueError as error:
+            raise click.BadParameter(f"{text}: write NAME=LOW:HIGH, as in --bounds m2=0.1:5") from error
+    return found
+
+
+@click.command(short_help="Find parameters of a model from measured motions.")
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
+@click.option(
+    "--data",
+    required=True,
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.csv",
+    help="A measured motion: time, and columns headed by FMU names, with units in brackets if they are others. "
+    "Inputs may be among them. Given again: further experiments.",
+)
+@click.option(
+    "--free",
+    required=True,
+    metavar="NAMES",
+    callback=lambda _c, _o, text: tuple(name.strip() for name in text.split(",") if name.strip()),
+    help="What to find, separated by commas: parameters, and states, whose start values are found for each experiment.",
+)
+@click.option(
+    "--bounds", multiple=True, metavar="NAME=LOW:HIGH", callback=_bounds, help="Where to look. May be repeated."
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Also write the unit with the found values, and beside it where they come from.",
+)
+@options(at_option, set_option, json_file_option, debug_option)
+def fit(
+    model: Path,
+    data: tuple[Path, ...],
+    free: tuple[str, ...],
+    bounds: dict[str, tuple[float, float]],
+    folder: Path | None,
+    at: dict[str, str],
+    arguments: dict[str, str],
+    json_file: Path | None,
+) -> None:
+    """Finds parameters and start values by least squares, with exact derivatives, and says how sure they are.
+
+    The search begins at the model's values (--at moves them). Columns count in units of their noise, which is
+    found, too. Exit code 1 if some of what is free cannot be found from these measurements.
+
+    \b
+    Examples:
+      mb2fmu fit models/double_pendulum.py --data swing.csv --free m2,l2
+      mb2fmu fit models/cart_pole.py --data one.csv --data two.csv --free c,b,theta --bounds c=0:1 -o fitted
+    """
+    from mb2fmu import pipeline
+    from mb2fmu.pipeline.identifying import identify
+
+    with Progress() as progress:
+        chosen = model_at(model, arguments, at)
+        found = identify(chosen, data, free, bounds=bounds, arguments=arguments, observer=progress)
+        facts = _facts(found, data)
+        if folder is not None:
+            values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}
+            started = pipeline.load(chosen, arguments) if isinstance(chosen, Path) else chosen
+            exported = pipeline.export(started.at(values), folder, observer=progress)
+            facts["fmu"] = str(exported.path)
+            facts["sha256"] = hashlib.sha256(exported.path.read_bytes()).hexdigest()
+            beside = exported.path.with_suffix(".fit.json")
+            pipeline.write(beside, (json.dumps(facts, indent=2) + "\n").encode())
+    if json_file is not None:
+        text = json.dumps(facts, indent=2) + "\n"
+        if str(json_file) == "-":
+            click.echo(text, nl=False)
+        else:
+            pipeline.write(json_file, text.encode())
+    if str(json_file) != "-":
+        _show(found)
+        say(f"FMU: {facts['fmu']}, and where its values come from: {beside}" if folder is not None else "")
+    click.get_current_context().exit(0 if found.rank == len(found.unknowns) else 1)
+
+
+def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:
+    """Everything as numbers; what is infinite is null."""
+    rows = zip(found.unknowns, found.values.tolist(), found.deviations.tolist(), found.intervals.tolist(), strict=True)
+    return {
+        "data": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in data},
+        "fitted": {
+            unknown.name: {
+                "value": value,
+                "unit": unknown.unit,
+                "start": unknown.start,
+                "standard_deviation": deviation if math.isfinite(deviation) else None,
+                "half_width_95": half if math.isfinite(half) else None,
+            }
+            for unknown, value, deviation, half in rows
+        },
+        "correlation": found.correlation.tolist(),
+        "rank": found.rank,
+        "noise": found.noise,
+        "words": list(found.words),
+        "evaluations": found.evaluations,
+    }
+
+
+def _show(found: Fitted) -> None:
+    """The values with their intervals, then what must be known."""
+    width = max(len(each.name) for each in found.unknowns)
+    for unknown, value, half in zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True):
+        sure = f"± {half:.2g} (95 %)" if math.isfinite(half) else "cannot be found from these measurements"
+        shown = f"{value:.10g} {unknown.unit}" if math.isfinite(half) else f"{value:.4g} {unknown.unit}"
+        say(f"  {unknown.name:{width}}  {shown}  {sure}, begun at {unknown.start:g}")
+    for name, noise in found.noise.items():
+        say(f"  left over of {name}: {noise:.3g} (root mean square)")
+    for sentence in found.words:
+        say(f"Note: {sentence}.")

@@ -1,0 +1,194 @@
+"""Parameters and start values of a model from measured motions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu import analysis
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.pipeline.outcomes import Derivation, Observer
+from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.studies.fitting import Fitted, Unknown, fit
+
+Floats = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-10
+"""Of the integration: differences between motions count here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Experiment:
+    """One measured motion.
+
+    Attributes:
+        time: s, increasing, shape (n_t,).
+        names: FMU names of states and outputs that were measured.
+        values: In their units, NaN where nothing was, shape (n_t, n_names).
+        inputs: FMU name of an input → what it was, shape (n_t,).
+    """
+
+    time: Floats
+    names: tuple[str, ...]
+    values: Floats
+    inputs: Mapping[str, Floats]
+
+
+def identify(
+    model: AnyModel,
+    data: Sequence[Path],
+    free: Sequence[str],
+    *,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+) -> Fitted:
+    """Finds parameters, and start values of states, with which the model moves as was measured.
+
+    Args:
+        model: A model, or the file that has its function; its values are where the search begins.
+        data: One CSV file per experiment: ``time``, and columns headed by FMU names of states, outputs and inputs, with
+            their units in brackets if they are others (``theta [deg]``). Between rows inputs move on straight lines.
+        free: FMU names. Parameters have one value; states have a start value in each experiment.
+        bounds: FMU name → lowest and highest value; None: those of the model.
+        arguments: Of the model's function, by name.
+        observer: Is told of each stage.
+
+    Raises:
+        AnalysisError: With every fault; if nothing can be found.
+        ValidationError: For tables that cannot be read.
+    """
+    derivation = derive(model, arguments=arguments, observer=observer)
+    experiments = _read(derivation, data)
+    unknowns, places = _unknowns(derivation, free, bounds or {}, len(experiments))
+    seen = [np.isfinite(each.values) for each in experiments]
+    measured = np.concatenate([each.values[mask] for each, mask in zip(experiments, seen, strict=True)])
+    columns = [
+        name
+        for each, mask in zip(experiments, seen, strict=True)
+        for name in np.broadcast_to(np.array(each.names), mask.shape)[mask].tolist()
+    ]
+
+    def predict(values: Floats) -> tuple[Floats, Floats]:
+        parts, slopes = [], []
+        for k, (each, mask) in enumerate(zip(experiments, seen, strict=True)):
+            own = [place for place in places if place[1] in {-1, k}]
+            at = {name: float(values[i]) for name, _, i in own}
+            moved = _motion(derivation, each, at)
+            slope = np.zeros((int(mask.sum()), len(values)))
+            slope[:, [i for *_, i in own]] = moved.derivatives[mask]
+            parts.append(moved.values[mask])
+            slopes.append(slope)
+        return np.concatenate(parts), np.concatenate(slopes)
+
+    with Stopwatch(observer)("fit"):
+        return fit(unknowns, predict, measured, columns)
+
+
+def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
+    """The motion with these values, and its derivatives by them, at the instants of an experiment."""
+    definition, equations = derivation.definition, derivation.equations
+    start = analysis.start_at(definition, equations, at)
+    study = analysis.study_of(definition, equations, start, experiment.names, tuple(at), tolerance=_TOLERANCE)
+    ahead = int(experiment.time[0] > 0.0)
+    time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
+    signals = analysis.signals_of(definition, start)
+
+    def inputs(t: float) -> Floats:
+        r = signals(t)
+        for k, item in enumerate(definition.inputs):
+            if item.name in experiment.inputs:
+                r[k] = np.interp(t, experiment.time, experiment.inputs[item.name])
+        return r
+
+    found = analysis.sensitivities(derivation.program, start, inputs, replace(study, time=time))
+    return replace(found, values=found.values[ahead:], derivatives=found.derivatives[ahead:])
+
+
+def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
+    """Reads the tables.
+
+    Raises:
+        AnalysisError: For every column that the model does not have, and times that do not increase from 0 on.
+    """
+    from mb2fmu import validation
+    from mb2fmu.units import compatible, display_conversion
+
+    d = derivation.definition
+    declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
+    seen = {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
+    inputs = {each.name: each.unit for each in d.inputs}
+    faults, found = [], []
+    for path in data:
+        table = validation.read_table(path)
+        clock = table.column("time")
+        time = np.zeros(0) if clock is None else clock.values
+        if len(time) < 2 or not (np.diff(time) > 0.0).all() or time[0] < 0.0:
+            faults.append(Fault("its times do not increase from 0 on", str(path), "sort the rows; time is in s"))
+        known = []
+        for column in (each for each in table.columns if each.name != "time"):
+            unit = seen.get(column.name, inputs.get(column.name))
+            if unit is None:
+                remedy = f"columns may be {', '.join((*seen, *inputs))}"
+                faults.append(Fault(f"{column.name} is nothing that the model has", str(path), remedy))
+                continue
+            if column.unit and not compatible(unit, column.unit):
+                faults.append(
+                    Fault(f"{column.name} is in {unit}, not in {column.unit}", str(path), "give its own unit")
+                )
+                continue
+            factor, offset = display_conversion(unit, column.unit) if column.unit else (1.0, 0.0)
+            known.append((column.name, (column.values - offset) / factor))
+        names = [name for name, _ in known if name in seen]
+        values = [numbers for name, numbers in known if name in seen]
+        if not names and not faults:
+            faults.append(Fault("nothing in it can be compared with the motion", str(path), "add a state or an output"))
+        grid = np.column_stack(values) if values else np.zeros((len(time), 0))
+        found.append(_Experiment(time, tuple(names), grid, {n: v for n, v in known if n in inputs}))
+    if faults:
+        raise AnalysisError("the measurements cannot be used:", faults)
+    return found
+
+
+def _unknowns(
+    derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
+) -> tuple[list[Unknown], list[tuple[str, int, int]]]:
+    """The unknowns, and of each its FMU name, its experiment (−1: all) and its place."""
+    d = derivation.definition
+    parameters = {p.name: p for p in d.parameters if not p.calculated}
+    start = analysis.start_at(d, derivation.equations, {})
+    states = dict(zip(start.names, start.x.tolist(), strict=True))
+    declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
+    units = {each.name: each.unit for each in declared}
+    faults = [
+        Fault(f"{name} is no free parameter and no state", remedy=f"take some of {', '.join((*parameters, *states))}")
+        for name in (*free, *bounds)
+        if name not in parameters and name not in states
+    ]
+    faults += [
+        Fault(f"{name} has a bound but is not free", remedy=f"--free {name}") for name in bounds if name not in free
+    ]
+    faults += [] if free else [Fault("nothing is free", remedy="name parameters: --free m,l")]
+    unknowns: list[Unknown] = []
+    places: list[tuple[str, int, int]] = []
+    for name in [] if faults else dict.fromkeys(free):
+        value = float(parameters[name].value) if name in parameters else states[name]
+        own = (parameters[name].minimum, parameters[name].maximum) if name in parameters else (None, None)
+        low, high = bounds.get(name, (-np.inf if own[0] is None else own[0], np.inf if own[1] is None else own[1]))
+        if not low < high or not low <= value <= high:
+            what = f"the search cannot begin at {value:g} between {low:g} and {high:g}"
+            faults.append(Fault(what, name, "give other bounds, or another start by --at"))
+        several = name in states and experiments > 1
+        for k in range(experiments) if several else [0 if name in states else -1]:
+            label = f"{name} ({k + 1})" if several else name
+            places.append((name, k, len(unknowns)))
+            unknowns.append(Unknown(label, value, float(low), float(high), units[name]))
+    if faults:
+        raise AnalysisError("nothing can be fitted:", faults)
+    return unknowns, places

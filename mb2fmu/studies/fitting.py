@@ -1,0 +1,220 @@
+"""``fit``: values of unknowns from measurements, by least squares with exact derivatives, and how sure they are.
+
+Every measured column counts in units of its noise, which is found from what is left over: first all columns count by
+how much they vary, then by what the first fit leaves. With J the derivatives in these units, the covariance of the
+unknowns is (JᵀJ)⁻¹; directions in which nothing that was measured changes show as small singular values of J, columns
+scaled by the unknowns themselves.
+
+Source: G. A. F. Seber, C. J. Wild, Nonlinear Regression, Wiley 1989, sect. 2.1 and 3.3; L. Ljung, System
+Identification, 2nd ed. 1999, sect. 7.4 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+from scipy.stats import t as student
+
+from mb2fmu.errors import AnalysisError, Fault
+
+Floats = npt.NDArray[np.float64]
+
+Predict = Callable[[Floats], tuple[Floats, Floats]]
+"""Unknowns (n,) → what was measured as it would be, (n_data,), and its derivatives, (n_data, n)."""
+
+UNSEEN = 1e-7
+"""Of the largest singular value: below it a direction changes nothing that was measured."""
+
+ALIKE = 0.95
+"""Correlation above which two unknowns are said to be hard to tell apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A quantity that is looked for.
+
+    Attributes:
+        name: FMU name, with the number of the experiment where it has a value in each.
+        start: Where the search begins.
+        low: Lower bound; may be −∞.
+        high: Upper bound.
+        unit: Of all three.
+    """
+
+    name: str
+    start: float
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What was found.
+
+    Attributes:
+        unknowns: As given.
+        values: Of each, shape (n,).
+        deviations: Standard deviation of each; infinite where it cannot be found at all.
+        intervals: Half widths of the intervals that hold the true value with 95 %, if errors are normal.
+        correlation: Of the unknowns, shape (n, n).
+        rank: How many directions of the unknowns the measurements see.
+        noise: Of each measured column: root mean square of what is left over, in its unit.
+        words: What a reader must know, in sentences.
+        evaluations: How often the motion was integrated.
+    """
+
+    unknowns: tuple[Unknown, ...]
+    values: Floats
+    deviations: Floats
+    intervals: Floats
+    correlation: Floats
+    rank: int
+    noise: dict[str, float]
+    words: tuple[str, ...]
+    evaluations: int
+
+
+def fit(unknowns: Sequence[Unknown], predict: Predict, measured: Floats, columns: Sequence[str]) -> Fitted:
+    """Finds the unknowns.
+
+    Args:
+        unknowns: What is looked for.
+        predict: The model.
+        measured: Shape (n_data,).
+        columns: Name of the column of each number, shape (n_data,).
+
+    Raises:
+        AnalysisError: If there are fewer numbers than unknowns, or the search ends without an answer.
+    """
+    if len(measured) <= len(unknowns):
+        what = f"{len(measured)} measured numbers for {len(unknowns)} unknowns"
+        raise AnalysisError("nothing can be fitted:", [Fault(what, remedy="measure more, or free less")])
+    names = np.array(columns)
+    spread = {name: float(np.std(measured[names == name])) or 1.0 for name in dict.fromkeys(columns)}
+    search = _Search(unknowns, predict, measured)
+    found = search.run(np.array([spread[name] for name in columns]), np.array([each.start for each in unknowns]))
+    left = search.left_over(found)
+    noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
+    floor = {name: max(noise[name], 1e-9 * spread[name]) for name in spread}
+    weights = np.array([floor[name] for name in columns])
+    found = search.run(weights, found)
+    left = search.left_over(found)
+    noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
+    return _judged(search, found, weights, noise)
+
+
+class _Search:
+    """Least squares over the unknowns; the last motion is kept, since values and derivatives come together."""
+
+    def __init__(self, unknowns: Sequence[Unknown], predict: Predict, measured: Floats) -> None:
+        self.unknowns, self._predict, self._measured = tuple(unknowns), predict, measured
+        self._last: tuple[bytes, Floats, Floats] = (b"", measured, measured)
+        self.evaluations = 0
+        # A start value of zero says nothing of its size.
+        self.sizes = np.array([abs(each.start) or 1.0 for each in unknowns])
+
+    def at(self, values: Floats) -> tuple[Floats, Floats]:
+        """Predictions and their derivatives."""
+        key = values.tobytes()
+        if self._last[0] != key:
+            self.evaluations += 1
+            self._last = (key, *self._predict(values))
+        return self._last[1], self._last[2]
+
+    def left_over(self, values: Floats) -> Floats:
+        """Predicted minus measured."""
+        return self.at(values)[0] - self._measured
+
+    def run(self, weights: Floats, start: Floats) -> Floats:
+        """The unknowns at which the weighted squares are least."""
+        bounds = np.array([each.low for each in self.unknowns]), np.array([each.high for each in self.unknowns])
+
+        def left(scaled: Floats) -> Floats:
+            return np.asarray(self.left_over(scaled * self.sizes) / weights)
+
+        def slopes(scaled: Floats) -> Floats:
+            return np.asarray(self.at(scaled * self.sizes)[1] * self.sizes / weights[:, None])
+
+        answer = least_squares(
+            left,
+            start / self.sizes,
+            jac=slopes,
+            bounds=(bounds[0] / self.sizes, bounds[1] / self.sizes),
+            method="trf",
+            xtol=1e-10,
+            ftol=1e-10,
+            gtol=1e-10,
+            max_nfev=200,
+        )
+        if not answer.success:
+            raise AnalysisError("the search found no answer:", [Fault(str(answer.message), remedy="begin nearer by")])
+        return np.asarray(answer.x * self.sizes)
+
+
+def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float]) -> Fitted:
+    """How sure the values are."""
+    unknowns, n = search.unknowns, len(values)
+    J = search.at(values)[1] / weights[:, None]
+    size = np.where(values != 0.0, np.abs(values), search.sizes)
+    _, singular, Vt = np.linalg.svd(J * size, full_matrices=False)
+    seen = singular > UNSEEN * max(float(singular[0]), 1e-300)
+    rank = int(seen.sum())
+    spread = (Vt[seen].T / singular[seen]) if rank else np.zeros((n, 0))
+    covariance = (spread @ spread.T) * np.outer(size, size)
+    # What the weights leave is one per number where noise was found from the same fit; few numbers leave less.
+    degrees = max(len(weights) - rank, 1)
+    left = search.left_over(values) / weights
+    covariance *= float(left @ left) / degrees
+    deviations = np.sqrt(np.diag(covariance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.nan_to_num(covariance / np.outer(deviations, deviations))
+    unseen = Vt[~seen]
+    blind = (np.abs(unseen) > 1e-3).any(axis=0) if len(unseen) else np.zeros(n, dtype=bool)
+    deviations = np.where(blind, np.inf, deviations)
+    words = [*_unseen(unknowns, unseen), *_alike(unknowns, correlation, blind), *_at_bounds(unknowns, values)]
+    intervals = deviations * float(student.ppf(0.975, degrees))
+    return Fitted(unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations)
+
+
+def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:
+    """Says which changes together change nothing that was measured."""
+    words = []
+    for direction in directions:
+        parts = direction / direction[np.argmax(np.abs(direction))]
+        moved = [(each.name, part) for each, part in zip(unknowns, parts, strict=True) if abs(part) > 1e-3]
+        if len(moved) == 1:
+            words.append(f"{moved[0][0]} changes nothing that was measured: fix it, or measure something else")
+            continue
+        together = " and ".join(f"{name} by {part:+.3g} %" for name, part in moved)
+        words.append(
+            f"{', '.join(name for name, _ in moved)} cannot be told apart: {together} together change nothing that "
+            "was measured; fix one of them, or measure something else"
+        )
+    return words
+
+
+def _alike(unknowns: Sequence[Unknown], correlation: Floats, blind: npt.NDArray[np.bool_]) -> list[str]:
+    """Says which are hard to tell apart."""
+    n = len(unknowns)
+    pairs = [(i, j) for i in range(n) for j in range(i) if not (blind[i] or blind[j])]
+    return [
+        f"{unknowns[j].name} and {unknowns[i].name} are hard to tell apart (correlation {correlation[i, j]:+.3f}): an "
+        "error of one is made up for by the other"
+        for i, j in pairs
+        if abs(correlation[i, j]) > ALIKE
+    ]
+
+
+def _at_bounds(unknowns: Sequence[Unknown], values: Floats) -> list[str]:
+    """Says what ended at a bound."""
+    return [
+        f"{each.name} ended at its bound {bound:g}: the best value may lie beyond"
+        for each, value in zip(unknowns, values.tolist(), strict=True)
+        for bound in (each.low, each.high)
+        if np.isfinite(bound) and abs(value - bound) <= 1e-6 * max(abs(bound), abs(each.start), 1e-12)
+    ]

@@ -1,0 +1,106 @@
+"""Parameters from measured motions: clean data give them back, noise gives honest intervals, blindness is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.integrate import solve_ivp
+
+from mb2fmu import pipeline
+from mb2fmu.cli import commands
+from mb2fmu.pipeline.identifying import identify
+from mb2fmu.studies.fitting import Unknown, fit
+
+MODELS = Path(__file__).parents[3] / "models"
+TRUE = {"m2": 1.3, "l2": 0.8}
+NAMES = ("shoulder.angle", "elbow.angle")
+
+
+def motion(torque: float = 0.5, **values: float) -> tuple[np.ndarray, np.ndarray]:
+    """Angles of a double pendulum over a second, by another way than the fit's."""
+    f = pipeline.load(MODELS / "double_pendulum.py").at(values).rhs()
+    time = np.linspace(0.0, 1.0, 51)
+
+    def slope(t: float, x: np.ndarray) -> np.ndarray:
+        return f(t, x, [torque * np.sin(2.0 * t)])
+
+    return time, solve_ivp(slope, (0.0, 1.0), f.x0, method="DOP853", t_eval=time, rtol=1e-12, atol=1e-12).y[:2].T
+
+
+def written(path: Path, time: np.ndarray, angles: np.ndarray, head: str = "time,shoulder.angle,elbow.angle") -> Path:
+    rows = "\n".join(",".join(map(repr, row)) for row in np.column_stack([time, angles]).tolist())
+    path.write_text(f"{head}\n{rows}\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def swing() -> tuple[np.ndarray, np.ndarray]:
+    return motion(**TRUE)
+
+
+def test_clean_data_give_the_parameters_back_in_any_unit(swing: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    head = "time,shoulder.angle [deg],elbow.angle [deg]"
+    file = written(tmp_path / "swing.csv", swing[0], np.degrees(swing[1]), head)
+    found = identify(MODELS / "double_pendulum.py", [file], ["m2", "l2"])
+    np.testing.assert_allclose(found.values, list(TRUE.values()), rtol=1e-6)
+    assert found.rank == 2
+
+
+def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
+    file = written(tmp_path / "swing.csv", *motion(0.0, **TRUE))
+    command = ["fit", str(MODELS / "double_pendulum.py"), "--data", str(file), "--free", "m1,m2", "--at", "l2=0.8"]
+    command += ["--at", "shoulder.torque=0"]
+    done = CliRunner().invoke(commands, [*command, "--json"])
+    facts = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert facts["rank"] == 1
+    assert facts["fitted"]["m1"]["standard_deviation"] is None
+    assert "m1, m2 cannot be told apart: m1 by +1 % and m2 by +1 % together change nothing" in facts["words"][0]
+    ratio = facts["fitted"]["m2"]["value"] / facts["fitted"]["m1"]["value"]
+    assert ratio == pytest.approx(1.3, rel=1e-6)
+
+
+def test_every_fault_is_named(swing: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    file = written(tmp_path / "swing.csv", swing[0][::-1], swing[1], "time,nose,elbow.angle [kg]")
+    command = ["fit", str(MODELS / "double_pendulum.py"), "--data", str(file), "--free", "m2"]
+    done = CliRunner().invoke(commands, command)
+    assert done.exit_code == 2
+    for part in ("times do not increase", "nose is nothing", "elbow.angle is in rad, not in kg"):
+        assert part in done.output
+    other = written(tmp_path / "good.csv", *swing)
+    done = CliRunner().invoke(commands, [*command[:2], "--data", str(other), "--free", "mass", "--bounds", "l2=1:2"])
+    assert done.exit_code == 2
+    assert "mass is no free parameter" in done.output
+    assert "l2 has a bound but is not free" in done.output
+
+
+def within(noise: float, seeds: int, points: int = 60) -> int:
+    """How many of so many noisy straight lines have both numbers within two standard deviations."""
+    x = np.linspace(0.0, 1.0, points)
+    slopes = np.column_stack([np.ones(points), x])
+    good = 0
+    for seed in range(seeds):
+        y = 2.0 + 3.0 * x + np.random.default_rng(seed).normal(0.0, noise, points)
+        unknowns = [Unknown("a", 1.0, -np.inf, np.inf, "1"), Unknown("b", 1.0, -np.inf, np.inf, "1")]
+        found = fit(unknowns, lambda v: (slopes @ v, slopes), y, ["y"] * points)
+        good += bool((np.abs(found.values - [2.0, 3.0]) < 2.0 * found.deviations).all())
+    return good
+
+
+def test_deviations_are_honest() -> None:
+    assert 170 <= within(0.1, 200) <= 196  # both of two, strongly correlated: about 92 %
+
+
+@pytest.mark.repeats
+def test_noisy_swings_give_masses_within_two_deviations(swing: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    good = 0
+    for seed in range(100):
+        noise = np.random.default_rng(seed).normal(0.0, 1.0, swing[1].shape) * 0.05 * np.abs(swing[1]).max(axis=0)
+        file = written(tmp_path / "noisy.csv", swing[0], swing[1] + noise)
+        found = identify(pipeline.load(MODELS / "double_pendulum.py").at(l2=0.8), [file], ["m2"])
+        good += bool(abs(found.values[0] - 1.3) < 2.0 * found.deviations[0])
+    assert good >= 95
