@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import PchipInterpolator
 
 from mb2fmu import analysis
 from mb2fmu.errors import AnalysisError, Fault
@@ -21,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-10
 """Of the integration: differences between motions count here."""
+_WITH_INPUTS = 1e-7
+"""The same where inputs were measured: between two rows they are not known better, and their joints cost steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def identify(
     Args:
         model: A model, or the file that has its function; its values are where the search begins.
         data: One CSV file per experiment: ``time``, and columns headed by FMU names of states, outputs and inputs, with
-            their units in brackets if they are others (``theta [deg]``). Between rows inputs move on straight lines.
+            their units in brackets if they are others (``theta [deg]``). Between rows inputs move on monotone cubics.
         free: FMU names. Parameters have one value; states have a start value in each experiment.
         bounds: FMU name → lowest and highest value; None: those of the model.
         arguments: Of the model's function, by name.
@@ -95,16 +98,21 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     """The motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
     start = analysis.start_at(definition, equations, at)
-    study = analysis.study_of(definition, equations, start, experiment.names, tuple(at), tolerance=_TOLERANCE)
+    tolerance = _WITH_INPUTS if experiment.inputs else _TOLERANCE
+    study = analysis.study_of(definition, equations, start, experiment.names, tuple(at), tolerance=tolerance)
     ahead = int(experiment.time[0] > 0.0)
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
     signals = analysis.signals_of(definition, start)
+    given = {
+        k: PchipInterpolator(experiment.time, experiment.inputs[item.name])
+        for k, item in enumerate(definition.inputs)
+        if item.name in experiment.inputs
+    }
 
     def inputs(t: float) -> Floats:
         r = signals(t)
-        for k, item in enumerate(definition.inputs):
-            if item.name in experiment.inputs:
-                r[k] = np.interp(t, experiment.time, experiment.inputs[item.name])
+        for k, curve in given.items():
+            r[k] = curve(min(t, experiment.time[-1]))
         return r
 
     found = analysis.sensitivities(derivation.program, start, inputs, replace(study, time=time))
