@@ -21,6 +21,7 @@ WORLDLY = (
     "package",
     "validation",
     "cli/application.py",
+    "cli/fit_command.py",
     "cli/progress.py",
     "__main__.py",
     "pipeline/publication.py",
