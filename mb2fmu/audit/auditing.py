@@ -56,7 +56,7 @@ class _Seen:
 def audit(
     path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
     budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
-    policy: Policy = NO_POLICY,
+    policy: Policy = NO_POLICY, effort: float | None = None,
 ) -> AuditResult:  # fmt: skip
     """Judges a unit.
 
@@ -71,6 +71,8 @@ def audit(
         memory_limit: Address space of the process that runs it, in bytes; None: 8 GiB, or half of the machine's.
         jobs: Processes at once; None: as many as there are processors.
         policy: What the one who asks accepts.
+        effort: What all probes together may take of the processor, in s; None: as the budget. What is judged within
+            it does not depend on what else the machine does, as long as the budget lasts.
 
     Raises:
         PackageError: If it cannot be read as an archive.
@@ -85,7 +87,7 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_others, path, budget) if others else None
         spent = time.monotonic() - began
-        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs)
+        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort)
         seen = _seen(unit, wanted, bounds, run=run)
         said = _answers(asked, path, began + budget)
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))

@@ -15,11 +15,12 @@ from pathlib import Path
 from mb2fmu.audit import audit
 from mb2fmu.audit import finding as audited
 from mb2fmu.audit import rules as all_rules
+from mb2fmu.audit.behaviour.pace import SPENT
 from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description, UnitDefinition, Variable, number
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.errors import Fault, Mb2FmuError
+from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.package import unpack
 from mb2fmu.units import display_conversion, parse_unit
@@ -32,8 +33,11 @@ AUDITED = (
 """Rules of the auditor that are part of the proof; others are about hosts, archives and taste."""
 
 DEPENDENCIES = "dependencies.*"
-BUDGET = 60.0
-"""For the auditor, in s."""
+EFFORT = 60.0
+"""What the auditor's probes may take of the processor, in s."""
+
+BUDGET = 900.0
+"""For the auditor by the clock, in s: on a busy machine it takes longer, and judges the same."""
 
 MOST_STATES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
@@ -80,10 +84,16 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
     lesser = [each.id for each in all_rules().values() if each.severity != "error"]
-    result = audit(fmu, only=rules, skip=lesser, others=False, jobs=1, budget=BUDGET)
+    result = audit(fmu, only=rules, skip=lesser, others=False, jobs=1, budget=BUDGET, effort=EFFORT)
     if result.faults:
         raise Mb2FmuError(
             "the auditor failed", [Fault(each, fmu.name, "report it, with the FMU") for each in result.faults]
+        )
+    unfinished = [each for each in result.skipped if SPENT in each]
+    if unfinished:
+        remedy = "prove the unit again when the machine is less busy"
+        raise ToolError(
+            "the unit could not be audited in time:", [Fault(each, fmu.name, remedy) for each in unfinished]
         )
     found, stiff = result.findings, definition.experiment.stiff
     said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,8 +22,10 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.pipeline.proving import ReferenceEquations, reference_equations
+from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.excitation import settable_names
-from mb2fmu.validation.independence import own_motions
+from mb2fmu.validation.own_motion import own_motions
+from mb2fmu.validation.robot_motion import robot_motions
 from mb2fmu.validation.unit_description import read_description
 
 ROOT = Path(__file__).parents[2]
@@ -138,11 +141,26 @@ class Subject:
     @cached_property
     def motions(self) -> Any:
         """What the user's own objects say at random points."""
+        checked = self.derivation.checked
+        if isinstance(checked.mechanics, RobotMechanics):
+            return robot_motions(checked)
+        return own_motions(checked, self.mechanism, self.reach)
+
+    @cached_property
+    def reach(self) -> dict[str, float]:
+        """The largest magnitude of each speed in both experiments."""
         made = self.yardstick
         reach = made.reference.reach
         if made.moved is not None and made.moved.reference is not None:
             reach = {name: max(size, made.moved.reference.reach[name]) for name, size in reach.items()}
-        return own_motions(self.derivation.checked, self.mechanism, reach)
+        return reach
+
+    @cached_property
+    def redundant(self) -> bool:
+        """Whether constraints follow from others at the start."""
+        reference = self.yardstick.reference
+        prepared = reference.numeric.prepare(reference.conditions.parameters)
+        return bool(reference.numeric.has_redundant_rows(0.0, reference.states[0], prepared))
 
 
 def generator(*words: object) -> np.random.Generator:
@@ -152,12 +170,13 @@ def generator(*words: object) -> np.random.Generator:
 
 
 def subjects() -> Iterator[Subject]:
-    """All models of the repository, cheap ones first, and the mechanisms of the tests."""
+    """All models of the repository, cheap ones first, the mechanisms of the tests, and a robot description."""
     files = {path.stem: path for path in sorted((ROOT / "models").glob("*.py"))}
     order = [name for name in CHEAP_FIRST if name in files]
     for name in (*order, *(name for name in files if name not in order)):
         yield Subject(name, lambda path=files[name]: pipeline.load(path))  # type: ignore[misc]
     yield from mechanisms_of_tests()
+    yield Subject("tests.robot_arm", robot_of_tests)
 
 
 def mechanisms_of_tests() -> Iterator[Subject]:
@@ -167,6 +186,17 @@ def mechanisms_of_tests() -> Iterator[Subject]:
     yield Subject("tests.pendulum_with_reactions", lambda: mechanisms.pendulum_with_reactions()[0])
     for name in ("sympy_rolling_disc", "cart_with_pathways", "moving_pivot", "lagrangian_with_bodies"):
         yield Subject(f"tests.{name}", getattr(mechanisms, name))
+
+
+def robot_of_tests() -> Model:
+    """The model of a robot description, which stays on disk until this process ends: the proof reads it again."""
+    from unit.robots.robot_texts import ARM
+
+    folder = tempfile.TemporaryDirectory(prefix="mb2fmu-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "arm.urdf"
+    path.write_text(ARM, encoding="utf-8")
+    return pipeline.load(path)
 
 
 CHEAP_FIRST = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import mb2fmu.emit.c
 import mb2fmu.emit.xml
 import mb2fmu.interface
 from mb2fmu import derivatives, package, pipeline, validation
+from mb2fmu.audit.checkers import Finding
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.lowering import lower
 from mb2fmu.model import ModelDefinition
@@ -24,7 +25,8 @@ from mb2fmu.pipeline import deriving, proving
 from mb2fmu.pipeline.outcomes import Build, Derivation
 from mb2fmu.pipeline.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.validation import ValidationResult
+from mb2fmu.validation import ValidationResult, Yardstick
+from mb2fmu.validation.conformity import conformity
 from mb2fmu.validation.result import KindResult
 
 EFFECTIVE = 1e-3
@@ -70,14 +72,21 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
     unit = folder / f"{derivation.definition.name}.fmu"
     package.pack(built.core, unit)
     try:
-        result = _validated(subject, mutant, derivation, unit)
-    except ToolError as error:
-        by = f"it does not run: {_words(error)}" if mutant.level != "none" else _words(error)
-        return Verdict("false alarm" if mutant.level == "none" else "found", by, effect)
+        return _said(subject, mutant, derivation, unit, effect)
     except Mb2FmuError as error:
-        return Verdict("false alarm" if mutant.level == "none" else "found", f"refused: {_words(error)}", effect)
+        how = "it does not run" if isinstance(error, ToolError) else "refused"
+        right = mutant.level == "none"
+        return Verdict("false alarm" if right else "found", f"{how}: {_words(error)}", effect)
     finally:
         unit.unlink(missing_ok=True)
+
+
+def _said(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path, effect: float) -> Verdict:
+    """What the proof says of a unit that could be made."""
+    early = _found_early(subject, mutant, derivation, unit)
+    if early:
+        return Verdict("found", early, effect)
+    result = _validated(subject, mutant, derivation, unit)
     if mutant.level == "none":
         return Verdict("passed") if result.passed else Verdict("false alarm", first_finding(result))
     return Verdict("survived", "", effect) if result.passed else Verdict("found", first_finding(result), effect)
@@ -141,16 +150,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         wrong = derivation.mechanism
         stage = Stopwatch(None)
         return proving.prove(unit, subject.derivation.checked, wrong, used, stage).result
-    definition = subject.mechanism.declared
-    result = validation.validate(
-        unit,
-        definition,
-        subject.reference.equations,
-        method=used,
-        mechanism=subject.reference.mechanism,
-        time_limit=TIME_LIMIT,
-        yardstick=subject.yardstick,
-    )
+    result = _against_the_reference(subject, derivation, unit, subject.yardstick)
     if not result.passed:
         return result
     return replace(
@@ -161,16 +161,60 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     )
 
 
+def _against_the_reference(
+    subject: Subject, derivation: Derivation, unit: Path, yardstick: Yardstick, *, conformance: bool = True
+) -> ValidationResult:
+    """Experiments and calls in mid-run by the right reference; without a moved yardstick the default experiment."""
+    return validation.validate(
+        unit,
+        subject.mechanism.declared,
+        subject.reference.equations,
+        method=derivation.equations.method,
+        mechanism=subject.reference.mechanism,
+        conformance=conformance,
+        time_limit=TIME_LIMIT,
+        yardstick=yardstick,
+    )
+
+
+def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path) -> str:
+    """What the one check finds that is likeliest to find faults of this level; empty if nothing.
+
+    The verdict asks that every check passes, so one that fails decides it, and the others need not be run.
+    """
+    if mutant.level == "reading":
+        found = validation.prove_independently(
+            unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach
+        )
+        return "" if found.passed else "independence: failed"
+    if mutant.level in {"derivatives", "interface", "description"}:
+        findings = conformity(unit, subject.mechanism.declared, subject.reference.equations)
+        return declared(findings) if not subject.redundant else ""
+    if mutant.level in {"equations", "program", "sources"}:
+        only_default = replace(subject.yardstick, moved=None)
+        result = _against_the_reference(subject, derivation, unit, only_default, conformance=False)
+        return "" if result.passed else first_finding(result)
+    return ""
+
+
 def first_finding(result: ValidationResult) -> str:
     """The first check that says no, in the order of their cost: what is declared, the default run, the others."""
-    for finding in result.conformance:
-        if finding.severity == "error":
-            rule = finding.message.partition(":")[0] if finding.checker == "auditor" else finding.checker.split()[0]
-            return f"declared: {rule}"
+    said = declared(result.conformance)
+    if said:
+        return said
     for name, check in _checks(result):
         if check is not None:
             return f"{name}: {check}"
     return "another check"
+
+
+def declared(findings: Iterable[Finding]) -> str:
+    """The first error of what a unit declares, or an empty string."""
+    for finding in findings:
+        if finding.severity == "error":
+            rule = finding.message.partition(":")[0] if finding.checker == "auditor" else finding.checker.split()[0]
+            return f"declared: {rule}"
+    return ""
 
 
 def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:

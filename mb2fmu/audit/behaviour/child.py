@@ -36,7 +36,7 @@ from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import confine_writes, end_with_parent, limit, watch_calls
 from mb2fmu.audit.behaviour.folders import WORK, environment
-from mb2fmu.audit.behaviour.pace import Pace, SkippedError
+from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION
@@ -153,7 +153,7 @@ def _kind(
     for each in wanted:
         name = f"{kind}: {each.title}"
         if pace.over:
-            write({"skipped": f"{name}: the time for the whole audit is spent (--budget)"})
+            write({"skipped": f"{name}: {SPENT}"})
             continue
         write({"begin": name, "crash": each.crash, "slow": each.slow, "limit": each.limit})
         if stage is None:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+SPENT = "the time for the whole audit is spent (--budget)"
+
 
 class SkippedError(Exception):
     """A probe cannot judge this unit, and says why."""
@@ -69,7 +71,7 @@ class Pace:
             SpentError: Then.
         """
         if time.monotonic() > self.deadline:
-            self.spent = "the time for the whole audit is spent (--budget)"
+            self.spent = SPENT
             raise SpentError(self.spent)
         if time.process_time() > self.share:
             self.spent = "its share of the time is spent (--budget)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 
 from mb2fmu.audit.behaviour.binding import Events, Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
@@ -173,14 +174,16 @@ class Integration:
         stages: list[list[float]] = []
         state = self.states
         for row, part in zip(_A, _C, strict=True):
-            state = [
-                x + size * sum(a * k[i] for a, k in zip(row, stages, strict=True)) for i, x in enumerate(self.states)
-            ]
+            if row:
+                state = [
+                    x + size * sum(map(mul, row, k))
+                    for x, k in zip(self.states, zip(*stages, strict=True), strict=True)
+                ]
             stages.append(self._slopes(self.time + part * size, state))
         worst = 0.0
-        for i, x in enumerate(state):
-            error = size * sum(e * k[i] for e, k in zip(_E, stages, strict=True))
-            allowed = self._tolerance * max(abs(x), abs(self.states[i]), 1e-3 * self._scale[i])
+        for x, before, scale, k in zip(state, self.states, self._scale, zip(*stages, strict=True), strict=True):
+            error = size * sum(map(mul, _E, k))
+            allowed = self._tolerance * max(abs(x), abs(before), 1e-3 * scale)
             worst = max(worst, abs(error) / allowed if math.isfinite(error) else math.inf)
         return state, worst
 

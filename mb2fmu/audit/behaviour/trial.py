@@ -93,12 +93,14 @@ class Bounds:
         call: What one call of the unit may take, in s.
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
+        effort: Of the processor, for all probes, in s; None: as ``seconds``.
     """
 
     seconds: float
     call: float
     memory: int
     jobs: int
+    effort: float | None = None
 
 
 def libraries(description: Description, names: Collection[str]) -> dict[str, str]:
@@ -140,7 +142,9 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
             "scratch": str(scratch), "left": bounds.seconds,
         }  # fmt: skip
         groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
-        base["effort"] = bounds.seconds / (1 if bounds.jobs > 1 else len(members))
+        base["effort"] = (bounds.seconds if bounds.effort is None else bounds.effort) / (
+            1 if bounds.jobs > 1 else len(members)
+        )
         with _parallel(min(len(groups), bounds.jobs)) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base), groups):
                 trial.absorb(part)
