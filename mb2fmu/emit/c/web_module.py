@@ -1,7 +1,8 @@
 """``emit_web``: the code of a unit for a page: the same equations, elementary functions and solver, nothing imported.
 
 It is compiled for WebAssembly. Directional and adjoint derivatives are left out, and the Jacobian too unless the unit's
-solver is implicit: nothing calls them, and the linker leaves out what the table of derivatives does not name.
+solver is implicit: nothing calls them. What the table of derivatives does not name is not handed to the compiler, which
+would work on it for seconds only for the linker to leave it out.
 """
 
 from __future__ import annotations
@@ -52,8 +53,36 @@ def emit_web(sources: FileTree, interface: FmuInterface) -> FileTree:
             rf"^    (equations_{entry}|MB2FMU_UNIT\(any_{entry}\)),$", "    NULL,", functions, flags=re.MULTILINE
         )
     files["derived.c"] = f"#include <stddef.h>\n{head}{table}{functions}".encode()
+    files |= _needed({path: text for path, text in files.items() if path.startswith("derived")}, table + functions)
     files |= {f"{name}.h": render("standalone.h.jinja", **facts), f"{name}.c": render("standalone.c.jinja", **facts)}
     files["standalone.c"] = packaged("mb2fmu.emit.c", "standalone/standalone.c")
     files |= {file: packaged("mb2fmu.emit.c", f"web/{file}") for file in (MAIN, *_HEADERS)}
     files["web_named.h"] = f'#include "{name}.c"\n'.encode()
     return FileTree(files)
+
+
+_FUNCTION = re.compile(
+    r"^[a-z][\w ]*\b(?:MB2FMU_(?:VARIANT|UNIT)\()?(?P<name>\w+)\)?\([^;{]*\)\n\{\n.*?^\}\n", re.MULTILINE | re.DOTALL
+)
+_WORD = re.compile(r"\w+")
+
+
+def _needed(files: dict[str, bytes], table: str) -> dict[str, bytes]:
+    """Leaves out functions that the table names neither itself nor by what it names; their declarations stay."""
+    texts = {path: text.decode() for path, text in files.items()}
+    found = {(path, match["name"]): match[0] for path, text in texts.items() for match in _FUNCTION.finditer(text)}
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for key in found:
+        by_name.setdefault(key[1], []).append(key)
+    reached: set[tuple[str, str]] = set()
+    waiting = [("derived.c", table)]
+    while waiting:
+        path, text = waiting.pop()
+        for word in set(_WORD.findall(text)) & by_name.keys():
+            own = (path, word)
+            called = [own] if own in found else by_name[word]
+            waiting += [(key[0], found[key]) for key in called if key not in reached]
+            reached.update(called)
+    for key in found.keys() - reached:
+        texts[key[0]] = texts[key[0]].replace(found[key], "")
+    return {path: text.encode() for path, text in texts.items()}

@@ -11,6 +11,7 @@ from lxml import etree
 from planted.description import edited
 
 from mb2fmu import package, pipeline
+from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
 from mb2fmu.validation.conformity import conformity
 
@@ -107,10 +108,17 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     experiment = replace(derivation.definition.experiment, stiff=stiff)
     definition = replace(derivation.definition, experiment=experiment)
     said = SimpleNamespace(
-        faults=(), findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),)
+        faults=(), skipped=(), findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),)
     )
     monkeypatch.setattr("mb2fmu.validation.conformity.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.pack(core, path)
     found = conformity(path, definition, derivation.equations, redundant=redundant)
     assert any(each.severity == "error" for each in found) is fails
+
+
+def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch):
+    # By the clock: a busy machine must not let a unit pass that was not looked at.
+    monkeypatch.setattr("mb2fmu.validation.conformity.BUDGET", 0.0)
+    with pytest.raises(ToolError, match="could not be audited in time"):
+        errors(built, tmp_path)
