@@ -88,10 +88,10 @@ def validate(
 ) -> None:
     """Runs any FMU against the model's independently integrated reference, and against numbers of your own.
 
-    The FMU may come from any tool; its variables are found by name. Columns of --data and --at are headed by FMU names,
-    with a unit where it is another than the FMU's: theta [deg]. A second row that begins with "tolerance" says how far
-    each may be off. With --check-report nothing is run: exit code 0 only if the report is about this very file and says
-    that it passed.
+    The FMU may come from any tool; its variables are found by name. Columns of --data and --points are headed by FMU
+    names, with a unit where it is another than the FMU's: theta [deg]. A second row that begins with "tolerance" says
+    how far each may be off. With --check-report nothing is run: exit code 0 only if the report is about this very file
+    and says that it passed.
 
     \b
     Examples:
@@ -106,6 +106,10 @@ def validate(
     if claimed is not None:
         _check(claimed, fmu, runs_nothing=not any(each is not None for each in told))
         return
+    files = [text for text in starts if "=" not in text]
+    if files:
+        what = f"{', '.join(files)}: write NAME=VALUE; a file of points is given by --points"
+        raise click.BadParameter(what, param_hint="--at")
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
             "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points"
