@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.elements import CoulombFriction, Impact
+    from mb2fmu.elements import Backlash, Brake, Clutch, CoulombFriction, HardStop, Impact, OneWayClutch
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.functions import no_event, pre, sticking_sign
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
@@ -40,17 +40,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Backlash",
     "Box",
+    "Brake",
+    "Clutch",
     "CoulombFriction",
     "CoupledSystem",
     "Cylinder",
     "Ellipsoid",
     "FirstCrossing",
+    "HardStop",
     "Impact",
     "Largest",
     "Mb2FmuError",
     "Mesh",
     "Model",
+    "OneWayClutch",
     "Parts",
     "RightHandSide",
     "Sphere",
@@ -79,8 +84,10 @@ _HOMES = {
     "CoupledSystem": "mb2fmu.systems",
     "Mb2FmuError": "mb2fmu.errors",
 } | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
-_HOMES |= dict.fromkeys(("CoulombFriction", "Impact"), "mb2fmu.elements")
 _HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.studies.reductions")
+_HOMES |= dict.fromkeys(
+    ("Backlash", "Brake", "Clutch", "CoulombFriction", "HardStop", "Impact", "OneWayClutch"), "mb2fmu.elements"
+)
 _HOMES |= dict.fromkeys(
     ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
 )

@@ -10,7 +10,9 @@ nothing but loads and events. What is wrong is told with all other faults of the
 Must not: form equations, or know of programs and units.
 """
 
+from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.elements.friction import CoulombFriction
 from mb2fmu.elements.impact import Impact
+from mb2fmu.elements.stops import Backlash, HardStop
 
-__all__ = ["CoulombFriction", "Impact"]
+__all__ = ["Backlash", "Brake", "Clutch", "CoulombFriction", "HardStop", "Impact", "OneWayClutch"]

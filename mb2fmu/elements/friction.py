@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.elements.attachment import On, attached, attachment_fault
+from mb2fmu.elements.attachment import Attachment, On, attached, attachment_fault
 from mb2fmu.elements.element import NamedElement
 from mb2fmu.errors import Fault
 from mb2fmu.functions import sticking_sign
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
+
+__all__ = ["CoulombFriction", "declare_friction"]
 
 Curve = Callable[[sm.Expr], sm.Expr]
 
@@ -84,11 +86,7 @@ class CoulombFriction(NamedElement):
             1 if self.normal is None else self.parameter(model, "normal", self.normal, at.effort_unit, "normal force")
         )
         effort = -normal * sliding(slip * sense) * sense
-        at.load(model, effort)
-        model.output(f"{self.name}.{at.effort}", effort, at.effort_unit, description="friction on the second")
-        model.output(f"{self.name}.slip", slip, at.speed_unit, description="speed of sliding")
-        sticking = sm.Piecewise((0, sm.Eq(sense**2, 1)), (1, True))
-        model.output(f"{self.name}.sticking", sticking, description="1 while it sticks")
+        declare_friction(model, self.name, at, effort, slip, sense)
 
     def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[Curve, sm.Expr | None]:
         """The coefficient over the magnitude of slip, and that at which it breaks away."""
@@ -104,3 +102,21 @@ class CoulombFriction(NamedElement):
         assert static is not None  # as above
         fall = self.parameter(model, "stribeck", self.stribeck, speed_unit, "speed over which friction falls", low=0.0)
         return lambda v: kinetic + (static - kinetic) * sm.exp(-((v / fall) ** 2)), static
+
+
+def declare_friction(model: Model, name: str, at: Attachment, effort: sm.Expr, slip: sm.Expr, sense: sm.Expr) -> None:
+    """Adds the load and the outputs ``name.force`` (or ``torque``), ``name.slip`` and ``name.sticking``.
+
+    Args:
+        model: That the element is added to.
+        name: Of the element.
+        at: Where it acts.
+        effort: On the second.
+        slip: Speed of sliding.
+        sense: The ``sticking_sign`` that stands in the effort: it is 1 or −1 only while it slides.
+    """
+    at.load(model, effort)
+    model.output(f"{name}.{at.effort}", effort, at.effort_unit, description="friction on the second")
+    model.output(f"{name}.slip", slip, at.speed_unit, description="speed of sliding")
+    sticking = sm.Piecewise((0, sm.Eq(sense**2, 1)), (1, True))
+    model.output(f"{name}.sticking", sticking, description="1 while it sticks")

@@ -1,0 +1,67 @@
+"""Clutches, freewheels and stops: x' against laws written by hand, and what is wrong with them in words."""
+
+from __future__ import annotations
+
+import lines
+import numpy as np
+import pytest
+import sympy as sm
+
+from mb2fmu import Backlash, Brake, Clutch, HardStop, OneWayClutch, rhs
+from mb2fmu.errors import ModelError
+from mb2fmu.model import check
+
+t = lines.t
+
+
+def test_a_clutch_is_pressed_by_its_input():
+    model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
+    model.add(Clutch("c", (A, B, N.z), capacity=10.0))
+    model.add(Brake("b", (None, B, N.z), capacity=3.0, engagement=0.5))
+    f = rhs(model)
+    x = np.array([0.0, 0.0, 3.0, 1.0])
+    assert f(0.0, x, r=np.array([0.6])) == pytest.approx([3.0, 1.0, -3.0, 3.0 - 0.75])
+    assert f(0.0, x, r=np.array([-1.0])) == pytest.approx([3.0, 1.0, 0.0, -0.75], abs=1e-9)
+
+
+def test_a_freewheel_drives_one_way():
+    model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
+    model.add(OneWayClutch("wheel", (A, B, N.z), capacity=8.0))
+    f = rhs(model)
+    assert f(0.0, np.array([0.0, 0.0, 3.0, 1.0]))[2:] == pytest.approx([-4.0, 4.0])
+    assert f(0.0, np.array([0.0, 0.0, 1.0, 3.0]))[2:].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("x", "v"), [(0.3, 1.0), (0.6, 0.2), (0.6, 9.0), (0.6, -9.0), (-0.7, 0.3), (-0.7, -0.3)])
+def test_stops_push_by_a_spring_and_no_more_than_twice_it(x, v):
+    model, N, O, (P,) = lines.masses("One", [(0.0, 0.0)], lambda _: [sm.S.Zero])
+    model.add(HardStop("s", (O, P, N.x), stiffness=10, damping=2, lower=-0.5, upper=0.5))
+    beyond = max(abs(x) - 0.5, 0.0)
+    damper = np.clip(2 * v * np.sign(x), -10 * beyond, 10 * beyond)
+    assert rhs(model)(0.0, np.array([x, v]))[1] == pytest.approx(-np.sign(x) * (10 * beyond + damper), abs=1e-14)
+
+
+def test_what_is_wrong_with_elements_is_told_at_once():
+    model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
+    for wrong in (
+        Clutch("a", (A, B, N.z), capacity=-1, peak=0.9, drag=0),
+        OneWayClutch("b", (A, B, N.z), capacity=0),
+        HardStop("c", (A, B, N.z), stiffness=1e3),
+        HardStop("d", (A, B, N.z), stiffness=-1, lower=1, upper=0, position=model.declared[0].symbol),
+        Backlash("e", (A, B, N.z), stiffness=1, play=-0.1, position=model.declared[0].symbol),
+    ):
+        model.add(wrong)
+    with pytest.raises(ModelError) as caught:
+        check(model)
+    for part in (
+        "Clutch a: capacity is -1",
+        "Clutch a: peak is 0.9",
+        "Clutch a: drag is 0",
+        "OneWayClutch b: capacity is 0",
+        "HardStop c: it has no bound",
+        "HardStop c: the angle between the frames is not known",
+        "HardStop d: stiffness is -1",
+        "HardStop d: lower 1 is not below upper 0",
+        "Backlash e: play is -0.1",
+    ):
+        assert part in str(caught.value), part

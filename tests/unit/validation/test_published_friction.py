@@ -1,0 +1,75 @@
+"""Published and closed-form cases of friction, clutches and stops, by the reference; event sequences are equal."""
+
+from __future__ import annotations
+
+import lines
+import numpy as np
+import pytest
+
+from mb2fmu import derive, formulation
+from mb2fmu.validation.reference import make_reference
+
+
+def moved(model):
+    derivation = derive(model)
+    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "lagrange"))
+
+
+def ends(reference, *names: str) -> list[float]:
+    values = reference.trajectory.values
+    return [float(values[-1, reference.trajectory.column(name)]) for name in names]
+
+
+def instants(reference, *, but: tuple[float, ...] = ()) -> list[float]:
+    """Of events, without those at given times."""
+    return [e.time for e in reference.events if all(abs(e.time - known) > 1e-9 for known in but)]
+
+
+def test_coupled_clutches_lock_and_slip_when_they_should():
+    """At 0.4 s and 0.9 s clutches are pressed, at 1.25 s the first is opened: no slip begins or ends there."""
+    found = moved(lines.coupled_clutches())
+    wanted = [0.7096214747, 0.7916623592, 0.8311085061, 0.9068501928, 1.0002958599, 1.1439674925]
+    assert instants(found, but=(0.4, 0.9, 1.25)) == pytest.approx(wanted, abs=2e-10)
+    assert ends(found, "w1", "phi1") == pytest.approx([3.247058272419, 7.486119099114], rel=1e-8)
+
+
+def test_play_is_that_of_the_modelica_library():
+    assert ends(moved(lines.backlash()), "phi1", "w1") == pytest.approx([-0.155581413450, -7.022937275580], rel=1e-8)
+
+
+def test_stops_push_and_never_pull():
+    found = moved(lines.elasto_gap())
+    assert ends(found, "x1", "v1") == pytest.approx([-0.7078852941, 0.5375291877], rel=1e-8)
+    x, force = (found.trajectory.values[:, found.trajectory.column(name)] for name in ("x1", "stops.force"))
+    assert np.all(force * np.sign(x) <= 0.0)
+    assert np.all(force[np.abs(x) < 0.5] == 0.0)
+
+
+def test_driven_friction_slips_when_it_should():
+    found = moved(lines.driven_friction())
+    assert ends(found, "x1", "v1") == pytest.approx([1.7684896127751, 6.8648403415974], rel=1e-8)
+    slips = [e.time for e in found.events if 0.0 not in e.after]
+    assert slips == pytest.approx([0.4101431286, 2.4426904204, 4.4419424315], abs=2e-10)
+
+
+def test_stribecks_curve_has_its_period():
+    slips = [e.time for e in moved(lines.stribeck_belt()).events if 0.0 not in e.after]
+    assert np.diff(slips) == pytest.approx(12.0010312948, rel=1e-9)
+
+
+def test_a_block_slides_as_far_as_it_should():
+    found = moved(lines.sliding_block())
+    assert instants(found) == pytest.approx([0.679578661230037], rel=1e-13)
+    assert ends(found, "x1", "v1", "floor.sticking") == pytest.approx([0.679578661230037, 0.0, 1.0], abs=1e-13)
+
+
+def test_a_freewheel_lets_the_second_run_on():
+    """Together w = 1 - cos t up to t = π, where the torque changes sign; then the first alone, w = 2 - 2 cos(t) - 2."""
+    found = moved(lines.freewheel())
+    w1, w2 = (found.trajectory.values[:, found.trajectory.column(name)] for name in ("w1", "w2"))
+    time = found.trajectory.time
+    joined = time < np.pi
+    assert w1[joined] == pytest.approx(1 - np.cos(time[joined]), abs=1e-12)
+    assert w2[joined] == pytest.approx(w1[joined], abs=1e-14)
+    assert w2[~joined] == pytest.approx(2.0, abs=1e-12)
+    assert w1[~joined] == pytest.approx(-2 * np.cos(time[~joined]), abs=1e-11)
