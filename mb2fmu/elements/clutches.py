@@ -59,7 +59,7 @@ class Clutch(NamedElement):
             model.input(pressed, 0.0, name=f"{self.name}.engagement", description="how far it is pressed, from 0 to 1")
         peak = self.parameter(model, "peak", self.peak, "1", "break-away over slip", low=1.0)
         sense = sticking_sign(at.speed, peak)
-        effort = -sm.Max(capacity * pressed, sm.Float(self.drag)) * sense
+        effort = -(sm.Max(capacity * pressed, 0) + sm.Float(self.drag)) * sense  # never zero, in no mode
         declare_friction(model, self.name, at, effort, at.speed, sense)
 
 

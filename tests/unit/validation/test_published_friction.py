@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fmpy
 import lines
 import numpy as np
 import pytest
 
-from mb2fmu import derive, formulation
+from mb2fmu import derive, export, formulation
 from mb2fmu.validation.reference import make_reference
 
 
@@ -31,6 +32,17 @@ def test_coupled_clutches_lock_and_slip_when_they_should():
     wanted = [0.7096214747, 0.7916623592, 0.8311085061, 0.9068501928, 1.0002958599, 1.1439674925]
     assert instants(found, but=(0.4, 0.9, 1.25)) == pytest.approx(wanted, abs=2e-10)
     assert ends(found, "w1", "phi1") == pytest.approx([3.247058272419, 7.486119099114], rel=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "accuracy"), [("CoSimulation", 1e-8), ("ModelExchange", 2e-6)])
+def test_the_unit_of_coupled_clutches_ends_where_it_should(clutches, kind, accuracy):
+    found = fmpy.simulate_fmu(clutches, fmi_type=kind, stop_time=1.5, output_interval=0.01, relative_tolerance=1e-9)
+    assert [found["w1"][-1], found["phi1"][-1]] == pytest.approx([3.247058272419, 7.486119099114], rel=accuracy)
+
+
+@pytest.fixture(scope="module")
+def clutches(tmp_path_factory):
+    return str(export(lines.coupled_clutches(), tmp_path_factory.mktemp("clutches")).path)
 
 
 def test_play_is_that_of_the_modelica_library():
