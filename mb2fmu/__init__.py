@@ -14,7 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.elements import Backlash, Brake, Clutch, CoulombFriction, HardStop, Impact, OneWayClutch
+    from mb2fmu.elements import (
+        Backlash,
+        Brake,
+        Clutch,
+        CoulombFriction,
+        Drag,
+        GravityGradient,
+        HardStop,
+        Impact,
+        OneWayClutch,
+        SpringDamper,
+    )
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.functions import no_event, pre, sticking_sign
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
@@ -47,8 +58,10 @@ __all__ = [
     "CoulombFriction",
     "CoupledSystem",
     "Cylinder",
+    "Drag",
     "Ellipsoid",
     "FirstCrossing",
+    "GravityGradient",
     "HardStop",
     "Impact",
     "Largest",
@@ -59,6 +72,7 @@ __all__ = [
     "Parts",
     "RightHandSide",
     "Sphere",
+    "SpringDamper",
     "__version__",
     "animate",
     "build",
@@ -86,7 +100,19 @@ _HOMES = {
 } | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.functions")
 _HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.studies.reductions")
 _HOMES |= dict.fromkeys(
-    ("Backlash", "Brake", "Clutch", "CoulombFriction", "HardStop", "Impact", "OneWayClutch"), "mb2fmu.elements"
+    (
+        "Backlash",
+        "Brake",
+        "Clutch",
+        "CoulombFriction",
+        "Drag",
+        "GravityGradient",
+        "HardStop",
+        "Impact",
+        "OneWayClutch",
+        "SpringDamper",
+    ),
+    "mb2fmu.elements",
 )
 _HOMES |= dict.fromkeys(
     ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"

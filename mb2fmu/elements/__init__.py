@@ -13,6 +13,19 @@ Must not: form equations, or know of programs and units.
 from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.elements.friction import CoulombFriction
 from mb2fmu.elements.impact import Impact
+from mb2fmu.elements.springs import SpringDamper
 from mb2fmu.elements.stops import Backlash, HardStop
+from mb2fmu.elements.surroundings import Drag, GravityGradient
 
-__all__ = ["Backlash", "Brake", "Clutch", "CoulombFriction", "HardStop", "Impact", "OneWayClutch"]
+__all__ = [
+    "Backlash",
+    "Brake",
+    "Clutch",
+    "CoulombFriction",
+    "Drag",
+    "GravityGradient",
+    "HardStop",
+    "Impact",
+    "OneWayClutch",
+    "SpringDamper",
+]
