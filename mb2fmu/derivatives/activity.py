@@ -269,6 +269,7 @@ class Sources:
         self._ways = self._followed(program) if any(self._hazards.edge) else []
 
     def _followed(self, program: Program) -> list[int]:
+        """Finds, for each node, the mask of the leaves that it reads along the chosen branches."""
         ways = [0] * len(program)
         of_block: dict[int, int] = {}
         leaves = {int(op): group for op, group in LEAF_GROUP.items()}

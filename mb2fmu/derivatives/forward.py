@@ -271,6 +271,7 @@ class _Differentiation:
         return self._tangent[node]
 
     def _tangent_of(self, node: int) -> Tangent:  # noqa: C901, PLR0911 (one kind of node after the other)
+        """Forms the tangent of a node, by the rule of its operation or block."""
         program, operands = self._program, self._operands[node]
         code = self._op[node]
         if node in self._systems:
@@ -340,6 +341,7 @@ class _Differentiation:
         }
 
     def _rule(self, op: Op, nodes: list[int], tangents: list[Tangent], value: int) -> Tangent:
+        """Forms the tangent of a scalar operation: partials times tangents; of the chosen branch where it chooses."""
         b, zero = self._builder, self._zero
         directions = sorted(set().union(*tangents))
         if op is Op.SELECT:

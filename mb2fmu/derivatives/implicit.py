@@ -66,6 +66,7 @@ class _SmoothCopy(ProgramCopy):
         super().__init__(program, builder, entries=())
 
     def _newton(self, block: Block) -> list[int]:
+        """Replaces a solution by Newton steps from its frozen value, whose derivatives are the implicit function's."""
         b, n = self.builder, block.size
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
         body = self.program.bodies[block.body]

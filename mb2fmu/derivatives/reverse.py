@@ -159,6 +159,7 @@ class _Adjoints:
             self._of_solve(index, self._solution_adjoints.pop(index))
 
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
+        """Passes adjoints of a solution x of A x = b on: Aᵀ w = adjoints, w to b, and -w xᵀ to the entries of A."""
         b, zero = self._builder, self._zero
         block = self._program.blocks[index]
         if block.kind == "newton":

@@ -91,6 +91,7 @@ class TangentSums:
         return [self._builder.mul(factor, derivative) for factor, derivative in terms]
 
     def _by_derivative(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+        """Adds up terms that share a derivative first and multiplies by the derivative once."""
         b = self._builder
         collected: dict[int, list[tuple[int, Term, list[int], bool]]] = {}
         for side, terms in enumerate((plus, minus)):

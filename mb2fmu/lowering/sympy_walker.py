@@ -115,6 +115,7 @@ class SympyWalker:
         return _REFUSED, ()
 
     def _close(self, expression: sm.Basic, rule: Rule, children: tuple[sm.Basic, ...]) -> int:
+        """Makes the node of an expression from those of its children; a constant where all of it is numbers."""
         nodes = [self._memo[id(child)] for child in children]
         if rule is _SYMBOL:
             return self._symbol(expression, nodes)

@@ -51,6 +51,7 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
 
 
 def _coordinates(m: Mechanism, parameters: Floats) -> Floats:
+    """Moves the guessed coordinates until all holonomic constraints hold; raises what keeps the mechanism open."""
     rows = Closing(m, parameters)
     declared = m.declared.coordinates
     guesses = np.array([c.start for c in declared])

@@ -105,6 +105,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
 
 
 def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Sample]) -> list[Fault]:
+    """Names the frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
         move(numeric, sample, on_constraints=True)

@@ -99,6 +99,7 @@ def read_loads(
 
 
 def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: list[Fault]) -> Load | None:
+    """Reads a force at a point or a torque on a frame; adds a fault and returns None where there is neither."""
     if isinstance(place, BodyBase):
         place = place.masscenter
     if isinstance(place, Point):
@@ -128,6 +129,7 @@ def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> Tor
 def _pathway(
     actuator: ForceActuator, name: str, reader: Reader, z_dot: tuple[sm.Expr, ...], taken: set[str]
 ) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
+    """Reads an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
     pathway = actuator.pathway
     length, rate = (_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
     potential = None

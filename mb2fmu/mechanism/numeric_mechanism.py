@@ -311,6 +311,7 @@ class NumericMechanism:
         return self._known_pathways[load.points]
 
     def _find_pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
+        """Computes length in m, rate in m/s, and the unit vector of each segment in N."""
         length = rate = 0.0
         directions = []
         for a, b in zip(load.points, load.points[1:], strict=False):
@@ -337,6 +338,7 @@ class NumericMechanism:
         return self._known_forces[key]
 
     def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[Actions, Actions]:
+        """Evaluates all forces in N and torques in N m at the present state, forces along pathways included."""
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
         scalars = self._evaluate_forces(*self._point, *self._pathway_values(), *padded)
         forces, torques = self._loads.evaluated(scalars, self._values, self._rotation)

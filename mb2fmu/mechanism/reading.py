@@ -85,6 +85,7 @@ class _Reader:
         self.plain = SymbolMap(self.to_plain, self.to_dynamic)
 
     def _declare_symbols(self) -> None:
+        """Makes a plain symbol for each of the user's functions of time, and the maps between both."""
         d = self.definition
         self.taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
         self.q_user = [c.symbol for c in d.coordinates]
@@ -197,6 +198,7 @@ class _Reader:
         return tuple(at_rest.diff(q) for q in self.q)
 
     def _with_bodies(self, **more: Any) -> Mechanism:
+        """Reads frames, points, bodies, loads and constraints of mechanics that have bodies."""
         trees = Trees(mechanics_source.inertial_frame(self.mechanics), self.plain)
         frames = self._frames(trees)
         constraints = self._constraints()
@@ -372,6 +374,7 @@ class _Reader:
         return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
 
     def _read_bodies(self, trees: Trees) -> tuple[Body, ...]:
+        """Reads mass, masscenter, frame and central inertia of each body; raises with the faults of all."""
         bodies, faults = [], []
         for body in mechanics_source.bodies(self.mechanics):
             point, mass = trees.point_of[body.masscenter], self.plain(body.mass)

@@ -79,6 +79,7 @@ class Elimination:
         return min(constant)[1:] if constant else None
 
     def _take(self, work: Rows, row: int, column: int) -> None:
+        """Eliminates a column from all other rows by the pivot at (row, column), and records the factors."""
         b, pivot = self._b, work[row]
         self.rows.remove(row)
         self.columns.remove(column)

@@ -77,6 +77,7 @@ class MultiplierSystem:
         return elimination_cost(near)
 
     def _augmented(self, M: Rows) -> Rows:
+        """Forms the lower triangle of M + Aᵀ W A, the augmented mass matrix; zeros above it."""
         b, n = self._builder, len(M)
         weighted = scaled(b, self._weights, self._A)
         zero = b.constant(0.0)

@@ -129,6 +129,7 @@ class _Sparse:
         return found[:n], found[n:]
 
     def _once(self, forces: Sequence[int], right: Sequence[int]) -> list[int]:
+        """Solves by forward substitution, pivots and back substitution; unknowns in their original order."""
         b, order = self._builder, self._order
         load = [*forces, *(b.neg(value) for value in right)]
         x = [load[unknown] for unknown in order]

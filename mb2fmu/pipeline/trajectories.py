@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ class MotionPage:
         return displays.html(self)
 
 
-class Trajectories:
+class Trajectories(ABC):
     """What simulations of models and of units have in common.
 
     Attributes:
@@ -172,13 +173,13 @@ class Trajectories:
         if faults:
             raise ValidationError("this cannot be shown:", faults)
 
+    @abstractmethod
     def drawing(self) -> Drawing:
         """The mechanism in motion, for ``animation``.
 
         Raises:
             Mb2FmuError: If nothing says what it looks like.
         """
-        raise NotImplementedError
 
     def animate(self, *shown: str) -> MotionPage:
         """A page in which it moves, with the variables ``shown`` in its plot.

@@ -79,6 +79,7 @@ class AppliedForces:
         return length, rate, directions
 
     def _apply(self, load: LinkLoad, forces: dict[int, Spatial]) -> None:
+        """Adds a load to the spatial forces of the links that it acts on, in their own axes."""
         g, k = self._g, self._k
         match load:
             case LinkForce():

@@ -60,6 +60,7 @@ class JointSpace:
         return self._solve([list(column) for column in zip(*self._B, strict=True)], list(tau))
 
     def _solve(self, matrix: list[list[int]], right: list[int]) -> list[int]:
+        """Solves for the speeds of a joint: block by block by Cramer's rule, or all together if a block is large."""
         n = len(right)
         result = [self._g.zero] * n
         for rows, columns in _blocks(matrix, self._g.zero):

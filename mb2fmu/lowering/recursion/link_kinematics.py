@@ -146,6 +146,7 @@ class LinkKinematics:
         return self.recursion.frames[self.recursion.frames[axes].parent].axes
 
     def _downwards(self, top: int, last: int) -> Matrix:
+        """Multiplies the rotations from axes ``top`` to axes ``last`` below them, and keeps each product."""
         path = []
         current = last
         while current != top and (top, current) not in self._relative:
@@ -240,6 +241,7 @@ class LinkKinematics:
         return chain[::-1]
 
     def _joint(self, link: int) -> Joint:
+        """Lowers rotation, displacement and the speeds' columns of the joint that carries a link."""
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
         rotation = self.relative(base, own)

@@ -84,6 +84,7 @@ class RecursiveMotion:
     # --- quantities --------------------------------------------------------------------------------------------------
 
     def _evaluate(self, quantity: Quantity) -> Sequence[int]:  # noqa: PLR0911 (one answer per kind)
+        """Evaluates one quantity of the motion; matrices row by row."""
         k, g, number = self._k, self._g, quantity.number
         match quantity.kind:
             case "rotation":
