@@ -38,7 +38,6 @@ WORLDLY = (
     "systems/master/master_process.py",
     "robots/robot_loading.py",
     "robots/package_paths.py",
-    "robots/mjcf_tree.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("emit/python/runtime",)

@@ -45,7 +45,15 @@ class NamedElement(ABC):
         """Adds its loads, parameters, events and outputs; only of an element without faults."""
 
     def parameter(
-        self, model: Model, part: str, value: float | sm.Expr, unit: str, description: str, *, low: float | None = None
+        self,
+        model: Model,
+        part: str,
+        value: float | sm.Expr,
+        unit: str,
+        description: str,
+        *,
+        low: float | None = None,
+        high: float | None = None,
     ) -> sm.Expr:
         """A number as a parameter ``name.part`` of the model; an expression as it is.
 
@@ -56,6 +64,7 @@ class NamedElement(ABC):
             unit: Of the number.
             description: One line.
             low: Lower bound.
+            high: Upper bound.
 
         Returns:
             The parameter's symbol, or the expression.
@@ -64,7 +73,8 @@ class NamedElement(ABC):
         if not given.is_number:
             return given
         symbol = sm.Symbol(f"{self.name}_{part}".replace(".", "_"), real=True)
-        model.parameter(symbol, float(given), unit, name=f"{self.name}.{part}", min=low, description=description)
+        name = f"{self.name}.{part}"
+        model.parameter(symbol, float(given), unit, name=name, min=low, max=high, description=description)
         return symbol
 
     def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:

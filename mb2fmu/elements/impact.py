@@ -75,8 +75,9 @@ class Impact(NamedElement):
         force = "N" if self.unit == "m" else "N.m"
         word = self.name.replace(".", "_")
         resting, impulse, count, push = dynamicsymbols(" ".join(f"{word}_{part}" for part in _PARTS))
-        e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0)
-        slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", "speed below which it rests")
+        e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
+        slowest = "speed below which it rests"
+        slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", slowest, low=_SLOWEST)
         told = f"of {self.name}"
         rests = f"1 while the contact {told} rests, 0.25 as it leaves"
         model.discrete(resting, float(self.starts_resting), name=f"{self.name}.resting", description=rests)
@@ -100,5 +101,8 @@ class Impact(NamedElement):
             )
         )
 
+
+_SLOWEST = 1e-300
+"""Lower bound of the speed of rest: it must be above zero, or bounces follow each other without end."""
 
 _PARTS = ("resting", "impulse", "impacts", "force")

@@ -67,6 +67,10 @@ def contact_faults(model: Model) -> Iterator[Fault]:
         last = model.own_contacts[-1]
         what = f"{last.name} wants impacts {last.order}, and others do not"
         yield Fault(what, last.where, "say the same of all contacts of a model")
+    if orders == {"at once"} and len({contact.law for contact in model.own_contacts}) > 1:
+        last = model.own_contacts[-1]
+        what = f"impacts at once follow one law, and {last.name} says {last.law} where another says otherwise"
+        yield Fault(what, last.where, "say the same law of all contacts of a model, or order='in turn'")
     if orders == {"at once"} and len(model.own_contacts) > MOST_AT_ONCE:
         what = f"{len(model.own_contacts)} contacts at once are too many: modes are enumerated"
         yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or order='in turn'")

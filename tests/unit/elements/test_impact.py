@@ -252,6 +252,13 @@ def test_faults_are_told(arguments, words):
         check(model)
 
 
+def test_laws_are_not_mixed_at_once():
+    model = cradle("at once")
+    model.add(Impact("third", me.dynamicsymbols("x3") + 1, restitution=1.0, order="at once", law="poisson"))
+    with pytest.raises(ModelError, match="third says poisson where another says otherwise"):
+        check(model)
+
+
 def test_a_gap_that_constraints_hold_is_told():
     """The end of the coupler is at the slider's pin, whose height is zero: no impact can change it."""
     model = load(MODELS / "crank_slider.py")
