@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mb2fmu import animation
 from mb2fmu.animation.poses import sampled_inputs
-from mb2fmu.errors import Fault, ModelError, PackageError
+from mb2fmu.errors import Fault, ModelError, PackageError, ValidationError
 from mb2fmu.mechanism.drawn_records import MeshUse, Scenery
 from mb2fmu.model import Model
 from mb2fmu.package.references import FOLDER, RESULT
@@ -25,7 +25,7 @@ from mb2fmu.pipeline.deriving import AnyModel
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.pipeline.simulating import simulate_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
-from mb2fmu.pipeline.trajectories import Simulated
+from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
 
 if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Motion, Scene, Signals
@@ -60,7 +60,7 @@ def animate(
 
     stage = Stopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
-        return model_drawn(simulate_model(source, arguments=arguments, observer=observer))
+        return _moved(simulate_model(source, arguments=arguments, observer=observer))
     path = Path(source)
     with stage("unpack"):
         unit = package.unpack(path)
@@ -68,6 +68,9 @@ def animate(
             scene, ghost = scene_in(unit, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
+        if isinstance(simulated, SimulatedUnit):
+            fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
+            raise ValidationError("this model cannot be the ghost of a unit:", [fault])
         scene, ghost = scene_needed(simulated), simulated.motion
     with stage("simulate"):
         return unit_drawn(path, unit, scene, ghost)
@@ -138,6 +141,11 @@ def scene_needed(simulated: Simulated) -> Scene:
         )
         raise ModelError("there is nothing to be drawn:", [fault])
     return scene
+
+
+def _moved(simulated: Simulated | SimulatedUnit) -> tuple[Drawing, Signals]:
+    """A model as its own equations move it, or its unit."""
+    return simulated.drawing(), simulated.signals
 
 
 def model_drawn(simulated: Simulated) -> tuple[Drawing, Signals]:

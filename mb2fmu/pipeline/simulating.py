@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation
+from mb2fmu import animation, switching
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
@@ -20,6 +20,7 @@ from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.pipeline.trajectories import Simulated, SimulatedUnit
+from mb2fmu.scratch import work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.equations.motion import EquationsOfMotion
@@ -47,6 +48,9 @@ def simulate(
     **options: Unpack[FormulationOptions],
 ) -> Simulated | SimulatedUnit:
     """How a model moves by its own equations, without any unit; or what a unit does, run by fmpy.
+
+    A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
+    it: x' alone does not tell when a mode ends.
 
     Args:
         model: A model, the file that has its function, or a unit (``.fmu``, from any tool).
@@ -84,14 +88,55 @@ def simulate_model(
     step: float | None = None,
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
-) -> Simulated:
-    """How a model moves by its own equations; arguments as for :func:`simulate`."""
+) -> Simulated | SimulatedUnit:
+    """How a model moves by its own equations, or by its unit where it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
+    if _needs_events(derivation):
+        return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
         return integrated(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
+
+
+def _needs_events(derivation: Derivation) -> bool:
+    """Whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
+    if derivation.mechanism.has_own_events:
+        return True
+    frozen = switching.freeze(derivation.program)
+    return any(switch.kind == "sticking" for switch in switching.switches_of(frozen))
+
+
+def _by_its_unit(
+    derivation: Derivation,
+    signals: tuple[InputSignal, ...],
+    *,
+    stop: float | None,
+    step: float | None,
+    observer: Observer | None,
+) -> SimulatedUnit:
+    """Makes the unit of a model in a folder that is thrown away, and runs it: it finds the events."""
+    from mb2fmu.package import pack
+    from mb2fmu.pipeline.building import build
+    from mb2fmu.pipeline.unit_simulating import simulate_unit
+    from mb2fmu.validation import conditions
+
+    built = build(derivation, observer=observer)
+    run = derivation.definition.experiment
+    run = replace(run, stop=stop or run.stop, step=step or run.step)
+    given = conditions(replace(derivation.definition, experiment=run))
+    held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
+    inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
+    with Stopwatch(observer)("simulate"), work_folder("run the unit") as folder:
+        path = folder / f"{derivation.definition.name}.fmu"
+        pack(built.core, path)
+        return simulate_unit(path, inputs=inputs, stop=run.stop, step=run.step)
+
+
+def _held(values: Floats, step: float) -> Callable[[float], float]:
+    """An input that has ``values[k]`` from ``k * step`` on, as a function of time in s."""
+    return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
 
 
 def integrated(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mb2fmu.animation import Drawing, Motion, Signals
+    from mb2fmu.filetree import FileTree
     from mb2fmu.pipeline.outcomes import Derivation
 
 Floats = npt.NDArray[np.float64]
@@ -230,7 +231,8 @@ class SimulatedUnit(Trajectories):
 
     Attributes:
         name: Of its model.
-        path: The archive.
+        path: The archive; of a model with events one that was made for the run and is no longer there.
+        files: What is in it.
         kind: ``CoSimulation`` or ``ModelExchange``.
         time: Communication points in s, shape (n_t,).
         signals: Its outputs and other variables that change, by name.
@@ -241,6 +243,7 @@ class SimulatedUnit(Trajectories):
 
     name: str
     path: Path
+    files: FileTree
     kind: str
     time: Floats
     signals: Signals

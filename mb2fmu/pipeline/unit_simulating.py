@@ -59,7 +59,8 @@ def simulate_unit(
     from mb2fmu.validation.simulate import offered_kinds
 
     used = kind or offered_kinds(path)[0]
-    described = read_description(package.unpack(path)["modelDescription.xml"])
+    files = package.unpack(path)
+    described = read_description(files["modelDescription.xml"])
     reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
     time = _times(described, stop, step)
     entrances = {name: _unit(v) for name, v in reals.items() if v.causality == "input"}
@@ -81,7 +82,7 @@ def simulate_unit(
         fault = Fault(f"{shown[column]} is {found.values[row, column]} at t = {time[row]:g} s", path.name)
         raise ToolError("the unit gives what is no number:", [fault])
     return SimulatedUnit(
-        name=described.attributes.get("modelName", path.stem), path=path, kind=used, time=time,
+        name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
         signals=animation.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
         parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
@@ -95,10 +96,9 @@ def drawn(simulated: SimulatedUnit) -> Drawing:
     Raises:
         PackageError: If the unit does not say what it looks like.
     """
-    from mb2fmu import package
     from mb2fmu.pipeline import animating
 
-    scene = animating.scene_in(package.unpack(simulated.path), simulated.path.name)
+    scene = animating.scene_in(simulated.files, simulated.path.name)
     given = dict(zip(simulated.input_names, simulated.inputs.T, strict=True))
     n = len(simulated.time)
 
