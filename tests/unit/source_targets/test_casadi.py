@@ -18,7 +18,7 @@ MODELS = Path(__file__).parents[3] / "models"
 FEW = [("cart_pole", "auto"), ("chaplygin_sleigh", "auto"), ("muscle_arm", "auto")]
 MANY = [
     *((name, "auto") for name in (
-        "andrews", "bicycle", "bowl", "chain", "crank_slider", "double_pendulum", "driven_crank",
+        "andrews", "bicycle", "bowl", "crank_slider", "double_pendulum", "driven_crank",
         "excavator_arm", "four_bar", "governor", "hand", "heavy_top", "n_four_bar", "n_link_pendulum",
         "quadrotor_slung_load", "rigid_body", "robot_arm", "rolling_disc", "rolling_sphere", "simple_pendulum",
         "snakeboard", "three_body_pendulum", "turntable_ball",

@@ -39,7 +39,7 @@ def test_instances_have_the_bits_of_the_unit_under_changing_inputs(cart_pole: En
 
 
 @pytest.mark.repeats
-@pytest.mark.parametrize(("name", "varied"), [("double_pendulum", "m2"), ("four_bar", "L1"), ("robot_arm", "g")])
+@pytest.mark.parametrize(("name", "varied"), [("double_pendulum", "m2"), ("four_bar", "g"), ("robot_arm", "g")])
 def test_instances_of_further_models_have_the_bits_of_the_unit(name: str, varied: str, tmp_path: Path) -> None:
     ensemble = compiled(MODELS / f"{name}.py")
     value = ensemble.p0[ensemble.parameters.index(varied)]
