@@ -269,8 +269,12 @@ def test_a_gap_that_constraints_hold_is_told():
         derive(model)
 
 
-def test_what_has_no_events_says_so(tmp_path):
-    with pytest.raises(Mb2FmuError, match="has events of its own"):
-        simulate(cradle("in turn"))
+def test_a_model_with_impacts_is_simulated_by_its_unit():
+    found = simulate(cradle("in turn"))
+    assert [found[f"v{i}"][-1] for i in (1, 2, 3)] == pytest.approx((0, 0, 1), abs=1e-14)
+    assert found["x3"][-1] == pytest.approx(3.0, abs=1e-12)
+
+
+def test_units_of_python_have_no_impacts_and_say_so(tmp_path):
     with pytest.raises(Mb2FmuError, match="has events, which units of Python do not have"):
         export(cradle("in turn"), tmp_path, backend="python")
