@@ -35,9 +35,7 @@ def compiled(
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, derivation.program
     what = [("it has events", derivation.mechanism.events), ("it keeps a memory of its loops", program.layout.memory)]
-    faults = [
-        Fault(why, definition.name, "simulate its instances one by one: mb2fmu.simulate") for why, has in what if has
-    ]
+    faults = [Fault(why, definition.name, "simulate one by one: mb2fmu.simulate") for why, has in what if has]
     if faults:
         raise AnalysisError("many instances cannot be simulated at once:", faults)
     run, interface = validation.conditions(definition), described(derivation)
