@@ -278,7 +278,7 @@ def _ignored(
 
 
 def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which x' depend on which x, shape (n_x, n_x); which x the constraints speak of, shape (n_x,)."""
+    """Finds which x' depend on which x, shape (n_x, n_x), and which x stand in constraints, shape (n_x,)."""
     generator = np.random.default_rng(11)
     n = slopes.n_x
     influence, held = np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool)

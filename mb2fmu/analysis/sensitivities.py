@@ -56,7 +56,7 @@ class Sensitivities:
     units: dict[str, str]
 
     def __getitem__(self, names: tuple[str, str]) -> Floats:
-        """One derivative over time, shape (n_t,), by the names of what is differentiated and of what by."""
+        """Returns the derivative of one variable with respect to one parameter over time, shape (n_t,)."""
         of, to = names
         return np.asarray(self.derivatives[:, self._place(self.of, of), self._place(self.to, to)])
 

@@ -21,7 +21,7 @@ Signals = Callable[[float], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is differentiated, by what, and over which time.
+    """Names the variables to differentiate, the parameters, and the times.
 
     Attributes:
         of: FMU names of states and outputs.

@@ -315,7 +315,7 @@ class _Artist:
         return any(body.name == shape.body for body in self.bodies)
 
     def _bodies(self, dressed: set[str]) -> Iterator[Solid]:
-        """Mass centre and inertia of what has no shape of its own."""
+        """Draws mass centre and inertia of each body that has no shape."""
         for index, body in enumerate(self.bodies):
             if body.name in dressed:
                 continue

@@ -68,7 +68,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a check saw, before it is known which version's section and which severity belong to it."""
+    """Records what a check saw; the standard's section and the severity are added later."""
 
     rule: str
     message: str

@@ -1,4 +1,4 @@
-"""``AuditResult``: what an audit found, what it judged and what not, and what that means for who asked."""
+"""``AuditResult``: the findings of an audit, the rules that were judged, and the exit code."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class Reactions:
 
 
 class _Attachment:
-    """Which body a point or frame is fixed in: -1 for the ground, None for none.
+    """Finds the body in which a point or frame is fixed: -1 is the ground, None is no body.
 
     Args:
         m: The mechanism.

@@ -79,7 +79,7 @@ def settle_kinematics(
 
 
 def _is_prescribed(numeric: NumericMechanism, samples: list[Sample]) -> bool:
-    """Whether the velocities of what has mass or a load on it are no motion that the speeds alone can bring about.
+    """Tells whether velocities of bodies and loaded points contain a motion that no generalized speed causes.
 
     v = J u + v_t with A u + b = 0 is one if J d = v_t, A d = b has a solution d: then v = J (u + d), A (u + d) = 0.
     """

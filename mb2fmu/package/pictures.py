@@ -65,7 +65,7 @@ def _large(fmi: Fmi, drawing: bytes) -> dict[str, bytes]:
 
 
 def _drawing(diagram: str) -> etree._Element | None:
-    """The diagram as an SVG document of its own, without entities; None if it is none."""
+    """Returns the diagram as a separate SVG document without entities; None if it is not SVG."""
     text = diagram.strip()
     if "<svg" not in text:
         return None

@@ -79,6 +79,7 @@ def identify(
     ]
 
     def predict(values: Floats) -> tuple[Floats, Floats]:
+        """Simulates all experiments with these values: measured quantities, and their derivatives by the values."""
         parts, slopes = [], []
         for k, (each, mask) in enumerate(zip(experiments, seen, strict=True)):
             own = [place for place in places if place[1] in {-1, k}]

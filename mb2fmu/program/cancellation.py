@@ -193,7 +193,7 @@ class _Evaluation:
 
 
 def _function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
-    """Value and slope of what is known of a function; None: nothing."""
+    """Value and slope of a function at a point; None if neither is known."""
     half = x > P // 2  # odd and even parts: f(-x) is told by f(x)
     sign = np.where(half, -1, 1)
     key = (np.where(half, P - x, x).tobytes(),)

@@ -43,7 +43,7 @@ def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
 
 
 def claim_of(page: bytes) -> Claim | None:
-    """What a page claims, or None if it is no report of mb2fmu that names a unit."""
+    """Reads the verdict and the unit's hash from a page; None if the page is not a report of mb2fmu."""
     reader = _Reader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}

@@ -103,6 +103,7 @@ def _drawn(
     def made(
         kind: ShapeKind, sizes: tuple[float, ...], at: Pose, *, frame: int = -1, along: Components = UP, mesh: str = ""
     ) -> DrawnShape:
+        """Makes the record of one solid, with its place as the scene stores it."""
         own = numbers.own[part]
         turned = frame not in (-1, own)
         offset = at.rotation.T @ at.position if turned else at.position

@@ -31,7 +31,7 @@ Values = dict[Variable, Value]
 
 
 def another(stage: Stage, variable: Variable, key: object, spread: float) -> Value | None:
-    """Another value of a variable of whatever type, the same for the same key; None if there is none.
+    """Picks another value for a variable of any type, always the same for one key; None if no other value exists.
 
     Args:
         stage: Of the unit.

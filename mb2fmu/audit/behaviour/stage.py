@@ -264,7 +264,7 @@ class Stage:
         return self.inside(variable, middle + offset)
 
     def other(self, variable: Variable) -> Value | None:
-        """A value near the start value of a scalar, of whatever type, that is another one; None if there is none."""
+        """Picks a value near, and unequal to, the start value of a scalar of any type; None if no such value exists."""
         start = self.start_value(variable)
         if variable.dimensions or start is None:
             return None

@@ -1,4 +1,4 @@
-"""``recognise``: which rows make which kind of loop, in an order in which each is solved from what is known by then."""
+"""``recognise``: groups constraint rows into loops of known kinds, each solvable after those before it."""
 
 from __future__ import annotations
 

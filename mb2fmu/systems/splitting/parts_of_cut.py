@@ -150,7 +150,7 @@ class Draft:
         return self.m.velocity_constraints.names[row]
 
     def _socket(self) -> Body | None:
-        """A body without mass at the joint, to which belongs the inner end of what acts across it."""
+        """Makes a massless body at the joint; loads that act across the joint attach their inner end to it."""
         if self.cut.kind != "joint" or self.number != 1 or not any(self._crossing()):
             return None
         return Body(
