@@ -28,5 +28,5 @@ def test_the_tutorial_runs_and_shows_itself(tmp_path: Path) -> None:
     assert "force on the trolley" in model["text/html"]
     assert equations["text/latex"].startswith("$\\displaystyle")
     assert "animation-data" in motion["text/html"]
-    assert "within its bound" in proof["text/html"]
+    assert "quantities within their bounds" in proof["text/html"]
     assert (tmp_path / "out" / "Crane.fmu").is_file()
