@@ -57,7 +57,7 @@ def _agree(mechanism):
             assert close(result, first, condition), (method, result, first)
 
 
-# All ways to the bicycle's equations take two minutes: nightly. Its unit is held against Newton-Euler and published modes.
+# The bicycle takes two minutes, so it is done nightly; its unit is held against Newton-Euler and its published modes.
 @pytest.mark.parametrize("path", marked(MODELS, repeating={"bicycle"}))
 def test_models(path):
     _agree(read(check(load(path))))
