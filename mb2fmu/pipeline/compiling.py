@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.evaluating import start_values
+from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.studies.ensembles import Batch, Ensemble
@@ -34,7 +35,7 @@ def compiled(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, derivation.program
-    what = [("it has events", derivation.mechanism.events), ("it keeps a memory of its loops", program.layout.memory)]
+    what = [("it has events", needs_events(derivation)), ("it keeps a memory of its loops", program.layout.memory)]
     faults = [Fault(why, definition.name, "simulate one by one: mb2fmu.simulate") for why, has in what if has]
     if faults:
         raise AnalysisError("many instances cannot be simulated at once:", faults)

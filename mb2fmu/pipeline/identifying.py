@@ -14,6 +14,7 @@ from scipy.interpolate import PchipInterpolator
 from mb2fmu import analysis
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
+from mb2fmu.pipeline.eventful import refuse_events
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.studies.fitting import Fitted, Unknown, fit
@@ -68,6 +69,7 @@ def identify(
         ValidationError: For tables that cannot be read.
     """
     derivation = derive(model, arguments=arguments, observer=observer)
+    refuse_events(derivation, "parameters cannot be found")
     experiments = _read(derivation, data)
     unknowns, places = _unknowns(derivation, free, bounds or {}, len(experiments))
     seen = [np.isfinite(each.values) for each in experiments]

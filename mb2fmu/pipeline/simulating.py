@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import animation, switching
+from mb2fmu import animation
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.setting import Value
 from mb2fmu.pipeline.deriving import AnyModel, derive, load
 from mb2fmu.pipeline.evaluating import right_hand_side
+from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.inputs import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Stopwatch
@@ -94,18 +95,10 @@ def simulate_model(
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
-    if _needs_events(derivation):
+    if needs_events(derivation):
         return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
         return integrated(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
-
-
-def _needs_events(derivation: Derivation) -> bool:
-    """Whether x' alone cannot tell the motion: events of the model's own, contacts, friction that sticks."""
-    if derivation.mechanism.has_own_events:
-        return True
-    frozen = switching.freeze(derivation.program)
-    return any(switch.kind == "sticking" for switch in switching.switches_of(frozen))
 
 
 def _by_its_unit(

@@ -100,8 +100,10 @@ def _unfit(m: Mechanism) -> Iterator[Fault]:
         yield Fault("it has no bodies", remedy=remedy)
     if m.lagrangian is not None:
         yield Fault("a Lagrangian does not say which body has which energy", remedy=remedy)
-    if m.events:
-        yield Fault("it has events of its own, which are not assigned to parts", remedy="cut the model without them")
+    if m.has_own_events:
+        yield Fault(
+            "it has events of its own, or impacts, which are not assigned to parts", remedy="cut the model without them"
+        )
     if m.constraint_forces or m.u_auxiliary:
         yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 
-from mb2fmu import pipeline, validation
+import mb2fmu
+from mb2fmu import Impact, Model, pipeline, validation
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
+from mb2fmu.pipeline.identifying import identify
 from mb2fmu.studies.ensembles import Ensemble
 from mb2fmu.studies.reductions import FirstCrossing, Largest
 
@@ -93,6 +96,30 @@ def test_every_fault_is_named(cart_pole: Ensemble) -> None:
         assert part in message
 
 
-def test_models_with_events_are_refused() -> None:
+def falling_on_the_ground() -> Model:
+    """A ball above the ground, an impact instead of an event of its own."""
+    h, v = me.dynamicsymbols("h v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", h * N.z)
+    P.set_vel(N, v * N.z)
+    loads = [(P, -9.81 * N.z)]
+    kane = me.KanesMethod(N, [h], [v], [h.diff() - v], bodies=[me.Particle("ball", P, 1)], forcelist=loads)
+    model = Model("Ball", kane)
+    model.coordinate(h, 1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.add(Impact("ground", h, restitution=0.7))
+    return model
+
+
+@pytest.mark.parametrize(
+    "model", [MODELS / "bouncing_ball.py", MODELS / "dry_friction_oscillator.py", falling_on_the_ground()]
+)
+def test_what_x_dot_alone_does_not_tell_is_refused(model: Model | Path, tmp_path: Path) -> None:
+    """Events of the model's own, friction that sticks, impacts: no trial integrates across them unseen."""
     with pytest.raises(AnalysisError, match="events"):
-        compiled(MODELS / "bouncing_ball.py")
+        compiled(model)
+    with pytest.raises(AnalysisError, match="events"):
+        identify(model, [tmp_path / "measured.csv"], ["h"])
+    with pytest.raises(AnalysisError, match="events"):
+        mb2fmu.sensitivities(model, to=("h",))
