@@ -11,6 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.requests import OutputRequest
 from mb2fmu.variables import ImpactOrder, Restitution
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ def contact_faults(model: Model) -> Iterator[Fault]:
         elif not coordinates & functions:
             what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
             yield Fault(what, contact.where, "write it in the coordinates of what touches")
+    for request in model.declared if model.own_contacts else ():
+        if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
+            what = f"{request.name} is a reaction, and forces of contacts that rest are not in it yet"
+            yield Fault(what, request.where, "leave it out, or ask for it in a model without impacts")
     orders = {contact.order for contact in model.own_contacts}
     if len(orders) > 1:
         last = model.own_contacts[-1]

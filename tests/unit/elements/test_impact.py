@@ -252,6 +252,14 @@ def test_faults_are_told(arguments, words):
         check(model)
 
 
+def test_reactions_that_would_lack_the_contacts_forces_are_refused():
+    model = cradle("in turn")
+    kane = model.mechanics
+    model.output_reaction("held", [kane.bodies[0]], at=kane.bodies[0].point)
+    with pytest.raises(ModelError, match="is a reaction, and forces of contacts"):
+        check(model)
+
+
 def test_laws_are_not_mixed_at_once():
     model = cradle("at once")
     model.add(Impact("third", me.dynamicsymbols("x3") + 1, restitution=1.0, order="at once", law="poisson"))
