@@ -12,20 +12,29 @@ Must not: form equations, or know of programs and units.
 
 from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.elements.friction import CoulombFriction
+from mb2fmu.elements.hydraulics import HydraulicCylinder, Valve
 from mb2fmu.elements.impact import Impact
+from mb2fmu.elements.motor import GearMotor
 from mb2fmu.elements.springs import SpringDamper
 from mb2fmu.elements.stops import Backlash, HardStop
 from mb2fmu.elements.surroundings import Drag, GravityGradient
+from mb2fmu.elements.tyre import Brush, MagicFormula, Tyre
 
 __all__ = [
     "Backlash",
     "Brake",
+    "Brush",
     "Clutch",
     "CoulombFriction",
     "Drag",
+    "GearMotor",
     "GravityGradient",
     "HardStop",
+    "HydraulicCylinder",
     "Impact",
+    "MagicFormula",
     "OneWayClutch",
     "SpringDamper",
+    "Tyre",
+    "Valve",
 ]

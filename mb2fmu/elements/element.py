@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import sympy as sm
+from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.naming import is_variable_name
@@ -77,11 +78,46 @@ class NamedElement(ABC):
         model.parameter(symbol, float(given), unit, name=name, min=low, max=high, description=description)
         return symbol
 
+    def state(self, part: str) -> sm.Expr:
+        """The symbol of an auxiliary state ``name.part``, for its rate; :meth:`declare_state` declares it."""
+        return dynamicsymbols(f"{self.name}_{part}".replace(".", "_"))
+
+    def declare_state(
+        self,
+        model: Model,
+        part: str,
+        rate: sm.Expr,
+        start: float,
+        unit: str,
+        description: str,
+        *,
+        nominal: float | None = None,
+    ) -> None:
+        """Declares the state of :meth:`state` with its derivative.
+
+        Args:
+            model: That the element is added to.
+            part: As for :meth:`state`.
+            rate: Its derivative by time: of coordinates, speeds, states, inputs, parameters.
+            start: Its value at the start.
+            unit: Of the state.
+            description: One line.
+            nominal: Typical magnitude, for the tolerance of integrators.
+        """
+        name = f"{self.name}.{part}"
+        model.state(self.state(part), rate, start, unit, name=name, nominal=nominal, description=description)
+
     def negative(self, part: str, value: float | sm.Expr | None) -> Iterator[Fault]:
         """A fault if the value is a number and below zero, or no number."""
         given = sm.sympify(value)
         if value is not None and given.is_number and not (given.is_finite and given >= 0):
-            yield self.fault(f"{part} is {given}", f"give a number >= 0 as {part}")
+            yield self.fault(f"{part} is {float(given):g}", f"give a number >= 0 as {part}")
+
+    def not_positive(self, part: str, value: float | sm.Expr) -> Iterator[Fault]:
+        """A fault if the value is a number that is not finite and above zero."""
+        given = sm.sympify(value)
+        if given.is_number and not (given.is_finite and given > 0):
+            yield self.fault(f"{part} is {float(given):g}", f"give a number > 0 as {part}")
 
     def fault(self, what: str, remedy: str) -> Fault:
         """A fault of this element."""

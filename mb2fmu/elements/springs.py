@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
-from mb2fmu.elements.attachment import attached, attachment_fault
+from mb2fmu.elements.attachment import attached
 from mb2fmu.elements.element import NamedElement
+from mb2fmu.elements.pathway import is_pair, pathway_or_joint_faults
 from mb2fmu.errors import Fault
-from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.snapshot import restored
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class SpringDamper(NamedElement):
         rest: Length, or coordinate, at which the spring is slack.
         law: In place of ``stiffness``: of the stretch, such as ``lambda e: 100 * e + 4e4 * e**3`` or a lookup table.
         only: ``pull`` or ``push``: the whole of it is zero where it would do the other.
+        limits: (lowest, highest) pull in N or N.m, between which the whole of it stays; None: no limit on that side.
     """
 
     on: tuple[Point, Point] | Joint | str
@@ -53,21 +54,11 @@ class SpringDamper(NamedElement):
     rest: float | sm.Expr = 0.0
     law: Law | None = None
     only: Literal["pull", "push"] | None = None
+    limits: tuple[float | sm.Expr | None, float | sm.Expr | None] = (None, None)
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Of places and numbers."""
-        if _is_pair(self.on):
-            first, second = self.on
-            if first is second:
-                yield self.fault(f"both ends are {first}", "give two points")
-            elif mechanics_source.inertial_frame(model.mechanics) is None:
-                yield self.fault("the mechanics have no inertial frame", "give LagrangesMethod its frame and bodies")
-            else:
-                yield from self._unconnected(first, second)
-        elif isinstance(self.on, tuple):
-            yield self.fault(f"it acts on {self.on!r}", "give two points, or a joint")
-        else:
-            yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in pathway_or_joint_faults(self.on, model))
         for part in ("stiffness", "damping"):
             yield from self.negative(part, getattr(self, part))
         if self.stiffness is not None and self.law is not None:
@@ -76,17 +67,22 @@ class SpringDamper(NamedElement):
             yield self.fault("it has neither stiffness, law nor damping", "give one of them")
         if self.only not in (None, "pull", "push"):
             yield self.fault(f"only is {self.only!r}", "take 'pull', 'push' or nothing")
+        yield from self._limit_faults()
 
-    def _unconnected(self, first: Point, second: Point) -> Iterator[Fault]:
-        try:
-            second.pos_from(first)
-        except ValueError as error:
-            told = " ".join(str(error).split())
-            yield self.fault(f"the way is not known: {told}", "connect both with the mechanism")
+    def _limit_faults(self) -> Iterator[Fault]:
+        if not isinstance(self.limits, tuple) or len(self.limits) != 2:
+            yield self.fault(f"limits are {self.limits!r}", "give (lowest, highest); None where there is none")
+            return
+        low, high = (None if value is None else sm.sympify(value) for value in self.limits)
+        for value in (low, high):
+            if value is not None and value.is_number and not value.is_finite:
+                yield self.fault(f"limits have {value}", "give numbers; None where there is none")
+        if low is not None and high is not None and (low >= high) == True:  # noqa: E712 - of symbols it is neither
+            yield self.fault(f"limits are {float(low):g} and {float(high):g}", "give the lower one first")
 
     def declare(self, model: Model) -> None:
         """Its load, parameters and outputs."""
-        if _is_pair(self.on):
+        if is_pair(self.on):
             way = LinearPathway(*self.on)
             with restored(list(self.on)):
                 length, rate = way.length, way.extension_velocity
@@ -114,10 +110,11 @@ class SpringDamper(NamedElement):
         if self.damping is not None:
             unit = f"{effort}.s/{at}"
             pull += self.parameter(model, "damping", self.damping, unit, "of the damper", low=0.0) * rate
-        if self.only is None:
-            return stretch, pull
-        return stretch, sm.Max(0, pull) if self.only == "pull" else sm.Min(0, pull)
-
-
-def _is_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
-    return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, Point) for point in on)
+        if self.only is not None:
+            pull = sm.Max(0, pull) if self.only == "pull" else sm.Min(0, pull)
+        low, high = self.limits
+        if low is not None:
+            pull = sm.Max(self.parameter(model, "lowest", low, effort, "limit of the pull"), pull)
+        if high is not None:
+            pull = sm.Min(self.parameter(model, "highest", high, effort, "limit of the pull"), pull)
+        return stretch, pull

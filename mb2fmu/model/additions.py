@@ -48,15 +48,19 @@ class AddedLoad:
 
 
 class Additions:
-    """The part of a model that adds to the mechanics.
+    """The part of a model that adds to the mechanics; these are the model's own.
 
     Attributes:
         added_loads: In order of declaration.
+        added_bodies: In order of declaration.
         element_faults: What elements that were added told of themselves.
     """
 
+    mechanics: Mechanics
+
     def __init__(self) -> None:
         self.added_loads: list[AddedLoad] = []
+        self.added_bodies: list[BodyBase] = []
         self.element_faults: list[Fault] = []
         super().__init__()
 
@@ -84,6 +88,24 @@ class Additions:
         """
         self.added_loads += [AddedLoad(load, caller()) for load in loads]
 
+    @property
+    def takes_bodies(self) -> bool:
+        """Whether bodies can be added: a Lagrangian has its energies already, a robot's file its bodies."""
+        return isinstance(self.mechanics, System | KanesMethod | Parts)
+
+    def add_bodies(self, *bodies: BodyBase) -> None:
+        """Adds bodies that move with the frames and points of the mechanics; what was handed over stays as it is.
+
+        Args:
+            bodies: ``RigidBody`` and ``Particle`` objects.
+
+        Raises:
+            TypeError: If the mechanics take none, see :attr:`takes_bodies`.
+        """
+        if not self.takes_bodies:
+            raise TypeError(f"{type(self.mechanics).__name__} takes no bodies")
+        self.added_bodies += bodies
+
 
 def addition_faults(model: Model) -> Iterator[Fault]:
     """What is wrong with what was added."""
@@ -96,12 +118,28 @@ def addition_faults(model: Model) -> Iterator[Fault]:
 
 
 def complete(model: Model) -> Model:
-    """The model with all its loads in its mechanics; the model itself where none can be added."""
+    """The model with all its loads and bodies in its mechanics; the model itself where none can be added."""
     loads = [added.load for added in model.added_loads if _fits(added.load, model.mechanics)]
-    if not loads:
+    if not loads and not model.added_bodies:
         return model
     whole = copy.copy(model)
-    whole.mechanics = with_loads(model.mechanics, loads)
+    whole.mechanics = with_loads(with_bodies(model.mechanics, model.added_bodies), loads)
+    return whole
+
+
+def with_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
+    """The same mechanics with more bodies; equations that were formed already are dropped."""
+    if not bodies:
+        return mechanics
+    if isinstance(mechanics, Parts):
+        return dataclasses.replace(mechanics, bodies=(*mechanics.bodies, *bodies))
+    whole: Any = copy.copy(mechanics)
+    if isinstance(mechanics, System):
+        whole._bodies, whole._eom_method = [*mechanics._bodies, *bodies], None
+    else:
+        assert isinstance(mechanics, KanesMethod)
+        whole._bodylist, whole._fr, whole._frstar = [*(mechanics.bodylist or ()), *bodies], None, None
+    assert isinstance(whole, System | KanesMethod)
     return whole
 
 

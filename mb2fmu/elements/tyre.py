@@ -1,0 +1,283 @@
+"""Tyres: the force of the ground on a wheel over its slips, by a brush or by the Magic Formula, with relaxation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import sympy as sm
+from sympy.physics.mechanics import Point
+from sympy.physics.vector import Vector
+
+from mb2fmu.elements.element import NamedElement
+from mb2fmu.errors import Fault
+from mb2fmu.functions import no_event
+from mb2fmu.model import mechanics as mechanics_source
+from mb2fmu.model.snapshot import frames_in, restored
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
+    from mb2fmu.model.declarations import Number
+
+__all__ = ["Brush", "MagicFormula", "Slips", "Tyre"]
+
+Declare: TypeAlias = "Callable[[str, Number, str, str], sm.Expr]"
+
+_TINY = sm.Float(1e-15)
+"""Added to slips under a root, that its slope is finite at zero; it changes a force by 1e-15 of its stiffness."""
+
+
+@dataclass(frozen=True)
+class Slips:
+    """How the contact slips.
+
+    Attributes:
+        longitudinal: κ = −V_sx / |V_x|, positive where the wheel drives; None of a wheel that rolls freely.
+        lateral: tan α = −V_sy / |V_x|, positive where the contact slips against the lateral direction.
+        rolling: Rolling speed over travelling speed, 1 + κ for a wheel that goes forwards; 0 where it is locked.
+    """
+
+    longitudinal: sm.Expr | None
+    lateral: sm.Expr
+    rolling: sm.Expr
+
+
+class TyreLaw(ABC):
+    """Forces of a tyre over its slips and its load."""
+
+    @abstractmethod
+    def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
+        """(what is wrong, remedy); ``driven`` where there is a longitudinal slip."""
+
+    @abstractmethod
+    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+        """Longitudinal and lateral force, N; ``declare(part, value, unit, description)`` gives parameters."""
+
+
+@dataclass(frozen=True)
+class Brush(TyreLaw):
+    """Elastic bristles that stick, then slide where the load's parabola of pressure no longer holds them.
+
+    With γ = √((C_κ κ)² + (C_α tan α)²) and s = γ / (3 μ F_z (1 + κ)), at most 1: (F_x, F_y) =
+    μ F_z (1 − (1 − s)³) (C_κ κ, C_α tan α) / γ. So C_α is ∂F_y/∂α at rest, and beyond s = 1 all slides.
+    Source: H. B. Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, sect. 3.2.
+
+    Attributes:
+        cornering: C_α in N/rad.
+        friction: μ.
+        longitudinal: C_κ in N; of wheels that are driven or braked.
+    """
+
+    cornering: Number
+    friction: Number
+    longitudinal: Number | None = None
+
+    def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
+        """Of numbers, and of what is missing."""
+        for part in ("cornering", "friction", "longitudinal"):
+            yield from _not_positive(part, getattr(self, part))
+        if driven and self.longitudinal is None:
+            yield "its brush has no longitudinal stiffness", "give Brush(…, longitudinal=), or no centre"
+
+    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+        """By the formula of the class; the direction of γ is divided out, so that zero slip is no special place."""
+        C_y = declare("cornering", self.cornering, "N/rad", "cornering stiffness")
+        mu = declare("friction", self.friction, "1", "coefficient of friction")
+        lateral, longitudinal = C_y * slips.lateral, sm.S.Zero
+        if slips.longitudinal is not None:
+            assert self.longitudinal is not None  # or it has faults
+            longitudinal = declare("longitudinal", self.longitudinal, "N", "stiffness over the slip") * (
+                slips.longitudinal
+            )
+        gamma = sm.sqrt(lateral**2 + longitudinal**2 + (C_y * _TINY) ** 2)
+        most = no_event(sm.Max(3 * mu * load * slips.rolling, gamma))  # second derivatives are continuous where s = 1
+        s = gamma / most
+        scale = mu * load * (3 - 3 * s + s**2) / most
+        return scale * longitudinal, scale * lateral
+
+
+@dataclass(frozen=True)
+class MagicFormula(TyreLaw):
+    """Pacejka's formula: F = μ F_z sin(C atan(B x − E (B x − atan(B x)))) of x = κ or α, with weights.
+
+    Each slip weakens the force of the other: F_x is divided by √(1 + (r_x α)²), F_y by √(1 + (r_y κ)²), which is
+    cos(atan(r x)). Source: H. B. Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, sect. 4.3, without shifts.
+
+    Attributes:
+        lateral: (B, C, μ, E), stiffness factor in 1/rad.
+        longitudinal: (B, C, μ, E) over κ; of wheels that are driven or braked.
+        combined: (r_x, r_y); needed with ``longitudinal``, (0, 0) leaves each force as it is.
+    """
+
+    lateral: tuple[Number, Number, Number, Number]
+    longitudinal: tuple[Number, Number, Number, Number] | None = None
+    combined: tuple[Number, Number] | None = None
+
+    def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
+        """Of numbers, and of what is missing."""
+        for part, count in (("lateral", 4), ("longitudinal", 4), ("combined", 2)):
+            numbers = getattr(self, part)
+            if numbers is None:
+                continue
+            if not isinstance(numbers, tuple) or len(numbers) != count:
+                yield f"{part} is {numbers!r}", f"give {count} numbers"
+                continue
+            for number in map(sm.sympify, numbers):
+                if number.is_number and not number.is_finite:
+                    yield f"{part} has {number}", "give finite numbers"
+            if count == 4:
+                yield from _not_positive(f"{part}: μ", numbers[2])
+        if driven and (self.longitudinal is None or self.combined is None):
+            yield (
+                "its formula has no coefficients of longitudinal slip",
+                ("give MagicFormula(…, longitudinal=(B, C, mu, E), combined=(r_x, r_y)), or no centre"),
+            )
+
+    def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
+        """By the formula of the class."""
+        alpha = sm.atan(slips.lateral)
+        F_y = _magic(alpha, "lateral", self.lateral, load, declare)
+        if slips.longitudinal is None:
+            return sm.S.Zero, F_y
+        assert self.longitudinal is not None  # or it has faults
+        assert self.combined is not None
+        r_x = declare("combined[1]", self.combined[0], "1", "how lateral slip weakens the longitudinal force")
+        r_y = declare("combined[2]", self.combined[1], "1", "how longitudinal slip weakens the lateral force")
+        F_x = _magic(slips.longitudinal, "longitudinal", self.longitudinal, load, declare)
+        return F_x / sm.sqrt(1 + (r_x * alpha) ** 2), F_y / sm.sqrt(1 + (r_y * slips.longitudinal) ** 2)
+
+
+def _magic(
+    x: sm.Expr, part: str, coefficients: tuple[Number, Number, Number, Number], load: sm.Expr, declare: Declare
+) -> sm.Expr:
+    """Force over one slip."""
+    words = ("stiffness factor", "shape factor", "coefficient of friction", "curvature factor")
+    B, C, mu, E = (
+        declare(f"{part}.{letter}", value, "1", word)
+        for letter, value, word in zip(("B", "C", "mu", "E"), coefficients, words, strict=True)
+    )
+    return mu * load * sm.sin(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
+
+
+@dataclass(frozen=True)
+class Tyre(NamedElement):
+    """A tyre's force at its contact with the ground.
+
+    V_s is the velocity of the ``contact``: of the wheel's particle that touches the ground now
+    (``contact.v2pt_theory(centre, N, wheel)``), so that the force drives the wheel's rotation too. V_x is that of the
+    ``centre`` along the heading. Without a centre the wheel rolls freely: V_x is that of the contact, and there is no
+    longitudinal slip. With a relaxation length σ the slips are those of deflections that follow,
+    κ = e_x / σ, e_x' = −V_sx − |V_x| e_x / σ, and likewise tan α = e_y / σ: at rest the tyre is a spring. Source of
+    these: Pacejka 2012, sect. 7.2. Of a wheel that spins on the spot e_x grows without end.
+
+    Example:
+        The front wheel of a car that rolls freely::
+
+            model.add(Tyre("front", P, heading=W.x, load=4e3, law=Brush(6e4, 0.9), relaxation=0.4))
+
+        Outputs are ``front.lateral``, ``front.slip_angle`` and, with a centre, ``front.driving`` and ``front.slip``.
+
+    Attributes:
+        name: In front of the names of its variables.
+        contact: Where it acts, see above.
+        heading: Unit vector on the ground in which the wheel rolls forwards.
+        load: F_z in N, what the ground carries: a number or any expression; below zero it counts as none.
+        law: ``Brush`` or ``MagicFormula``.
+        centre: Of the wheel.
+        up: Unit vector normal to the ground; N.z unless given. Lateral is up × heading.
+        relaxation: σ in m; one of (longitudinal, lateral) if these differ; None: slips follow at once.
+        still: Speed in m/s: |V_x| is taken as √(V_x² + still²), so that all is finite at rest.
+    """
+
+    contact: Point
+    heading: Vector
+    load: Number
+    law: TyreLaw
+    centre: Point | None = None
+    up: Vector | None = None
+    relaxation: Number | tuple[Number, Number] | None = None
+    still: float = 0.01
+
+    def faults(self, model: Model) -> Iterator[Fault]:
+        """Of places, law and numbers."""
+        frame = mechanics_source.inertial_frame(model.mechanics)
+        for part in ("heading", "up"):
+            vector = getattr(self, part)
+            if not (isinstance(vector, Vector) or (part == "up" and vector is None)) or vector == 0:
+                yield self.fault(f"{part} is {vector!r}", "give a unit vector, such as N.x")
+        for point in (self.contact, *([] if self.centre is None else [self.centre])):
+            if not isinstance(point, Point):
+                yield self.fault(f"it acts on {point!r}", "give a point")
+            elif not hasattr(frame, "dcm"):
+                yield self.fault("the mechanics have no frame of SymPy", "tyres are for mechanics of SymPy")
+            else:
+                yield from self._unknown_velocity(point, frame)
+        if isinstance(self.law, TyreLaw):
+            yield from (self.fault(what, remedy) for what, remedy in self.law.faults(self.centre is not None))
+        else:
+            yield self.fault(f"the law is {self.law!r}", "give Brush(…) or MagicFormula(…)")
+        yield from self.negative("load", self.load)
+        for length in self._relaxations():
+            yield from self.not_positive("relaxation", length)
+        yield from self.not_positive("still", self.still)
+
+    def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
+        try:
+            with restored([frame, point]):
+                point.vel(frame)
+        except ValueError as error:
+            told = " ".join(str(error).split())
+            yield self.fault(f"the velocity of {point} is not known: {told}", "connect it with the mechanism")
+
+    def _relaxations(self) -> tuple[Number, ...]:
+        """Longitudinal and lateral length; none where slips follow at once."""
+        if self.relaxation is None:
+            return ()
+        return self.relaxation if isinstance(self.relaxation, tuple) else (self.relaxation, self.relaxation)
+
+    def declare(self, model: Model) -> None:
+        """Its load, parameters, states and outputs."""
+        frame: Any = mechanics_source.inertial_frame(model.mechanics)
+        up = frame.z if self.up is None else self.up
+        with restored([frame, self.contact, self.centre, *frames_in(self.heading), *frames_in(up)]):
+            lateral = up.cross(self.heading)
+            slipping = self.contact.vel(frame)
+            V_sy = sm.sympify(slipping.dot(lateral))
+            V_sx = None if self.centre is None else sm.sympify(slipping.dot(self.heading))
+            V_x = sm.sympify((self.centre or self.contact).vel(frame).dot(self.heading))
+        still = self.parameter(model, "still", self.still, "m/s", "speed at which the tyre counts as standing")
+        travelling = sm.sqrt(V_x**2 + still**2)
+        kappa = None if V_sx is None else self._slip(model, "x", V_sx, travelling)
+        tangent = self._slip(model, "y", V_sy, travelling)
+        rolling = sm.S.One if kappa is None else 1 + kappa * V_x / travelling
+        load = self.parameter(model, "load", self.load, "N", "what the ground carries", low=0.0)
+        carried = load if load.is_Symbol else sm.Max(0, load)
+        F_x, F_y = self.law.forces(
+            Slips(kappa, tangent, rolling), carried, lambda *given: self.parameter(model, *given)
+        )
+        model.add_loads((self.contact, F_x * self.heading + F_y * lateral))
+        model.output(f"{self.name}.lateral", F_y, "N", description="force along up × heading")
+        model.output(f"{self.name}.slip_angle", sm.atan(tangent), "rad", description="α, positive with the force")
+        if kappa is not None:
+            model.output(f"{self.name}.driving", F_x, "N", description="force along the heading")
+            model.output(f"{self.name}.slip", kappa, description="κ, positive where the wheel drives")
+
+    def _slip(self, model: Model, axis: str, sliding: sm.Expr, travelling: sm.Expr) -> sm.Expr:
+        """κ or tan α: of the velocities now, or of a deflection that follows them."""
+        lengths = self._relaxations()
+        if not lengths:
+            return -sliding / travelling
+        part = f"relaxation_{axis}"
+        length = self.parameter(model, part, lengths["xy".index(axis)], "m", "relaxation length")
+        deflection = self.state(f"deflection_{axis}")
+        rate = -sliding - travelling * deflection / length
+        self.declare_state(model, f"deflection_{axis}", rate, 0.0, "m", "of the tyre at its contact", nominal=0.01)
+        return deflection / length
+
+
+def _not_positive(part: str, value: Number | None) -> Iterator[tuple[str, str]]:
+    given = sm.sympify(value)
+    if value is not None and given.is_number and not (given.is_finite and given > 0):
+        yield f"{part} is {float(given):g}", f"give a number > 0 as {part}"

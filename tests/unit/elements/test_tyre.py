@@ -1,0 +1,179 @@
+"""Tyres against closed forms of force and slope, friction's circle, relaxation, and standstill."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu import Brush, MagicFormula, Model, Parts, Tyre, analysis, rhs
+from mb2fmu.elements.tyre import TyreLaw
+from mb2fmu.errors import ModelError
+from mb2fmu.model import check
+from mb2fmu.pipeline import derive
+
+t = me.dynamicsymbols._t
+LOAD, RADIUS = 4e3, 0.3
+BRUSH = Brush(6e4, 0.9, 8e4)
+MAGIC = MagicFormula((10.0, 1.3, 1.0, -0.5), (12.0, 1.6, 1.1, 0.3), (8.0, 7.0))
+
+
+def wheel(law: TyreLaw, relaxation: float | tuple[float, float] | None = None, **more: object) -> Model:
+    """A wheel that stays upright; it turns about its axle at ``spin`` and, with its heading B.x, about N.z."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    x, y, yaw = me.dynamicsymbols("x y yaw")
+    vx, vy, turning, spin = me.dynamicsymbols("vx vy turning spin")
+    B, W = me.ReferenceFrame("B"), me.ReferenceFrame("W")
+    B.orient_axis(N, N.z, yaw)
+    B.set_ang_vel(N, turning * N.z)
+    W.set_ang_vel(B, spin * B.y)
+    C = O.locatenew("C", x * N.x + y * N.y + RADIUS * N.z)
+    C.set_vel(N, vx * N.x + vy * N.y)
+    P = C.locatenew("P", -RADIUS * N.z)
+    P.v2pt_theory(C, N, W)
+    body = me.RigidBody("wheel", C, W, 20.0, (me.inertia(B, 0.5, 1.0, 0.5), C))
+    equations = [x.diff(t) - vx, y.diff(t) - vy, yaw.diff(t) - turning]
+    speeds = [vx, vy, turning, spin]
+    parts = Parts(frame=N, origin=O, q=[x, y, yaw], u=speeds, kinematic_equations=equations, bodies=[body])
+    model = Model("Wheel", parts)
+    for symbol in (x, y, yaw):
+        model.coordinate(symbol, 0.0)
+    for symbol in speeds:
+        model.speed(symbol, 0.0)
+    model.add(Tyre("tyre", P, heading=B.x, law=law, relaxation=relaxation, **{"load": LOAD, "centre": C, **more}))
+    return model
+
+
+def brush(alpha: float) -> tuple[float, float]:
+    """Lateral force of the brush without longitudinal slip, and ∂F/∂α, as Pacejka's (3.12) has them."""
+    s = min(1.0, 6e4 * abs(np.tan(alpha)) / (3 * 0.9 * LOAD))
+    return 0.9 * LOAD * (1 - (1 - s) ** 3) * np.sign(alpha), 6e4 * (1 - s) ** 2 / np.cos(alpha) ** 2
+
+
+def magic(alpha: float) -> tuple[float, float]:
+    """The Magic Formula, and its slope by the chain rule."""
+    B, C, mu, E = MAGIC.lateral
+    inner = B * alpha - E * (B * alpha - np.arctan(B * alpha))
+    slope = B - E * (B - B / (1 + (B * alpha) ** 2))
+    angle = C * np.arctan(inner)
+    return mu * LOAD * np.sin(angle), mu * LOAD * np.cos(angle) * C / (1 + inner**2) * slope
+
+
+@pytest.mark.parametrize(("law", "closed"), [(BRUSH, brush), (MAGIC, magic)], ids=["brush", "magic"])
+def test_force_and_slope_over_the_slip_angle_are_the_closed_form(law, closed):
+    """The slope as the unit has it, by the derivative of the program: to 1e-12 of the cornering stiffness."""
+    derivation = derive(wheel(law, relaxation=0.5), method="tmt")
+    stiffness = closed(0.0)[1]
+    for alpha in (0.0, 1e-9, 0.03, -0.1, 0.17, 0.178, 0.2, -0.6):
+        at = {"vx": 20.0, "spin": 20.0 / RADIUS, "tyre.deflection_y": 0.5 * np.tan(alpha)}
+        start = analysis.start_at(derivation.definition, derivation.equations, at, ())
+        found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
+        row = found.outputs.index("tyre.lateral")
+        slope = found.C[row, found.states.index("tyre.deflection_y")] * 0.5 / np.cos(alpha) ** 2
+        assert slope == pytest.approx(closed(alpha)[1], abs=1e-12 * stiffness)
+        assert found.y[row] == pytest.approx(closed(alpha)[0], abs=1e-12 * LOAD)
+
+
+def forces(f, x: np.ndarray) -> tuple[float, float]:
+    """Along the heading, and lateral."""
+    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    return told["tyre.driving"], told["tyre.lateral"]
+
+
+@pytest.fixture(scope="module")
+def rolling():
+    return rhs(wheel(BRUSH), method="tmt")
+
+
+@settings(max_examples=60, deadline=None)
+@given(vx=st.floats(-30, 30), vy=st.floats(-10, 10), spin=st.floats(-200, 200))
+def test_the_brush_stays_within_friction_and_takes_energy(rolling, vx, vy, spin):
+    """Whatever the slips, the force is within the circle of friction, and works against the contact's velocity."""
+    x = np.array([0, 0, 0, vx, vy, 0, spin], dtype=float)
+    driving, lateral = forces(rolling, x)
+    assert np.hypot(driving, lateral) <= 0.9 * LOAD * (1 + 1e-14)
+    assert driving * (vx - RADIUS * spin) + lateral * vy <= 1e-9
+
+
+def test_forces_act_on_the_wheel_at_its_contact(rolling):
+    """Momentum, and the moment about the axle, written by hand; the Magic Formula's weights with them."""
+    x = np.array([0, 0, 0.4, 9.0, 1.0, 0.2, 25.0])
+    heading, lateral = np.array([np.cos(0.4), np.sin(0.4)]), np.array([-np.sin(0.4), np.cos(0.4)])
+    travelling = np.hypot(x[3:5] @ heading, 0.01)
+    kappa = -(x[3:5] @ heading - RADIUS * 25.0) / travelling
+    alpha = np.arctan(-(x[3:5] @ lateral) / travelling)
+    B, C, mu, E = MAGIC.longitudinal
+    bent = B * kappa - E * (B * kappa - np.arctan(B * kappa))
+    wanted = {
+        "magic": (
+            mu * LOAD * np.sin(C * np.arctan(bent)) * np.cos(np.arctan(8.0 * alpha)),
+            magic(alpha)[0] * np.cos(np.arctan(7.0 * kappa)),
+        )
+    }
+    gamma = np.hypot(8e4 * kappa, 6e4 * np.tan(alpha))
+    s = min(1.0, gamma / (3 * 0.9 * LOAD * (1 + kappa * (x[3:5] @ heading) / travelling)))
+    size = 0.9 * LOAD * (1 - (1 - s) ** 3) / gamma
+    wanted["brush"] = (size * 8e4 * kappa, size * 6e4 * np.tan(alpha))
+    for f, (F_x, F_y) in ((rolling, wanted["brush"]), (rhs(wheel(MAGIC), method="tmt"), wanted["magic"])):
+        assert forces(f, x) == pytest.approx((F_x, F_y), rel=1e-12)
+        rates = f(0.0, x)
+        assert rates[3:5] == pytest.approx((F_x * heading + F_y * lateral) / 20.0, rel=1e-12)
+        assert rates[6] == pytest.approx(-RADIUS * F_x / 1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [BRUSH, MAGIC], ids=["brush", "magic"])
+@pytest.mark.parametrize("relaxation", [None, 0.4])
+def test_at_rest_forces_and_slopes_are_finite(law, relaxation):
+    derivation = derive(wheel(law, relaxation), method="tmt")
+    for at in ({}, {"vy": 0.5}, {"spin": 3.0}):
+        start = analysis.start_at(derivation.definition, derivation.equations, at, ())
+        found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
+        assert np.isfinite(found.A).all()
+        assert np.isfinite(found.C).all()
+
+
+def test_a_deflection_follows_the_slip_over_the_relaxation_length():
+    """e' = −V_s − |V_x| e / σ: written by hand, each direction with its own length; at rest a spring."""
+    f = rhs(wheel(BRUSH, (0.3, 0.6)), method="tmt")
+    assert f.states[-2:] == ("tyre_deflection_x", "tyre_deflection_y")
+    x = np.array([0, 0, 0, 8.0, 0.7, 0, 30.0, 0.002, -0.01])
+    travelling = np.hypot(8.0, 0.01)
+    wanted = [-(8.0 - RADIUS * 30.0) - travelling * 0.002 / 0.3, -0.7 + travelling * 0.01 / 0.6]
+    assert f(0.0, x)[-2:] == pytest.approx(wanted, rel=1e-13)
+    x[3:7], x[7] = 0.0, 0.0
+    assert forces(f, x) == pytest.approx((0.0, brush(np.arctan(-0.01 / 0.6))[0]), rel=1e-12, abs=1e-12)
+
+
+def test_a_lifted_wheel_has_no_force():
+    f = rhs(wheel(BRUSH, load=1e3 * sm.sin(t)), method="tmt")
+    x = np.array([0, 0, 0, 8.0, 0.7, 0, 10.0])
+    told = {time: dict(zip(f.output_names, f.outputs(time, x), strict=True)) for time in (1.0, 4.0)}
+    assert told[1.0]["tyre.lateral"] < -50
+    assert told[4.0]["tyre.lateral"] == told[4.0]["tyre.driving"] == 0.0
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    N = me.ReferenceFrame("N")
+    far = me.Point("far")
+    for contact, law, more, told in (
+        (far, BRUSH, {}, "the velocity of far is not known"),
+        (far, Brush(-1.0, 0.0), {"centre": far}, "cornering is -1"),
+        (far, Brush(-1.0, 0.0), {"centre": far}, "friction is 0"),
+        (far, Brush(1.0, 1.0), {"centre": far}, "no longitudinal stiffness"),
+        (far, MagicFormula((1.0, 2.0, 3.0)), {"centre": far}, "give 4 numbers"),
+        (far, MagicFormula((1.0, 2.0, -3.0, 0.0)), {"centre": far}, "no coefficients of longitudinal slip"),
+        (far, "linear", {"load": -1.0}, "the law is 'linear'"),
+        (far, BRUSH, {"load": -1.0}, "load is -1"),
+        (far, BRUSH, {"relaxation": 0.0}, "relaxation is 0"),
+        (far, BRUSH, {"still": 0.0}, "still is 0"),
+        (far, BRUSH, {"up": 3}, "up is 3"),
+    ):
+        model = wheel(BRUSH)
+        model.add(Tyre("wrong", contact, heading=N.x, law=law, **{"load": 1.0, **more}))
+        with pytest.raises(ModelError, match="Tyre wrong") as caught:
+            check(model)
+        assert told in str(caught.value)
