@@ -20,8 +20,10 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.loading import load_promised
 from mb2fmu.pipeline.deriving import derive
-from mb2fmu.pipeline.evaluating import right_hand_side
+from mb2fmu.pipeline.evaluating import right_hand_side, start_values
+from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.outcomes import Observer, Timing
+from mb2fmu.pipeline.simulating import describe_variables, simulate_derived
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.scratch import work_folder
 from mb2fmu.systems.component import Component, read_component
@@ -215,7 +217,7 @@ def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> d
     assert declared is not None
     source = resolved_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
-    found = whole_motion(derivation, motion.time)
+    found = whole_motion(derivation, motion.time, where=declared.where)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
         for whole in declared.same.values()
@@ -231,19 +233,28 @@ def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> d
     return found
 
 
-def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH) -> dict[str, Floats]:
-    """States and outputs of a model at given times, by its own equations, inputs at their start values.
+def whole_motion(
+    derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = ""
+) -> dict[str, Floats]:
+    """States and outputs of a model at given times, by FMU name; inputs at their start values.
+
+    By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,
+    with the tolerance of the model's own experiment.
 
     Args:
         derivation: Of the model.
-        time: In s, rising, shape (n_t,).
+        time: In s, rising, shape (n_t,); of a model with events at equal distances from 0 on.
         tolerance: Relative.
+        where: Of the declaration, for messages.
 
     Raises:
+        CouplingError: If a model with events is asked for at times of unequal distances.
         ValidationError: If the integration stops early.
     """
     from scipy.integrate import solve_ivp
 
+    if needs_events(derivation):
+        return _unit_motion(derivation, time, where)
     f = right_hand_side(derivation)
     method: Literal["Radau", "DOP853"] = "Radau" if derivation.definition.experiment.stiff else "DOP853"
     span = (float(time[0]), float(time[-1]))
@@ -251,12 +262,21 @@ def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH)
         lambda t, x: f(t, x, f.r0), span, f.x0, method=method, t_eval=time, rtol=tolerance, atol=tolerance
     )
     if not solution.success:
-        where = f"t = {solution.t[-1] if len(solution.t) else 0.0:g} s"
-        raise ValidationError(
-            f"{derivation.definition.name} cannot be simulated:", [Fault(str(solution.message), where)]
-        )
+        at = f"t = {solution.t[-1] if len(solution.t) else 0.0:g} s"
+        raise ValidationError(f"{derivation.definition.name} cannot be simulated:", [Fault(str(solution.message), at)])
     x = np.asarray(solution.y.T)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    names = [*f.states, *f.output_names]
+    names = describe_variables(derivation.equations, derivation.definition)
     return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
+
+
+def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
+    """By the model's unit."""
+    steps = np.diff(time)
+    if np.ptp(steps) > 1e-9 * steps[0]:
+        fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= away")
+        raise CouplingError("the system cannot be held against its whole:", [fault])
+    held = dict(zip((each.name for each in derivation.definition.inputs), start_values(derivation)[1].tolist()))
+    found = simulate_derived(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
+    return {name: found[name] for name in found.names}

@@ -92,6 +92,19 @@ def simulate_model(
 ) -> Simulated | SimulatedUnit:
     """How a model moves by its own equations, or by its unit where it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
+    return simulate_derived(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
+
+
+def simulate_derived(
+    derivation: Derivation,
+    *,
+    inputs: Mapping[str, InputValue] | None = None,
+    tables: tuple[Path, ...] = (),
+    stop: float | None = None,
+    step: float | None = None,
+    observer: Observer | None = None,
+) -> Simulated | SimulatedUnit:
+    """The same of a model that is derived; arguments as for :func:`simulate`."""
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     signals = read_inputs(inputs or {}, tables, units, stop or definition.experiment.stop)
