@@ -44,6 +44,7 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu.pipeline.coupled import couple
+    from mb2fmu.systems.other_masters import farthest
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with Progress() as progress:
@@ -60,6 +61,8 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
     for answer in done.answers:
         values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.values.items())
         say(f"  {answer.master}: {answer.failure or values}")
+        if far := farthest(answer, done.deviations):
+            say(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
     bound = done.joined.system.run.bound
     if bound is not None and done.deviations:
         say(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")

@@ -233,9 +233,7 @@ def _truth(joined: Joined, motion: SystemMotion, observer: Observer | None) -> d
     return found
 
 
-def whole_motion(
-    derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = ""
-) -> dict[str, Floats]:
+def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = "") -> dict[str, Floats]:
     """States and outputs of a model at given times, by FMU name; inputs at their start values.
 
     By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,
@@ -277,6 +275,7 @@ def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, 
     if np.ptp(steps) > 1e-9 * steps[0]:
         fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= away")
         raise CouplingError("the system cannot be held against its whole:", [fault])
-    held = dict(zip((each.name for each in derivation.definition.inputs), start_values(derivation)[1].tolist()))
+    values = start_values(derivation)[1].tolist()
+    held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))
     found = simulate_derived(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
     return {name: found[name] for name in found.names}

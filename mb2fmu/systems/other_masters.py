@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu.systems import foreign
+from mb2fmu.systems.held_against import Deviation
 
 TIME_LIMIT = 120.0
 _LAST = 300
@@ -73,6 +74,16 @@ def ask_others(
         names: ``component.variable`` of what is wanted at the end.
     """
     return tuple(_asked(MASTERS[name], ssp, osp, step, stop, names) for name in wanted)
+
+
+def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, str] | None:
+    """Largest error of an answer against the whole at the end, of the variable's size, and whose; None: none known."""
+    found = [
+        (abs(answer.values[each.name] - float(each.truth[-1])) / (each.scale or 1.0), each.name)
+        for each in deviations
+        if each.name in answer.values
+    ]
+    return max(found, default=None)
 
 
 def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]) -> Answer:

@@ -59,7 +59,9 @@ class Law:
 
     def __init__(self, index: str = "") -> None:
         names = "J k d kp kd target rise"
-        self.J, self.k, self.d, self.kp, self.kd, self.target, self.rise = sm.symbols([f"{n}{index}" for n in names.split()])
+        self.J, self.k, self.d, self.kp, self.kd, self.target, self.rise = sm.symbols(
+            [f"{n}{index}" for n in names.split()]
+        )
 
     def gear(self, phi: sm.Expr, omega: sm.Expr, q: sm.Expr, u: sm.Expr) -> sm.Expr:
         """Effort on the joint."""
