@@ -32,8 +32,8 @@ from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-6
-OPERATIONS = 20_000_000
-"""Of all evaluations together, about: some seconds in Python at most."""
+OPERATIONS = 4_000_000
+"""Of all evaluations together, about: half a second in Python at most."""
 MOST, FEWEST = 4_000, 100
 """Evaluations; where fewer are within reach, it is not tried."""
 _TIMES = 50  # at which inputs are looked at

@@ -8,7 +8,7 @@ not at all, and with its report or not at all; what is no FMU is refused. Must n
 
 from mb2fmu.package.archive import archived, pack, unpack
 from mb2fmu.package.native import build_native, core_of, digest, with_page, with_proof
-from mb2fmu.package.pictures import raster
+from mb2fmu.package.pictures import pictures, raster
 from mb2fmu.package.publishing import private_folder, publish, way_between, write_new, write_tree, write_whole
 from mb2fmu.package.python_unit import build_pythonfmu
 from mb2fmu.package.references import Table, reference_files
@@ -21,6 +21,7 @@ __all__ = [
     "core_of",
     "digest",
     "pack",
+    "pictures",
     "private_folder",
     "publish",
     "raster",

@@ -30,7 +30,7 @@ def build_native(
     description: FileTree,
     interface: FmuInterface,
     *,
-    diagram: str = "",
+    drawn: FileTree | None = None,
     compiler: Literal["zig", "cc"] = "zig",
 ) -> FileTree:
     """Puts the core unit together: everything but report and reference.
@@ -40,7 +40,7 @@ def build_native(
         binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
         description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
         interface: Names the unit.
-        diagram: Of the model, for the pictures.
+        drawn: The unit's :func:`pictures`; None: those of a model without a diagram.
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
 
     Returns:
@@ -55,7 +55,7 @@ def build_native(
     return (
         description.joined(sources)
         .joined(binaries)
-        .joined(pictures(interface, diagram))
+        .joined(pictures(interface, "") if drawn is None else drawn)
         .joined(_licences(sources, binaries, compiler))
     )
 

@@ -105,10 +105,11 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
             description = xml.emit(described, c.translation_units(sources))
         with stage("draw"):
             looks = _looks(derivation)
+            drawn = package.pictures(described, looks.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
     with stage("build"):
-        core = package.build_native(sources, binaries, description, described, diagram=looks.diagram, compiler=compiler)
+        core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
     return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 

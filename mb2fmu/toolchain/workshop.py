@@ -69,7 +69,7 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
         common = variant == variants(platform)[-1]  # others are for the few processors that have less
         for name in each_variant:
             quickly = is_derived(name) and not common
-            arguments = compiling(compiler, platform, fast=fast, variant=variant, seldom=quickly)
+            arguments = compiling(compiler, platform, fast=fast, variant=variant, straight=not quickly, seldom=quickly)
             found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments))
     seldom = compiling(compiler, platform, fast=fast, seldom=True)
     once = [name for name in names if is_compiled_once(name)]

@@ -51,6 +51,9 @@ time, and AVX2 makes them a third and a fifth faster. That of a larger program i
 loops that wait for memory.
 """
 
+TWICE = 200
+"""Values that u' may compute once more for itself; where x' computes more, it is called for u'."""
+
 _PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 
@@ -132,7 +135,7 @@ def print_motion(program: Program, part: int = PART) -> PrintedEquations:
     printed = [printer.prepare("equations_prepare", calculated=True)]
     for function in functions:
         whole = None
-        if function.signature.name == "equations_accelerations" and printed[1].parts:
+        if function.signature.name == "equations_accelerations" and printed[1].weight > TWICE:
             whole = _accelerations(printer.graph, function, printed[1], printer.hoisted)
         printed.append(whole or printer.function(function))
     return printer.equations("equations", printed, 0)
