@@ -25,11 +25,18 @@ Beyond it, chaos has the word, and the invariants alone are judged: they hold fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.validation.event_limits import EventLimit, Sides, event_limits, sides_at_points
+from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
+from mb2fmu.validation.event_walk import WalkLog
+from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.reference import (
     Reference,
@@ -63,11 +70,15 @@ class Bounds:
         values: bound_v(t), shape (n_t, n).
         judged: Number of points from the start up to the horizon, shape (n,).
         reasons: Why the horizon ends before the run does; empty where it does not.
+        events: What is allowed of each event.
+        sides: Of points that may be on either side of an event.
     """
 
     values: Floats
     judged: npt.NDArray[np.int64]
     reasons: tuple[str, ...]
+    events: tuple[EventLimit, ...] = ()
+    sides: Mapping[int, Sides] = field(default_factory=dict)
 
 
 def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
@@ -93,7 +104,8 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
         else:
             reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
-    return Bounds(allowed, np.array(judged), tuple(reasons))
+    events = event_limits(reference, allowed)
+    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides_at_points(reference, events))
 
 
 def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
@@ -113,9 +125,10 @@ def _enough(values: Floats) -> int:
 def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
     """Every variable of the reference against the FMU's."""
     time = reference.trajectory.time
+    whole = _on_its_side(reference, limits, simulation)
     results = []
     for column, variable in enumerate(reference.variables):
-        truth = reference.trajectory.values[:, column]
+        truth = whole[:, column]
         found = simulation[variable.name]
         errors = np.abs(found - truth)
         bound = limits.values[:, column]
@@ -152,24 +165,58 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
     return tuple(results)
 
 
-def compare_invariants(reference: Reference, simulation: Simulation) -> tuple[InvariantResult, ...]:
-    """What holds for every true motion, on the FMU's own; () where the FMU gives no finite numbers."""
+def _sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
+    """Points near an event → the side (0: before, 1: after) on which the unit is with all of its variables."""
+    names, taken = [variable.name for variable in reference.variables], {}
+    for k, sides in limits.sides.items():
+        found = np.array([simulation[name][k] for name in names])
+        off = np.abs(found - sides.values) / np.maximum(limits.values[k], np.finfo(float).tiny)
+        taken[k] = int(np.argmin(np.max(off, axis=1)))
+    return taken
+
+
+def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
+    """The reference's values, near events those of the side on which the unit is."""
+    truth = reference.trajectory.values.copy()
+    for k, side in _sides_taken(reference, limits, simulation).items():
+        truth[k] = limits.sides[k].values[side]
+    return truth
+
+
+def compare_invariants(
+    reference: Reference, simulation: Simulation, limits: Bounds | None = None
+) -> tuple[InvariantResult, ...]:
+    """What holds for every true motion, on the FMU's own; () where the FMU gives no finite numbers.
+
+    ``limits``: say which points may be on either side of an event.
+    """
     if not np.all(np.isfinite(simulation.values)):
         return ()
     order = [simulation.names.index(name) for name in reference.trajectory.names]
     values = simulation.values[:, order]
     states = values[:, list(reference.state_columns)]
-    flowed, work = _flow(reference, states)
-    results = [*_defects(reference, states, flowed)]
+    taken = _sides_taken(reference, limits, simulation) if limits else {}
+    begins = {k: limits.sides[k].modes[side] for k, side in taken.items()} if limits else {}
+    flowed, work = _flow(reference, states, begins=begins)
+    for k in taken:
+        with _beginning(reference, begins.get(k - 1)):
+            flowed[k - 1], work[k - 1] = _nearest_side(reference, states[k - 1], states[k], k)
+    results = [*_defects(reference, states, flowed, taken)]
     if any(balance.name == "energy" for balance in reference.balances):
         results.append(_energy(reference, states, work))
     return (*results, *_constraints(reference, values))
 
 
-def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
+def _flow(
+    reference: Reference,
+    states: Floats,
+    only: npt.NDArray[np.int64] | None = None,
+    begins: Mapping[int, Modes] = MappingProxyType({}),
+) -> tuple[Floats, Floats]:
     """The reference's flow over one step from each state, shape (n, n_x), and the work done in it, shape (n,).
 
-    ``only``: the steps to take; all of them if None. ``states``: one per step, at its beginning.
+    ``only``: the steps to take; all of them if None. ``states``: one per step, at its beginning. ``begins``: steps
+    whose first modes do not follow from the state.
     """
     run, numeric = reference.conditions, reference.numeric
     prepared = numeric.prepare(run.parameters)
@@ -179,13 +226,45 @@ def _flow(reference: Reference, states: Floats, only: npt.NDArray[np.int64] | No
     ends = np.empty((len(steps), states.shape[1] + 1))
     for row, k in enumerate(steps.tolist()):
         journey = Journey(numeric, time[k : k + 2], run.inputs[k : k + 1], prepared, stiff=run.stiff)
-        ends[row] = journey.travel(np.append(states[row], 0.0), _FLOW_TOLERANCE, scales)[-1]
+        with _beginning(reference, begins.get(k)):
+            ends[row] = journey.travel(np.append(states[row], 0.0), _FLOW_TOLERANCE, scales)[-1]
     return ends[:, :-1], ends[:, -1]
 
 
-def _defects(reference: Reference, states: Floats, flowed: Floats) -> list[InvariantResult]:
-    """One result per state."""
+def _beginning(reference: Reference, modes: Modes | None) -> AbstractContextManager[None]:
+    """Inside, flows begin in given modes."""
+    if modes is None or not isinstance(reference.numeric, HybridEquations):
+        return nullcontext()
+    return reference.numeric.beginning_in(modes)
+
+
+def _nearest_side(reference: Reference, before: Floats, after: Floats, k: int) -> tuple[Floats, float]:
+    """The flow over the step to point k, near an event: x and W on that side of it which is nearer to the unit's.
+
+    ``before`` and ``after``: the unit's states at the points.
+    """
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    prepared, scales = numeric.prepare(run.parameters), reference.error_scales(_FLOW_TOLERANCE)
+    end, r = float(run.time[k]), run.inputs[k - 1]
+    reach = NEAR * (end - float(run.time[k - 1]))
+    log = WalkLog()
+    time = np.array([run.time[k - 1], end, end + reach])
+    journey = Journey(numeric, time, np.array([r, r]), prepared, stiff=run.stiff)
+    ends = [journey.travel(np.append(before, 0.0), _FLOW_TOLERANCE, scales, seen=log)[1]]
+    near = [event for event in log.events if abs(event.time - end) <= reach]
+    if near:
+        occasion = Occasion(near[0], near[-1], len(near))
+        ends += [y for y, _ in both_sides(numeric, occasion, end, r.tolist(), prepared)]
+    away = [float(np.max(np.abs(y[:-1] - after) / reference.state_scales)) for y in ends]
+    best = ends[int(np.argmin(away))]
+    return best[:-1], float(best[-1])
+
+
+def _defects(reference: Reference, states: Floats, flowed: Floats, near: Collection[int] = ()) -> list[InvariantResult]:
+    """One result per state; steps to points that are ``near`` an event say nothing of how errors grow."""
     steps = np.unique(np.linspace(0, len(states) - 2, _SAMPLES).astype(np.int64))
+    steps = np.array([k for k in steps.tolist() if k not in near and k + 1 not in near], dtype=np.int64)
     scales = reference.state_scales
     base = flowed[steps]
     growth = np.zeros_like(base)

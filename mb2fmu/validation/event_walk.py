@@ -8,7 +8,7 @@ there, and modes are found anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ class EventSeen:
         before: Modes before.
         after: Modes after.
         jumped: Whether a state was set.
+        outside: Inputs that jumped made it, and not the motion.
+        switch: Number of the switch that came first; -1 where inputs did.
+        step: Number of the communication step.
+        sides: Everything that is discrete just before and just after.
+        states: (x, W) just before and just after, shape (2, n_x + 1).
     """
 
     time: float
@@ -41,6 +46,24 @@ class EventSeen:
     before: tuple[float, ...]
     after: tuple[float, ...]
     jumped: bool
+    outside: bool
+    switch: int
+    step: int
+    sides: tuple[Modes, Modes]
+    states: Floats
+
+
+@dataclass(slots=True)
+class WalkLog:
+    """What was seen on a walk.
+
+    Attributes:
+        events: In their order.
+        modes: At each communication point, at the end of the step before.
+    """
+
+    events: list[EventSeen] = field(default_factory=list)
+    modes: list[Modes] = field(default_factory=list)
 
 
 def travel(
@@ -55,11 +78,11 @@ def travel(
     parts: int,
     projected: bool,
     budget: int,
-    seen: list[EventSeen] | None = None,
+    seen: WalkLog | None = None,
 ) -> Floats:
     """(x, W) at each communication point; arguments as of :meth:`mb2fmu.validation.journey.Journey.travel`.
 
-    W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events.
+    W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
     walk = _Walk(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
     y = np.empty((len(time), len(start)))
@@ -71,10 +94,14 @@ def travel(
     else:
         walk.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
     here = y[0].copy()
+    log = seen or WalkLog()
+    log.modes.append(walk.modes.copy())
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         r = inputs[k].tolist()
+        walk.number = k
         here = walk.step(begin, end, here, r, parts, changed=bool(k) and not np.array_equal(inputs[k], inputs[k - 1]))
         y[k + 1] = here
+        log.modes.append(walk.modes.copy())
     return y
 
 
@@ -89,13 +116,14 @@ class _Walk:
         absolute: Floats,
         projected: bool,
         budget: int,
-        seen: list[EventSeen] | None,
+        seen: WalkLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
         self._relative, self._absolute = relative, absolute
         self._projected, self._budget, self._seen = projected, budget, seen
         self._spent = self._events = 0
         self._step = np.inf
+        self.number = 0  # of the communication step
         self.modes: Modes
 
     def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
@@ -200,12 +228,21 @@ class _Walk:
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
             raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
-        old, x = tuple(self.modes.values.tolist()), y[:-1]
+        before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_at(t, x, r, self.prepared)
         after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
-        new = tuple(self.modes.values.tolist())
         jumped = not np.array_equal(after, x)
-        if self._seen is not None and (old != new or jumped):
-            self._seen.append(EventSeen(t, name, old, new, jumped))
         work = self.numeric.kinetic_at(t, after, r, self.prepared) - before if jumped else 0.0
-        return np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
+        behind = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
+        if self._seen is not None:
+            self._note(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]))
+        return behind
+
+    def _note(self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats) -> None:
+        """Keeps an event in which anything changed."""
+        assert self._seen is not None
+        old, new = (tuple(side.values.tolist()) for side in sides)
+        jumped = not np.array_equal(states[0, :-1], states[1, :-1])
+        if old != new or jumped:
+            switch = due[0] if due else -1
+            self._seen.events.append(EventSeen(t, name, old, new, jumped, not due, switch, self.number, sides, states))

@@ -38,6 +38,10 @@ class Modes:
     values: Floats
     fired: Floats
 
+    def copy(self) -> Modes:
+        """Others that change by themselves."""
+        return Modes(self.values.copy(), self.fired.copy())
+
 
 @dataclass(frozen=True, slots=True)
 class _Look:
@@ -88,7 +92,11 @@ class HybridEquations(NumericEquations):
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
         """Everything at one instant, with the modes that the state says."""
-        look = self._held(t, x, r, prepared, self.modes_at(t, x, r, prepared))[0]
+        return self.motion_in(t, x, r, prepared, self.modes_at(t, x, r, prepared))
+
+    def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
+        """Everything at one instant, with given modes."""
+        look = self._held(t, x, r, prepared, modes)[0]
         return replace(look.motion, outputs=look.motion.outputs[: self.frozen.outputs])
 
     def slope(
@@ -190,6 +198,12 @@ class HybridEquations(NumericEquations):
         modes = self.modes_at(t, x, r, prepared)
         if after is not None:
             self.settle(t, x, r, after, modes, ())
+        with self.beginning_in(modes):
+            yield
+
+    @contextmanager
+    def beginning_in(self, modes: Modes) -> Iterator[None]:
+        """Inside, what begins at an instant begins in these modes, whatever the state says."""
         self._kept = modes
         try:
             yield
@@ -205,7 +219,7 @@ class HybridEquations(NumericEquations):
     def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Modes:
         """Modes by the sides on which a state is."""
         if self._kept is not None:
-            return Modes(self._kept.values.copy(), self._kept.fired.copy())
+            return self._kept.copy()
         modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
         look = self._look(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
@@ -350,6 +364,10 @@ class HybridEquations(NumericEquations):
         for i in self._signs:
             if abs(look.surfaces[i]) > AT_REST:
                 modes.values[i] = np.sign(look.surfaces[i])
+
+    def kept_at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+        """The state with speeds such that what these modes hold stands still."""
+        return self._at_rest(t, x, r, prepared, modes) if self._holding(x, modes) else x
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Modes, Floats]:
         """Modes and states at the start of a simulation, where the first instants of ``every`` may be."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mb2fmu.validation.collocation import integrate_stiff
 from mb2fmu.validation.compiled import layout
 from mb2fmu.validation.compiled.machine import FailureError, Machine
-from mb2fmu.validation.event_walk import EventSeen, travel
+from mb2fmu.validation.event_walk import WalkLog, travel
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
 from mb2fmu.validation.numeric import NumericEquations, explained
@@ -50,7 +50,7 @@ class Journey:
         *,
         parts: int = 1,
         projected: bool = False,
-        seen: list[EventSeen] | None = None,
+        seen: WalkLog | None = None,
     ) -> Floats:
         """(x, W) at each communication point, shape (n_t, n_x + 1).
 
@@ -60,7 +60,7 @@ class Journey:
             scales: Magnitudes of (x, W), > 0.
             parts: At least so many steps between two points.
             projected: Every step ends on the constraints.
-            seen: Takes the events.
+            seen: Takes events and modes, where the equations have any.
 
         Raises:
             ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular

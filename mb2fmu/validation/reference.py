@@ -17,12 +17,13 @@ from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.model.natural_units import natural_units, typical_coordinates
 from mb2fmu.validation.conditions import Conditions, conditions
-from mb2fmu.validation.event_walk import EventSeen
-from mb2fmu.validation.hybrid import HybridEquations
+from mb2fmu.validation.event_sides import apart
+from mb2fmu.validation.event_walk import EventSeen, WalkLog
+from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.integration import TIGHTEST, HeldSlope, explicit_euler
 from mb2fmu.validation.journey import Journey
 from mb2fmu.validation.newton_euler import NewtonEuler
-from mb2fmu.validation.numeric import NumericEquations
+from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_switches import frozen_equations
 from mb2fmu.validation.scales import (
     ROUNDING,
@@ -96,6 +97,8 @@ class Reference:
         numeric: The equations as functions of numbers.
         conditions: The experiment.
         events: In their order.
+        modes: At each communication point, at the end of the step before; empty where nothing switches.
+        event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
     """
 
     trajectory: Trajectory
@@ -110,6 +113,8 @@ class Reference:
     numeric: NumericEquations
     conditions: Conditions
     events: tuple[EventSeen, ...] = ()
+    modes: tuple[Modes, ...] = ()
+    event_uncertainty: float = 0.0
 
     @property
     def state_scales(self) -> Floats:
@@ -184,11 +189,11 @@ def make_reference(
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy, sizes = natural.magnitude("J"), np.append(typical[list(columns)], 0.0)
     largest = _scouted(numeric, run, start, sizes[:-1], energy)
-    seen: list[EventSeen] = []
+    seen = WalkLog()
     exact = error_scales(largest, sizes, TIGHTEST)
     fine = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
-    values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared)
-    uncertainty = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values)
+    values, kinetic, residual = observe(numeric, run, fine[:, :-1], prepared, seen.modes)
+    uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
     scales = own_scales(values, moving(values, uncertainty, typical), typical)
     return Reference(
         trajectory=Trajectory(
@@ -211,7 +216,9 @@ def make_reference(
         ),
         numeric=numeric,
         conditions=run,
-        events=tuple(seen),
+        events=tuple(seen.events),
+        modes=tuple(seen.modes),
+        event_uncertainty=late,
     )
 
 
@@ -241,15 +248,22 @@ def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical:
     return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
 
 
-def _uncertainty(numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats) -> Floats:
-    """Running maximum of the difference to a coarser run, and round-off; the shape of ``values``."""
+def _uncertainty(
+    numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: WalkLog
+) -> tuple[Floats, float]:
+    """Running maximum of the difference to a coarser run, and round-off, the shape of ``values``; that of events, s.
+
+    At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
+    """
     coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
-    rough = solve(numeric, coarse, start, COARSE, scales)
-    seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters))
-    difference = np.maximum.accumulate(np.abs(values[rows] - seen), axis=0)
+    log = WalkLog()
+    rough = solve(numeric, coarse, start, COARSE, scales, seen=log)
+    seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
+    between, late = apart(coarse.time, fine.events, log.events)
+    difference = np.maximum.accumulate(np.where(between[:, None], 0.0, np.abs(values[rows] - seen)), axis=0)
     # Between the points of the coarser run: what it is at the next one.
     everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
-    return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0))
+    return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0)), late
 
 
 def solve(
@@ -260,7 +274,7 @@ def solve(
     scales: Floats,
     *,
     parts: int = 1,
-    seen: list[EventSeen] | None = None,
+    seen: WalkLog | None = None,
 ) -> Floats:
     """(x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
@@ -290,17 +304,38 @@ def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
 
 
 def observe(
-    numeric: NumericEquations, run: Conditions, states: Floats, prepared: Sequence[float]
+    numeric: NumericEquations,
+    run: Conditions,
+    states: Floats,
+    prepared: Sequence[float],
+    modes: Sequence[Modes] = (),
 ) -> tuple[Floats, Floats, Floats]:
-    """All compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m)."""
-    n_q, n_z = numeric.n_q, numeric.n_z
+    """All compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
+
+    ``modes``: of a walk, one per communication point; without them they are those that the states say.
+    """
     rows, kinetic, residual = [], [], []
     for k, x in enumerate(states):
-        motion = numeric.motion(float(run.time[k]), x, run.held(k).tolist(), prepared)
-        rows.append(np.concatenate([x[:n_q], motion.u, x[len(x) - n_z :], motion.outputs]))
+        r = run.held(k).tolist()
+        motion = _moment(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
+        rows.append(compared(numeric, x, motion))
         kinetic.append(motion.kinetic)
         residual.append(motion.residual)
     return np.array(rows), np.array(kinetic), np.array(residual)
+
+
+def _moment(
+    numeric: NumericEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes | None
+) -> Motion:
+    """Everything at one instant."""
+    if modes is not None and isinstance(numeric, HybridEquations):
+        return numeric.motion_in(t, x, r, prepared, modes)
+    return numeric.motion(t, x, r, prepared)
+
+
+def compared(numeric: NumericEquations, x: Floats, motion: Motion) -> Floats:
+    """All compared variables at one instant."""
+    return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 
 
 def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variable, ...]:

@@ -270,7 +270,7 @@ def _judged(reference: Reference, limits: Bounds, simulation: Simulation) -> Kin
     """One way of running the unit, in one experiment."""
     return KindResult(
         variables=compare_variables(reference, limits, simulation),
-        invariants=compare_invariants(reference, simulation),
+        invariants=compare_invariants(reference, simulation, limits),
         simulation=simulation,
     )
 

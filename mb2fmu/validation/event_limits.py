@@ -1,0 +1,173 @@
+"""How far an event of a unit may be from the reference's, in time.
+
+The margin m of a switch (positive as long as its mode is right) depends on the states, each of which may be off by its
+bound at the communication point before. So m may be off by
+
+    b = Σ_j |∂m/∂x_j| bound_j + round-off + what the unit's indicators are off by
+
+and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
+the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
+far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged.
+
+Of a condition on time alone no state is off: its δ is round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.event_sides import AT_ONCE, Occasion, both_sides, drifted, gathered
+from mb2fmu.validation.event_walk import EventSeen
+from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.reference import Reference, compared
+from mb2fmu.validation.scales import EPSILON, ROUNDING
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.unit_description import UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 2e-13, "ModelExchange": 2e-10})
+"""What margins may be off by: units show indicators that are off by 1e-10, and find their own to 1e-13."""
+ROOT = 200 * EPSILON
+"""CVODE stops looking for an event within this part of time and step."""
+_PROBE = 1e-6  # of a state's scale
+_BACK = 1e-2  # of a communication step
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimit:
+    """An event of the reference, and what is allowed of the same event of a unit.
+
+    Attributes:
+        occasion: The event, or several that cannot be told apart.
+        allowed: How far it may be by kind of unit, s; of a grazing one how far its margin is near zero.
+        grazing: Its instant is not judged.
+    """
+
+    occasion: Occasion
+    allowed: Mapping[UnitKind, float]
+    grazing: bool
+
+    @property
+    def widest(self) -> float:
+        """The larger of what is allowed, s."""
+        return max(self.allowed.values())
+
+
+def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]:
+    """All events of a reference.
+
+    Args:
+        reference: Its events are those of its motion.
+        bounds: How far each variable may be off, shape (n_t, n).
+    """
+    if not isinstance(reference.numeric, HybridEquations) or not reference.events:
+        return ()
+    single = [_single(reference, bounds, event) for event in reference.events]
+    step = float(np.min(np.diff(reference.trajectory.time)))
+    gaps, before = [], 0.0
+    for limit in single:
+        gaps.append(max(AT_ONCE * step, min(before + limit.widest, step)))
+        before = limit.widest
+    found, k = [], 0
+    for occasion in gathered(reference.events, gaps):
+        parts = single[k : k + occasion.count]
+        k += occasion.count
+        allowed = {
+            kind: max(part.occasion.time - occasion.time + part.allowed[kind] for part in parts) for kind in OFFSETS
+        }
+        found.append(EventLimit(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
+    return tuple(found)
+
+
+def _single(reference: Reference, bounds: Floats, event: EventSeen) -> EventLimit:
+    """One event by itself."""
+    occasion, time = Occasion(event, event, 1), reference.trajectory.time
+    step = float(np.min(np.diff(time)))
+    floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)
+    if event.outside:
+        return EventLimit(occasion, MappingProxyType(dict.fromkeys(OFFSETS, floor)), grazing=False)
+    row = max(int(np.searchsorted(time, event.time)) - 1, 0)
+    fall = _fall(reference, event, bounds[row, list(reference.state_columns)], step)
+    allowed: dict[UnitKind, float] = {}
+    grazing = False
+    for kind, offset in OFFSETS.items():
+        b = fall.off + offset
+        touching = fall.rate**2 <= 4.0 * b * fall.curve
+        grazing |= touching
+        root = ROOT * (event.time + step) if kind == "ModelExchange" else 0.0
+        late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
+        near = min(2.0 * np.sqrt(b / max(fall.curve, np.finfo(float).tiny)), step)
+        allowed[kind] = float(near if touching else late) + floor + root
+    return EventLimit(occasion, MappingProxyType(allowed), grazing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fall:
+    """How a margin comes to zero: what it may be off by, |m'| and |m''|."""
+
+    off: float
+    rate: float
+    curve: float
+
+
+def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -> _Fall:
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    prepared, r, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
+
+    def margin(t: float, x: Floats) -> float:
+        return float(numeric.margins(t, x, r, prepared, modes)[event.switch])
+
+    y, t = event.states[0], event.time
+    off = 0.0
+    largest = np.max(np.abs(reference.states), axis=0)
+    for j, scale in enumerate(reference.state_scales.tolist()):
+        moved = np.zeros(len(y) - 1)
+        moved[j] = _PROBE * scale
+        slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
+        off += slope * (float(bounds[j]) + ROUNDING * float(largest[j]))
+    h = _BACK * step
+    values = [margin(t - back, drifted(numeric, t, y, t - back, r, prepared, modes)[:-1]) for back in (0.0, h, 2.0 * h)]
+    rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * h)
+    curve = (values[0] - 2.0 * values[1] + values[2]) / h**2
+    return _Fall(off, max(-rate, 0.0), abs(curve))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What may be at a point near an event: as if it came later, and as if it had come before.
+
+    Attributes:
+        values: All variables, shape (2, n).
+        modes: Of both.
+    """
+
+    values: Floats
+    modes: tuple[Modes, Modes]
+
+
+def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
+    """Numbers of the communication points so near to an event that a unit may be on either side of it."""
+    numeric, run, found = reference.numeric, reference.conditions, {}
+    if not isinstance(numeric, HybridEquations):
+        return {}
+    prepared = numeric.prepare(run.parameters)
+    for event in events:
+        away = np.abs(run.time - event.occasion.time)
+        near = [] if event.occasion.outside else np.flatnonzero(away <= event.widest).tolist()
+        for k in filter(None, near):
+            t, r = float(run.time[k]), run.held(k).tolist()
+            rows, modes = [], []
+            for y, side in both_sides(numeric, event.occasion, t, r, prepared):
+                rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
+                modes.append(side)
+            found[k] = Sides(np.array(rows), (modes[0], modes[1]))
+    return found

@@ -1,0 +1,124 @@
+"""Events that fall on a communication point: a unit may be on either side of them, wholly, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu import Model, formulation, pre, sticking_sign
+from mb2fmu.mechanism import read
+from mb2fmu.model import check
+from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.reference import make_reference
+from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.simulate import Simulation
+
+AT = 10  # the point on which the event falls
+
+
+def particle(start: float, speed: float, force) -> tuple[Model, sm.Expr, sm.Expr]:
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(
+        N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 1)], forcelist=[(P, force(x, v) * N.x)]
+    )
+    model = Model("Particle", kane)
+    model.coordinate(x, start, "m")
+    model.speed(v, speed, "m/s")
+    model.experiment(stop=0.8, step=0.05, tolerance=1e-8)
+    return model, x, v
+
+
+def belt(limit: float = 2.0) -> Model:
+    """Sticks to a belt of 0.5 m/s until the spring's force is ``limit`` / 8: at 0.5 s, if that is 0.25."""
+
+    def force(x, v):
+        return -x - sticking_sign(v - sm.Rational(1, 2), limit) / 8
+
+    model, x, v = particle(0.0, 0.5, force)
+    model.output("friction", force(x, v) + x, "N")
+    return model
+
+
+def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
+    """Falls from a height from which it takes 0.5 s."""
+    model, x, v = particle(start, 0.0, lambda *_: -sm.Float(9.81))
+    model.when(x <= 0, {v: -restitution * pre(v)}, name="impact")
+    return model
+
+
+def reference_of(model: Model):
+    definition = check(model)
+    return make_reference(definition, formulation.formulate(read(definition), "lagrange"))
+
+
+@pytest.fixture(scope="module", params=[belt, ball], ids=["belt", "ball"])
+def judged(request):
+    """A model, what judges it, and its bounds."""
+    reference = reference_of(request.param())
+    return request.param, reference, bounds(reference, measure_sensitivity(reference))
+
+
+def moved(reference, rows=None) -> Simulation:
+    """What a unit would do that has the reference's values, but for some rows."""
+    values = reference.trajectory.values.copy()
+    for k, row in (rows or {}).items():
+        values[k] = row
+    names = tuple(v.name for v in reference.variables)
+    return Simulation(names=names, time=reference.trajectory.time, values=values, log=(), seconds_per_step=0.0)
+
+
+def failed(reference, limits, simulation) -> set[str]:
+    return {each.name for each in compare_variables(reference, limits, simulation) if each.verdict != "passed"}
+
+
+def test_the_event_is_at_the_point_and_spoils_no_bound(judged):
+    _, reference, limits = judged
+    assert list(limits.sides) == [AT]
+    assert np.all(limits.judged == len(reference.trajectory.time))
+    sizes = np.ptp(reference.trajectory.values, axis=0)
+    assert np.all(limits.values <= 1e-4 * np.maximum(sizes, 0.1))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_either_side_passes(judged, side):
+    _, reference, limits = judged
+    unit = moved(reference, {AT: limits.sides[AT].values[side]})
+    assert not failed(reference, limits, unit)
+    assert all(each.verdict == "passed" for each in compare_invariants(reference, unit, limits))
+
+
+def test_a_jump_of_another_size_is_caught(judged):
+    _, reference, limits = judged
+    before, after = limits.sides[AT].values
+    for part in (0.999, 0.5, 1.001):
+        assert failed(reference, limits, moved(reference, {AT: before + part * (after - before)}))
+
+
+def test_variables_on_different_sides_are_caught(judged):
+    _, reference, limits = judged
+    before, after = limits.sides[AT].values
+    jumping = np.flatnonzero(np.abs(after - before) > 1e-3)
+    half = after.copy()
+    half[jumping[0]] = before[jumping[0]]
+    if len(jumping) > 1:
+        assert failed(reference, limits, moved(reference, {AT: half}))
+
+
+def test_an_event_that_is_missing_or_a_step_late_is_caught(judged):
+    _, reference, limits = judged
+    later = reference.trajectory.values[AT + 1] + limits.sides[AT].values[0] - limits.sides[AT].values[1]
+    assert failed(reference, limits, moved(reference, {AT: limits.sides[AT].values[0], AT + 1: later}))
+
+
+@pytest.mark.parametrize("late", [1e-4, -1e-4])
+def test_an_event_at_another_instant_is_caught(judged, late):
+    make, reference, limits = judged
+    other = make(2.0 * (1 + 2 * late)) if make is belt else make(start=9.81 / 2 * (0.5 + late) ** 2)
+    values = reference_of(other).trajectory.values
+    assert failed(reference, limits, moved(reference, dict(enumerate(values))))
