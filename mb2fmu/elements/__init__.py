@@ -10,6 +10,7 @@ nothing but loads and events. What is wrong is told with all other faults of the
 Must not: form equations, or know of programs and units.
 """
 
+from mb2fmu.elements.bushing import Bushing
 from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.elements.friction import CoulombFriction
 from mb2fmu.elements.hydraulics import HydraulicCylinder, Valve
@@ -24,6 +25,7 @@ __all__ = [
     "Backlash",
     "Brake",
     "Brush",
+    "Bushing",
     "Clutch",
     "CoulombFriction",
     "Drag",

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import sympy as sm
 
 from mb2fmu.equations.motion import Energy
 from mb2fmu.formulation.generalized_forces import power
-from mb2fmu.formulation.potentials import Potential, find_potential, of_generalized_forces
+from mb2fmu.formulation.potentials import Potential, find_potential, is_potential_of_loads, of_generalized_forces
 from mb2fmu.mechanism.kinematics import NamedKinematics
-from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Lagrangian, Mechanism
-from mb2fmu.mechanism.sampling import random_samples
-
-_CLOSE = 1e-8  # relative, of generalized forces of both sides
 
 
 def energy_of(kinematics: NamedKinematics) -> Energy:
@@ -83,18 +78,7 @@ def potential_of_loads(kinematics: NamedKinematics) -> Potential:
 def _declared(m: Mechanism) -> sm.Expr | None:
     """The potential energies of the bodies, if ∂V/∂q are the generalized forces of all loads at rest."""
     total = m.declared_potential
-    arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
-    if total == 0 or not total.free_symbols <= set(arguments):
-        return None
-    slopes = sm.lambdify(arguments, [total.diff(q) for q in m.q], modules=["scipy", "numpy"])
-    numeric = NumericMechanism(m)
-    for sample in random_samples(numeric):
-        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
-        forces = numeric.generalized_forces()[: len(m.u)]
-        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
-        if np.max(np.abs(forces - wanted)) > _CLOSE * np.max(np.abs([*forces, *wanted])):
-            return None
-    return total
+    return total if total != 0 and is_potential_of_loads(m, total) else None
 
 
 def _at_rest_of_lagrangian(m: Mechanism) -> sm.Expr:

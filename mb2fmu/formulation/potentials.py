@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import sympy as sm
 
 from mb2fmu.formulation.antiderivatives import LARGEST, Forces, antiderivative, is_conservative, potential_of
 from mb2fmu.formulation.generalized_forces import in_inertial_frame
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale
+from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import (
     Components,
     ForceLoad,
@@ -33,7 +35,9 @@ from mb2fmu.mechanism.records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanism.sampling import random_samples
 
+_CLOSE = 1e-8  # relative, of generalized forces of both sides
 _MOST_SUBSETS = 4  # loads without a potential of their own whose sums are tried
 
 
@@ -80,7 +84,12 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
     unknown: dict[str, None] = {}
     without: dict[str, None] = {}
     actions: dict[tuple[bool, VectorTerms], _Action] = {}
+    told = _told(m)
+    terms += [energy for _, energy in told]
+    settled = frozenset().union(*(names for names, _ in told))
     for load in m.loads:
+        if load.name in settled:
+            continue
         scalars = [at_rest(m, load, c) for c in scalars_of(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
@@ -102,6 +111,33 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
             _collect(load, m, actions)
     found, lost, none = _integrated(m, actions.values())
     return Potential(sm.Add(*terms, *found), (*unknown, *lost), (*without, *none))
+
+
+def _told(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
+    """Potentials that elements tell of their loads, as far as their derivatives are what these loads do."""
+    found = []
+    for names, energy in m.known_potentials:
+        loads = tuple(load for load in m.loads if load.name in names)
+        alone = replace(m, loads=loads, potential_forces=(), lagrangian=None)
+        if len(loads) == len(names) and is_potential_of_loads(alone, energy):
+            found.append((names, energy))
+    return found
+
+
+def is_potential_of_loads(m: Mechanism, energy: sm.Expr) -> bool:
+    """Whether -∂V/∂q are the generalized forces of all loads at rest, at random places and parameters."""
+    arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
+    if not energy.free_symbols <= set(arguments):
+        return False
+    slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
+    numeric = NumericMechanism(m)
+    for sample in random_samples(numeric):
+        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        forces = numeric.generalized_forces()[: len(m.u)]
+        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
+        if np.max(np.abs(forces - wanted)) > _CLOSE * np.max(np.abs([*forces, *wanted])):
+            return False
+    return True
 
 
 def of_generalized_forces(forces: Forces, name: str) -> Potential:

@@ -166,7 +166,11 @@ class _Reader:
         """Outputs and closed forms, whose rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_loops(self.definition, mechanism, self.plain))
-        return replace(mechanism, outputs=outputs, loops=loops)
+        known = tuple(
+            (frozenset(mechanism.loads[numbers.loads[id(load)]].name for load in loads), self.plain(energy))
+            for loads, energy in self.definition.known_potentials
+        )
+        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known)
 
     def _ground_scenery(self) -> Scenery | None:
         """Pictures of a Lagrangian alone: on frames and points that only they know."""

@@ -253,6 +253,7 @@ class MechanismObservables:
         loops: Closed forms that the model gives.
         given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
         declared_potential: Sum of what the bodies declare, J, not judged yet.
+        known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
         scenery: What pictures need; None where there is nothing to be drawn.
     """
 
@@ -260,6 +261,7 @@ class MechanismObservables:
     loops: tuple[WrittenLoop, ...] = ()
     given_potential: sm.Expr | None = None
     declared_potential: sm.Expr = sm.S.Zero
+    known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     scenery: Scenery | None = None
 
 

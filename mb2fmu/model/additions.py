@@ -53,6 +53,7 @@ class Additions:
     Attributes:
         added_loads: In order of declaration.
         added_bodies: In order of declaration.
+        known_potentials: (loads, their potential energy together in J) of those that told it.
         element_faults: What elements that were added told of themselves.
     """
 
@@ -61,6 +62,7 @@ class Additions:
     def __init__(self) -> None:
         self.added_loads: list[AddedLoad] = []
         self.added_bodies: list[BodyBase] = []
+        self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
         self.element_faults: list[Fault] = []
         super().__init__()
 
@@ -79,13 +81,17 @@ class Additions:
         self.element_faults += element.add_to(self)  # type: ignore[arg-type] # a Model
         return element
 
-    def add_loads(self, *loads: Any) -> None:
+    def add_loads(self, *loads: Any, potential: sm.Expr | None = None) -> None:
         """Adds loads to the mechanics, whatever was handed over; the objects that were handed over stay as they are.
 
         Args:
             loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
                 (joint, effort along it).
+            potential: Potential energy in J of these together, of what they do at rest; None: it is to be found. It is
+                held against the generalized forces, and dropped where they differ.
         """
+        if potential is not None:
+            self.known_potentials.append((loads, potential))
         self.added_loads += [AddedLoad(load, caller()) for load in loads]
 
     @property
@@ -180,8 +186,7 @@ def with_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
 
 def _placed(load: Any) -> tuple[Any, Any]:
     """A load as SymPy's methods take it: of a body at its mass centre."""
-    place = load[0].masscenter if isinstance(load[0], BodyBase) else load[0]
-    return place, load[1]
+    return (load[0].masscenter, load[1]) if isinstance(load[0], BodyBase) else load
 
 
 def _fits(load: Any, mechanics: Mechanics) -> bool:

@@ -107,6 +107,7 @@ def check(model: Model) -> ModelDefinition:
         given=model.given,
         events=tuple(model.own_events),
         contacts=tuple(model.own_contacts),
+        known_potentials=tuple(model.known_potentials),
     )
 
 

@@ -77,6 +77,7 @@ class ModelDefinition(Declarations):
         loops: Closed forms of loops that the model says itself.
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
+        known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -92,6 +93,7 @@ class ModelDefinition(Declarations):
     loops: tuple[DeclaredLoop, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
+    known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
         """The plain part, for all that follows the reading.

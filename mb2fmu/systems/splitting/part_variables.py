@@ -245,7 +245,8 @@ class PartVariables:
             kinematics=self._kinematics(), frames=selection.frames(), points=selection.points(), bodies=body_records,
             loads=loads, joints=(), prescribed=m.prescribed or bool(self._driven),
             potential_forces=tuple(m.potential_forces[j] for j in speeds) if m.potential_forces else (),
-            outputs=outputs, loops=(), given_potential=None, declared_potential=sm.S.Zero, scenery=None,
+            outputs=outputs, loops=(), given_potential=None, declared_potential=sm.S.Zero, known_potentials=(),
+            scenery=None,
             **self._constraints(selection),
         )  # fmt: skip
 
