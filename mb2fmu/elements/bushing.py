@@ -137,8 +137,9 @@ _UNITS = (("N/m", "N/rad"), ("N", "N.m/rad"))
 
 
 def _is_place(place: object) -> bool:
-    pair = isinstance(place, tuple) and len(place) == 2
-    return pair and isinstance(place[0], Point) and isinstance(place[1], ReferenceFrame)
+    if not isinstance(place, tuple) or len(place) != 2:
+        return False
+    return isinstance(place[0], Point) and isinstance(place[1], ReferenceFrame)
 
 
 def _matrix(given: Any) -> sm.Matrix | None:
