@@ -13,7 +13,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _limits = click.option(
     "--limits",
     type=click.Choice(["stop", "ignore"]),
-    help="Robots: what ranges of joints become. ignore: bounds of variables, no hard stops.",
+    help="Robots: what ranges of joints become. ignore (and if nothing is said): bounds of variables; "
+    "stop: hard stops.",
+)
+_friction = click.option(
+    "--friction",
+    type=click.Choice(["stick", "ignore"]),
+    help="Robots: what becomes of dry friction of joints. stick: it slides and sticks (the default); ignore: left out.",
 )
 _inertia = click.option(
     "--inertia",
@@ -34,12 +40,13 @@ def robot_options(command: Command) -> Command:
     """Adds them to a command that takes ``arguments``; there they arrive, as settings of the robot."""
 
     @functools.wraps(command)
-    def merged(*given: Any, limits: str | None, inertia: str | None, packages: tuple[str, ...], **options: Any) -> Any:
-        settings: dict[str, Any] = {"limits": limits, "inertia": inertia, "packages": ",".join(packages)}
+    def merged(*given: Any, packages: tuple[str, ...], **options: Any) -> Any:
+        settings: dict[str, Any] = {name: options.pop(name) for name in ("limits", "friction", "inertia")}
+        settings["packages"] = ",".join(packages)
         options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
         return command(*given, **options)
 
-    return cast("Command", _limits(_inertia(_packages(merged))))
+    return cast("Command", _limits(_friction(_inertia(_packages(merged)))))
 
 
 def show_notes(mechanics: Any) -> None:

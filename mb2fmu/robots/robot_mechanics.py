@@ -45,6 +45,8 @@ class RobotMechanics(RecordedMechanics):
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
         damping: Number of a part → parameter of its joint's damper, where there is one.
+        friction: Joint → name of the parameter of its dry friction, its followers' included.
+        stops: Joints with hard stops.
         laws: Joint → what actuators and tendons do along it, N·m or N.
         controls: Actuator → its input.
         loops: What closes the tree, those of the file first.
@@ -57,6 +59,8 @@ class RobotMechanics(RecordedMechanics):
     tree: MovingTree
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
+    friction: Mapping[str, str]
+    stops: tuple[str, ...]
     laws: Mapping[str, sm.Expr]
     controls: Mapping[str, sm.Expr]
     loops: tuple[LoopRecord, ...]

@@ -15,6 +15,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
 from mb2fmu.robots.joint_laws import JointLaws
 from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree, z_along
 from mb2fmu.robots.robot_description import Array, JointRecord, LoopRecord, Pose, RobotDescription
@@ -29,6 +30,9 @@ STANDARD_GRAVITY = 9.81
 _RESERVED = {"time", "gravity"}
 _WITHIN = 0.9
 """Part of an effort's limit that the default experiment uses."""
+
+_TO_SLIDE = 2.0
+"""Part of a joint's friction that the default experiment's efforts swing with, so that it slides and sticks."""
 
 ModelKind = TypeVar("ModelKind", bound=Model)
 
@@ -52,6 +56,19 @@ def robot_model(
     return _Modeller(description, settings, tree).model(kind, format_)
 
 
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed."""
+
+    M: Array
+    weight: Array
+    row: dict[int, int]
+
+    def inertia_of(self, part: int) -> float:
+        """That a joint feels while all others are held, kg·m² or kg."""
+        return float(self.M[self.row[part], self.row[part]])
+
+
 @dataclass(slots=True)
 class _Modeller:
     description: RobotDescription
@@ -66,6 +83,8 @@ class _Modeller:
     signals: dict[int, sm.Expr] = field(default_factory=dict)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
     actuation: JointLaws = field(default_factory=JointLaws)
+    rubbing: tuple[FeltAtJoint, ...] = ()
+    stopped: tuple[FeltAtJoint, ...] = ()
 
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
         """The whole model."""
@@ -79,6 +98,11 @@ class _Modeller:
             if i not in self.variables:
                 self._declare_follower(i, part)
         self._declare_actuators()
+        felt = felt_at_joints(self.tree, self.variables)
+        if self.settings.friction == "stick":
+            self.rubbing = tuple(each for each in felt if each.friction)
+        if self.settings.limits == "stop":
+            self.stopped = tuple(with_stops(felt))
         self._note_what_is_left_out()
         mechanics = self._mechanics(gravity, format_)
         name = self.settings.name or self.description.name or self._stem
@@ -90,7 +114,12 @@ class _Modeller:
         for label, members, flow in self.terminals:
             model.terminal(label, members, inflow=[flow])
         self._ask_for_outputs(model, mechanics)
-        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(gravity))
+        weights = self._weights(gravity)
+        for each in self.rubbing:
+            model.add(friction_element(each))
+        for each in self.stopped:
+            model.add(hard_stops(each, weights.inertia_of(each.part)))
+        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))
         return model
 
     @property
@@ -145,12 +174,14 @@ class _Modeller:
             return self._prescribed(joint, name, word, units)
         q, u = _function(f"q_{name}"), _function(f"u_{name}")
         limits = joint.limits
+        stops = self.settings.limits == "stop"  # which are soft: a position may be a little beyond its bound
         start = _between(joint.start, limits.lower, limits.upper)
         self.declared.append(
             Coordinate(
                 symbol=q, name=f"{name}.{word}", kind=self._start_kind(joint), start=start, unit=units[0],
-                minimum=_finite(limits.lower),
-                maximum=_finite(limits.upper), where=where, description=f"{word} of joint {joint.name}",
+                minimum=None if stops else _finite(limits.lower),
+                maximum=None if stops else _finite(limits.upper), where=where,
+                description=f"{word} of joint {joint.name}",
             )
         )  # fmt: skip
         speed = float(self.settings.speeds.get(joint.name, 0.0))
@@ -322,6 +353,8 @@ class _Modeller:
             tree=self.tree,
             variables=self.variables,
             damping=self.damping,
+            friction={each.joint: f"{each.name}.friction.kinetic" for each in self.rubbing},
+            stops=tuple(each.joint for each in self.stopped),
             laws=self.actuation.efforts,
             controls=self.actuation.controls,
             loops=self._loops(),
@@ -359,13 +392,19 @@ class _Modeller:
 
     def _note_what_is_left_out(self) -> None:
         joints = [part.moved_by for part in self.tree.parts[1:]]
-        rubbing = [joint.name for joint in joints if joint.friction]
-        if rubbing:
-            self.notes.append(f"Coulomb friction is left out: joint{_plural(rubbing)}")
+        acting = {p.moved_by.name for p in self.tree.parts[1:] if p.coordinate and self.variables[p.coordinate[0]].q}
+        left_out = [
+            j.name for j in joints if j.friction and (self.settings.friction == "ignore" or j.name not in acting)
+        ]
+        if left_out:
+            self.notes.append(f"Coulomb friction is left out: joint{_plural(left_out)}")
+        tendons = [tendon.name for tendon in self.description.tendons if tendon.friction]
+        if tendons:
+            self.notes.append(f"Coulomb friction is left out: tendon{_plural(tendons)}")
         bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
-        if bounded and self.settings.limits == "stop":
+        if bounded and self.settings.limits is None:
             what = "the range of joints is declared as bounds of their variables, without hard stops"
-            self.notes.append(f"{what} (--limits ignore says that this is meant): joint{_plural(bounded)}")
+            self.notes.append(f"{what} (--limits stop adds them, --limits ignore says that this is meant)")
 
     def _ask_for_outputs(self, model: Model, mechanics: RobotMechanics) -> None:
         faults = []
@@ -382,9 +421,8 @@ class _Modeller:
             model.output_potential_energy()
             model.output_total_energy()
 
-    def _experiment(self, gravity: Iterable[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
-        """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
-        driven = [i for i, each in self.variables.items() if each.effort is not None]
+    def _weights(self, gravity: Iterable[sm.Expr]) -> _Weights:
+        """Inertias and weights along the speeds, at the start; what a floating part carries has no weight there."""
         size = next((p.value for p in self.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
         pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate)}
@@ -394,20 +432,30 @@ class _Modeller:
         loose = [i for i, part in enumerate(self.tree.parts) if part.joint and part.joint.kind == "floating"]
         falling = self.tree.behind(loose)
         weight[[j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]] = 0.0
+        return _Weights(M, weight, row)
+
+    def _experiment(self, weights: _Weights) -> dict[sm.Expr, sm.Expr]:
+        """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
+        driven = [i for i, each in self.variables.items() if each.effort is not None]
+        rubbing = {each.part: each.friction for each in self.rubbing}
+        M, weight, row = weights.M, weights.weight, weights.row
         t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
         for k, i in enumerate(driven):
             most = _WITHIN * self.tree.parts[i].moved_by.limits.effort
             hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
-            swing = float(f"{min(self.settings.excitation * M[row[i], row[i]], most - abs(hold)):.6g}")
+            wanted = self.settings.excitation * (M[row[i], row[i]] + _TO_SLIDE * rubbing.get(i, 0.0))
+            swing = float(f"{min(wanted, most - abs(hold)):.6g}")
             rate = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)
-        known = starts | {item.symbol: item.start for item in self.declared if isinstance(item, Input)}
+        starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
         rows = {p.moved_by.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
         holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
         swinging = {name: self.settings.excitation * float(M[j, j]) for name, j in rows.items()}
-        return signals | self.actuation.signals(known, holding, swinging)
+        for each in self.rubbing:
+            swinging[each.joint] += self.settings.excitation * _TO_SLIDE * each.friction
+        return signals | self.actuation.signals(starts, holding, swinging)
 
 
 def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:

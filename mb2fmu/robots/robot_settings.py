@@ -14,6 +14,7 @@ from mb2fmu.robots.robot_description import LoopKind
 
 Base = Literal["fixed", "floating", "planar"]
 OnLimits = Literal["stop", "ignore"]
+OnFriction = Literal["stick", "ignore"]
 OnInertia = Literal["refuse", "repair", "keep"]
 OnMimic = Literal["couple", "free"]
 OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
@@ -72,7 +73,9 @@ class RobotSettings:
         prescribed: Joints whose position, speed and acceleration are inputs.
         start: Joint → position at the start, rad or m.
         speeds: Joint → speed at the start, rad/s or m/s.
-        limits: ``ignore``: ranges are declared as bounds of the variables; ``stop``: joints have hard stops.
+        limits: ``ignore``: ranges are declared as bounds of the variables; ``stop``: joints have hard stops; None: as
+            ``ignore``, and told.
+        friction: ``stick``: dry friction of joints acts; ``ignore``: it is left out, and told.
         inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each told;
             ``keep``: taken as they are, each told.
         mimic: ``free``: joints that mimic another one move by themselves.
@@ -93,7 +96,8 @@ class RobotSettings:
     prescribed: tuple[str, ...] = ()
     start: Mapping[str, float] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
-    limits: OnLimits = "stop"
+    limits: OnLimits | None = None
+    friction: OnFriction = "stick"
     inertia: OnInertia = "refuse"
     mimic: OnMimic = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -258,6 +262,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "start": _numbers,
     "speeds": _numbers,
     "limits": _one_of(OnLimits),
+    "friction": _one_of(OnFriction),
     "inertia": _one_of(OnInertia),
     "mimic": _one_of(OnMimic),
     "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},

@@ -60,6 +60,7 @@ class MujocoReading:
     _data: Any = None
     _joint: dict[str, int] = field(default_factory=dict)
     _follows: dict[int, tuple[int, float, float]] = field(default_factory=dict)
+    _leader: dict[int, str] = field(default_factory=dict)  # degree of freedom → joint that moves it
 
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
@@ -108,6 +109,8 @@ class MujocoReading:
         M = np.zeros((m.nv, m.nv))
         mj.mj_fullM(m, d, M)
         f = d.qfrc_passive + d.qfrc_actuator + d.qfrc_applied - d.qfrc_bias
+        for dof, leader in self._leader.items():
+            f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
     def _place(self, at: Situation) -> tuple[Array, Array]:
@@ -144,6 +147,7 @@ class MujocoReading:
         if current >= 0 and name not in self.locked:
             position, speed = at.q[name][0], at.u[name][0]
             s0[at_v] = factor * at.acceleration.get(name, 0.0)
+            self._leader[at_v] = name
             if name in self.column:
                 S[at_v, self.column[name]] = factor
         d.qpos[at_q], d.qvel[at_v] = factor * position + offset, factor * speed

@@ -55,17 +55,19 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
     """Why the second reading says nothing of a model; empty if it does."""
-    if robot.kind == MJCF and not mujoco_there():
-        return f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco"
-    if robot.kind not in {URDF, MJCF}:
-        return f"there is no second reading of {robot.kind}"
-    if robot.efforts or definition.auxiliary_states:
-        return "efforts or states were added to what the file says"
-    if robot.loops:
-        return "loops are closed, which the second reading does not know"
-    if robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes):
-        return "inertias were repaired: the unit is not what the file says"
-    return ""
+    added = any(len(own) > (joint in robot.friction) for joint, own in robot.efforts.items())
+    repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
+    why = {
+        f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
+            robot.kind == MJCF and not mujoco_there()
+        ),
+        f"there is no second reading of {robot.kind}": robot.kind not in {URDF, MJCF},
+        "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
+        "efforts or states were added to what the file says": added or definition.auxiliary_states,
+        "loops are closed, which the second reading does not know": robot.loops,
+        "inertias were repaired: the unit is not what the file says": repaired,
+    }
+    return next((reason for reason, holds in why.items() if holds), "")
 
 
 class _Sampler:
@@ -136,9 +138,9 @@ class _Sampler:
         idle = dict.fromkeys(at.control, 0.0)
         zero = {name: [0.0] * len(u) for name, u in at.u.items()}
         parts = [
-            Situation(at.q, zero, {}, nothing, at.damping, at.gravity, idle),
-            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle),
-            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control),
+            Situation(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
+            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
+            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
         ]
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
@@ -157,8 +159,10 @@ class _Sampler:
         damping = {self._robot.tree.parts[i].moved_by.name: values[self._of[d]] for i, d in self._robot.damping.items()}
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
+        declared = {p.name: float(p.value) for p in self._parameters}
+        friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
-        return Situation(q, u, acceleration, effort, damping, gravity, control)
+        return Situation(q, u, acceleration, effort, damping, gravity, control, friction)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """q' by name: the speeds; of floating parts and balls the turned velocity, and half the quaternion product."""

@@ -33,6 +33,7 @@ class Situation:
         damping: Joint → N·m·s/rad or N·s/m.
         gravity: m/s², in the root's frame.
         control: Actuator → its control, where the file has laws for actuators.
+        friction: Joint that moves by itself → factor on the dry friction that the file says of it and its followers.
     """
 
     q: Mapping[str, Sequence[float]]
@@ -42,6 +43,7 @@ class Situation:
     damping: Mapping[str, float]
     gravity: Array
     control: Mapping[str, float] = field(default_factory=dict)
+    friction: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class _Joint:
     axis: Array
     mimic: tuple[str, float, float] | None = None
     armature: float = 0.0
+    friction: float = 0.0
 
 
 @dataclass(slots=True)
@@ -223,6 +226,7 @@ class SecondReading:
         column = self.column.get(owner)
         if column is not None:
             f[column] += factor * (at.effort.get(joint.name, 0.0) - at.damping.get(joint.name, 0.0) * u)
+            f[column] -= factor * at.friction.get(owner, 0.0) * joint.friction * np.sign(u)
             M[column, column] += factor**2 * joint.armature
 
     @staticmethod
@@ -274,6 +278,7 @@ def _joint(element: ET.Element) -> _Joint:
     ends = [(element.find(end), end) for end in ("parent", "child")]
     parent, child = (end.get("link", "") if end is not None else "" for end, _ in ends)
     joint = _Joint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
+    joint.friction = float(_numbers(element.find("dynamics"), "friction", "0")[0])
     mimic = element.find("mimic")
     if mimic is not None and _SIZES[joint.kind] == 1:
         joint.mimic = (mimic.get("joint", ""), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0")))

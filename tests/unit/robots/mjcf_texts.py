@@ -33,7 +33,7 @@ EVERYTHING = """<mujoco model="arm">
         <geom type="cylinder" size="0.05 0.2" xyaxes="1 1 0 0 0 1"/>
         <site name="tip" pos="0.1 0 0"/>
         <body name="c" pos="0.3 0 0" quat="1 0.2 0 0">
-          <joint axis="0 0 1" pos="0.1 0.2 0.3" name="j4"/>
+          <joint axis="0 0 1" pos="0.1 0.2 0.3" name="j4" frictionloss="0.2"/>
           <inertial pos="0.1 0 0" mass="0.5" fullinertia="0.01 0.02 0.015 0.001 0.002 0.003"/>
         </body>
       </body>
@@ -43,7 +43,7 @@ EVERYTHING = """<mujoco model="arm">
       <geom type="sphere" size="0.1" pos="0.1 0 0"/>
       <geom type="box" size="0.1" fromto="0 0 0 0.1 0.2 0.4"/>
       <body pos="0 0 0.3">
-        <joint name="j5" axis="1 0 0" ref="0.1"/>
+        <joint name="j5" axis="1 0 0" ref="0.1" frictionloss="0.3"/>
         <geom type="cylinder" size="0.05" fromto="0 0 0 0 0 0.3"/>
         <body><joint name="j6" ref="0.4"/><geom size="0.03" pos="0.1 0 0"/></body>
       </body>

@@ -52,6 +52,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
         ('forcerange="-3 3"', 'forcerange="-30 30"'),
         ('size="0.1 0.05 0.02"', 'size="0.1 0.05 0.0201"'),
         ('polycoef="0.25"', 'polycoef="0.2501"'),
+        ('frictionloss="0.3"', 'frictionloss="0.3001"'),
     ):
         assert given in EVERYTHING
         file.write_text(EVERYTHING.replace(given, instead, 1))

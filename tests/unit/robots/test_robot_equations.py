@@ -50,18 +50,18 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
 
 @pytest.mark.parametrize("method", ["auto", "recursive-composite"])
 def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
-    """CRBA and RNEA, with damping and the mimic, which ``aba`` leaves out."""
+    """CRBA and RNEA, with damping, dry friction and the mimic, which ``aba`` leaves out."""
     f = pipeline.rhs(file, method=method)
     model = pin.buildModelFromUrdf(str(file), mimic=True)
     data, random = model.createData(), np.random.default_rng(3)
-    damping = np.array([0.3, 0.1, 0.0])
+    damping, friction = np.array([0.3, 0.1, 0.0]), np.array([0.1, 0.0, 0.0])
     for _ in range(20):
         q, u, tau = random.normal(size=(3, 3))
         place = np.array([q[0], np.cos(q[1]), np.sin(q[1]), q[2]])
         M = pin.crba(model, data, place)
         M = np.triu(M) + np.triu(M, 1).T
         h = pin.rnea(model, data, place, u, np.zeros(3))
-        expected = np.linalg.solve(M, tau - h - damping * u)
+        expected = np.linalg.solve(M, tau - h - damping * u - friction * np.sign(u))
         assert f(0.0, [*q, *u], tau)[3:] == pytest.approx(expected, rel=1e-11, abs=1e-11 * np.max(np.abs(expected)))
 
 
@@ -94,6 +94,8 @@ def test_every_kind_of_joint_on_a_moving_base(tmp_path: Path, base: str) -> None
         ('multiplier="0.5"', 'multiplier="0.50001"'),
         ('mass value="0.2"', 'mass value="0.20001"'),
         ('type="continuous"', 'type="prismatic"'),
+        ('friction="0.1"', 'friction="0.1001"'),
+        ('multiplier="0.5" offset="0.1"/>', 'multiplier="0.5" offset="0.1"/><dynamics friction="0.001"/>'),
     ],
 )
 def test_the_second_reading_notices_a_fault_of_the_first(file: Path, given: str, instead: str) -> None:
@@ -138,6 +140,35 @@ def test_impossible_inertias_are_refused_repaired_or_kept(tmp_path: Path) -> Non
     assert any("repaired" in note for note in model.mechanics.notes)
     kept = pipeline.Model.from_urdf(path, inertia="keep").mechanics.tree.parts[1].inertial
     assert np.linalg.eigvalsh(kept.inertia)[2] > moments[2]
+
+
+def test_friction_of_followers_is_felt_by_their_leader(tmp_path: Path) -> None:
+    path = tmp_path / "rub.urdf"
+    path.write_text(ARM.replace('offset="0.1"/>', 'offset="0.1"/><dynamics friction="0.4"/>'))
+    model = pipeline.Model.from_urdf(path)
+    kinetic = [p.value for p in model.declared if p.name == "j1.friction.kinetic"]
+    assert kinetic == pytest.approx([0.1 + 0.5 * 0.4])
+    assert worst_against_second_reading(path) < 0.1
+    ignored = pipeline.Model.from_urdf(path, friction="ignore")
+    assert not ignored.added_loads
+    assert "Coulomb friction is left out: joints j1, jm" in ignored.mechanics.notes
+
+
+def test_hard_stops_push_as_their_parameters_say(tmp_path: Path) -> None:
+    """One hinge: (u' beyond the bound − u' without stops) × inertia = stiffness × depth, inwards, at both ends."""
+    path = tmp_path / "one.urdf"
+    limit = '<limit lower="-0.5" upper="0.7" effort="9" velocity="9"/>'
+    path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", limit)))
+    model = pipeline.Model.from_urdf(path, limits="stop")
+    stiffness = next(p.value for p in model.declared if p.name == "j.stop.stiffness")
+    f, free = model.rhs(), pipeline.rhs(path, arguments={"limits": "ignore"})
+    inertia = 1.0 / float(free(0.0, [0.0, 0.0], [1.0])[1] - free(0.0, [0.0, 0.0], [0.0])[1])
+    assert stiffness == pytest.approx(inertia * 200.0**2, rel=5e-3)
+    for angle, depth in ((-0.51, 0.01), (0.0, 0.0), (0.69, 0.0), (0.72, -0.02)):
+        push = inertia * (f(0.0, [angle, 0.0], [0.0])[1] - free(0.0, [angle, 0.0], [0.0])[1])
+        assert push == pytest.approx(stiffness * depth, abs=1e-9)
+    declared = [pipeline.Model.from_urdf(path).declared, model.declared]
+    assert [c.maximum for each in declared for c in each if c.name == "j.angle"] == [0.7, None]
 
 
 def test_what_makes_the_mass_matrix_singular_is_named(tmp_path: Path) -> None:
