@@ -15,6 +15,7 @@ from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.elements.friction import CoulombFriction
 from mb2fmu.elements.hydraulics import HydraulicCylinder, Valve
 from mb2fmu.elements.impact import Impact
+from mb2fmu.elements.latch import Latch
 from mb2fmu.elements.motor import GearMotor
 from mb2fmu.elements.springs import SpringDamper
 from mb2fmu.elements.stops import Backlash, HardStop
@@ -34,6 +35,7 @@ __all__ = [
     "HardStop",
     "HydraulicCylinder",
     "Impact",
+    "Latch",
     "MagicFormula",
     "OneWayClutch",
     "SpringDamper",

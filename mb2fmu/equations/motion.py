@@ -20,6 +20,8 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu import displays
+from mb2fmu.equations.latches import Latches
+from mb2fmu.equations.motion_events import OwnEvent, contact_events, latch_events
 from mb2fmu.equations.motion_observables import (
     DIAGNOSTICS,
     BodyMotion,
@@ -29,7 +31,7 @@ from mb2fmu.equations.motion_observables import (
     OutputExpression,
 )
 from mb2fmu.equations.recursion import Recursion, RecursiveDynamics
-from mb2fmu.equations.unilateral import LEAVING, Contacts
+from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.variables import StartKind
 
@@ -164,23 +166,6 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnEvent:
-    """An event that the model says itself.
-
-    Attributes:
-        name: For messages.
-        kind: ``when``: as the condition becomes true; ``ticks``: whenever this number grows.
-        condition: Truth, or the number of instants so far.
-        settings: (state, its value after the event, read with the values before it).
-    """
-
-    name: str
-    kind: Literal["when", "ticks"]
-    condition: sm.Basic
-    settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StartValue:
     """How a coordinate or speed starts: a ``fixed`` value is kept, a ``guess`` is solved for from the constraints."""
 
@@ -287,6 +272,7 @@ class MotionDynamics:
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         events: That the model says itself.
         contacts: Unilateral ones, of which ``every_event`` has the impacts; None where there are none.
+        latches: What events hold and let go, in ``every_event``, too; None where there are none.
     """
 
     method: Method
@@ -299,6 +285,7 @@ class MotionDynamics:
     constraint_forces: LinearSolve | None = None
     events: tuple[OwnEvent, ...] = ()
     contacts: Contacts | None = None
+    latches: Latches | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,26 +320,11 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def every_event(self) -> tuple[OwnEvent, ...]:
-        """Events that the model says itself, then those of contacts: impacts, and where one opens."""
-        if self.contacts is None:
-            return self.events
-        each = self.contacts.each
-        struck = sm.Or(*(sm.And(c.closed, c.approach(self.u) < 0) for c in each))
-        number = sm.Add(*(c.count for c in each), sm.Piecewise((1, struck), (0, True)))
-        after: list[tuple[sm.Symbol, sm.Expr]] = [
-            (self.u[i], self.u[i] + self.contacts.jumps[i]) for i in self.u_independent
-        ]
-        for c in each:
-            spared = sm.Eq(c.blow, 0)  # an equality is no switch
-            after += [
-                (c.resting, c.rests),
-                (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
-                (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
-            ]
-        impact = OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after))
-        opened = (OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),)) for c in each)
-        gone = (OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),)) for c in each)
-        return (*self.events, impact, *opened, *gone)
+        """Events that the model says itself, then those of latches and contacts: impacts, and where one opens."""
+        independent = self.u_independent
+        held = latch_events(self.latches, self.u, independent) if self.latches else ()
+        struck = contact_events(self.contacts, self.latches, self.u, independent) if self.contacts else ()
+        return (*self.events, *held, *struck)
 
     @property
     def redundant_rows(self) -> frozenset[int]:
@@ -469,7 +441,11 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         if self.contacts:
             for contact in self.contacts.each:
                 look(contact.name, known, contact.gap, contact.jacobian, contact.offset, contact.bias)
+        if self.latches:
+            for row in self.latches.rows:
+                look(row.name, known, row.position, row.jacobian, row.offset, row.bias)
         late = known | set(self.u_dot) | set(self.multipliers) | set(self.contacts.symbols if self.contacts else ())
+        late |= {*self.latches.forces, *self.latches.struck} if self.latches else set()
         if self.constraint_forces:
             look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
             late |= set(self.constraint_forces.unknowns)

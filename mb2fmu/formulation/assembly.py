@@ -88,6 +88,7 @@ def assemble(
         outputs=outputs,
         events=m.events,
         contacts=m.contacts,
+        latches=m.latches,
     )
 
 

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import sympy as sm
 
 from mb2fmu.equations.motion import EquationsOfMotion
-from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.equations.unilateral import SETTLED, Contacts
-from mb2fmu.lowering.dynamics import ConstrainedDynamics
-from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
 from mb2fmu.numerics.complementarity import Blows, impulses_at_once, impulses_in_turn, resting_forces
 from mb2fmu.program.builder import ProgramBuilder
@@ -25,20 +22,22 @@ class ContactLaws:
     Args:
         builder: Takes the nodes.
         equations: With contacts.
-
-    Attributes:
-        response: Symbols of M^-1 G^T, column by column: what u' changes by for a unit of each force.
         free: Symbols of u' without the forces of contacts.
+        response: Symbols of M^-1 G^T, column by column: what u' changes by for a unit of each force.
     """
 
-    def __init__(self, builder: ProgramBuilder, equations: EquationsOfMotion) -> None:
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        equations: EquationsOfMotion,
+        free: Sequence[sm.Symbol],
+        response: Sequence[Sequence[sm.Symbol]],
+    ) -> None:
         assert equations.contacts is not None
         self._builder = builder
         self._equations = equations
         self._contacts: Contacts = equations.contacts
-        n = len(equations.u)
-        self.response = [[sm.Dummy(f"response_{k}_{i}") for i in range(n)] for k in range(self._count)]
-        self.free = [sm.Dummy(f"free_{i}") for i in range(n)]
+        self._free, self._response = free, response
         self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(self._count)] for i in range(self._count)]
 
     @property
@@ -56,15 +55,15 @@ class ContactLaws:
         return [contact.force for contact in self._contacts.each]
 
     def define(self, walker: SympyWalker) -> None:
-        """Says what forces, blows, jumps and accelerations are; ``free`` and ``response`` are another's to say."""
+        """Says what forces, blows, jumps and accelerations are."""
         b, e, each = self._builder, self._equations, self._contacts.each
         n, k = len(e.u), self._count
-        flat = [symbol for column in self.response for symbol in column]
+        flat = [symbol for column in self._response for symbol in column]
         walker.define([s for row in self._W for s in row], [*self.rows, *flat], self._mobility)
         W = [s for row in self._W for s in row]
-        gaps = [contact.acceleration(self.free) for contact in each]
+        gaps = [contact.acceleration(self._free) for contact in each]
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
-        walker.define(e.u_dot, [*self.free, *flat, *self.forces], self._accelerations)
+        walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._accelerations)
         blows = [contact.blow for contact in each]
         needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
@@ -116,71 +115,3 @@ class ContactLaws:
             poisson = self._contacts.each[0].law == "poisson"
             impulses, rests = impulses_at_once(b, blows, poisson=poisson)
         return [*impulses, *rests]
-
-
-def define_with_contacts(
-    b: ProgramBuilder,
-    walker: SympyWalker,
-    e: EquationsOfMotion,
-    motion: RecursiveMotion | None,
-    dynamics: ConstrainedDynamics | None,
-) -> None:
-    """Says what dependent speeds, accelerations and multipliers are where there are contacts.
-
-    Args:
-        b: Takes the nodes.
-        walker: Knows the symbols.
-        e: With contacts.
-        motion: Where there is no mass matrix.
-        dynamics: Where there is one.
-    """
-    laws = ContactLaws(b, e)
-    n, k = len(e.u), len(laws.forces)
-    flat = [symbol for column in laws.response for symbol in column]
-
-    def columns(nodes: Sequence[int]) -> Rows:
-        """The columns of G^T."""
-        return [list(nodes[n * i : n * i + n]) for i in range(k)]
-
-    if dynamics is None or isinstance(e.dynamics, RecursiveDynamics):
-        assert motion is not None
-        walker.define(laws.free, (), lambda _: motion.accelerations())
-
-        def answer(nodes: Sequence[int]) -> list[int]:
-            """Responses of articulated bodies: forces are linear in what they give."""
-            free, with_force = nodes[:n], motion.forward(columns(nodes[n:]))
-            return [b.sub(x, y) for one in with_force for x, y in zip(one, free, strict=True)]
-
-        walker.define(flat, [*laws.free, *laws.rows], answer)
-        laws.define(walker)
-        return
-    if e.u_dependent:
-        walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
-    needs = dynamics.expressions()
-    reactions = [[sm.Dummy() for _ in e.multipliers] for _ in range(k)]
-
-    def respond(nodes: Sequence[int]) -> list[int]:
-        """Responses of u', then of multipliers where they are wanted."""
-        rates, multipliers = dynamics.response(nodes[: len(needs)], columns(nodes[len(needs) :]))
-        wanted = multipliers if e.multipliers and dynamics.with_multipliers else []
-        return [node for part in (*rates, *wanted) for node in part]
-
-    if dynamics.with_multipliers:
-        free = [sm.Dummy() for _ in e.multipliers]
-        walker.define((*laws.free, *free), needs, dynamics.accelerations_and_multipliers)
-        walker.define([*flat, *(s for column in reactions for s in column)], [*needs, *laws.rows], respond)
-        for i, symbol in enumerate(e.multipliers):
-            parts = [free[i], *(column[i] * force for column, force in zip(reactions, laws.forces, strict=True))]
-            walker.define([symbol], [sm.Add(*parts)], lambda nodes: nodes)
-    else:
-        walker.define(laws.free, needs, dynamics.accelerations)
-        walker.define(flat, [*needs, *laws.rows], respond)
-        if e.multipliers:
-            walker.define(e.multipliers, dynamics.multiplier_expressions(_pushes(e)), dynamics.multipliers)
-    laws.define(walker)
-
-
-def _pushes(e: EquationsOfMotion) -> list[sm.Expr]:
-    """G^T N, one per speed."""
-    assert e.contacts is not None
-    return [sm.Add(*(c.jacobian[i] * c.force for c in e.contacts.each)) for i in range(len(e.u))]

@@ -11,7 +11,6 @@ import sympy as sm
 from mb2fmu.equations.motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.lowering.contact_laws import define_with_contacts
 from mb2fmu.lowering.dependent_coordinates import DependentCoordinates
 from mb2fmu.lowering.diagnostics import define_diagnostics
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
@@ -19,6 +18,7 @@ from mb2fmu.lowering.initialization import start_on_constraints
 from mb2fmu.lowering.projection import PositionProjection
 from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.lowering.touching import define_where_touching
 from mb2fmu.numerics.linear_solve import solve_dense
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Layout, Op, Program
@@ -196,8 +196,8 @@ class Lowering:
     def _define_speeds(self) -> None:
         """Dependent speeds and all accelerations."""
         e = self.equations
-        if e.contacts:
-            define_with_contacts(self.builder, self.walker, e, self.motion, self.dynamics)
+        if e.contacts or e.latches:
+            define_where_touching(self.builder, self.walker, e, self.motion, self.dynamics)
             return
         if isinstance(e.dynamics, RecursiveDynamics):
             assert self.motion is not None

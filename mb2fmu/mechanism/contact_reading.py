@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.equations.motion import VelocityConstraints
@@ -16,6 +17,7 @@ from mb2fmu.variables import plain_name
 
 _RANK = 1e-9  # what is smaller than this part counts as none
 
+Floats = npt.NDArray[np.float64]
 Rates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
 
@@ -44,7 +46,7 @@ def read_contacts(
     ]
     if faults:
         raise MechanismError("contacts cannot be read:", faults)
-    return Contacts(each, declared[0].order, tuple(_fresh(f"jump_{speed.name}", taken) for speed in u))
+    return Contacts(each, declared[0].order, tuple(fresh(f"jump_{speed.name}", taken) for speed in u))
 
 
 def held_by_constraints(
@@ -56,33 +58,56 @@ def held_by_constraints(
     """Contacts whose gap no motion changes that the constraints leave free, at the start: an impact could not act."""
     if contacts is None or constraints is None:
         return
-    values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
-    A = np.array(constraints.jacobian.xreplace(values).evalf(17), dtype=float)
-    _, sizes, directions = np.linalg.svd(A)
-    free = directions[np.count_nonzero(sizes > _RANK * sizes[0]) :]
+    free = free_directions(constraints, start)
     for contact, item in zip(contacts.each, declared, strict=True):
-        G = np.array(contact.jacobian.xreplace(values).evalf(17), dtype=float).ravel()
-        if np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G):
+        if held_by(free, contact.jacobian, start):
             what = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
             yield Fault(what, item.where, "leave it out, or take away what is redundant")
+
+
+def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
+    """Speeds that the constraints leave free at the start, row by row."""
+    _, sizes, directions = np.linalg.svd(_at(constraints.jacobian, start))
+    return np.asarray(directions[np.count_nonzero(sizes > _RANK * sizes[0]) :])
+
+
+def held_by(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
+    """Whether none of these speeds changes what a row is the gradient of."""
+    G = _at(jacobian, start).ravel()
+    return bool(np.linalg.norm(free @ G) <= _RANK * np.linalg.norm(G))
+
+
+def _at(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
+    """A matrix of expressions as numbers."""
+    values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
+    return np.array(matrix.xreplace(values).evalf(17), dtype=float)
+
+
+def second_order(
+    position: sm.Expr, moving: Rates, u: Sequence[sm.Symbol]
+) -> tuple[sm.ImmutableMatrix, sm.Expr, sm.Expr]:
+    """G, b and c of a position in plain symbols: its rate is G u + b, its second rate G u' + c."""
+    symbols, rates, t = moving
+    rate = time_derivative(position, symbols, rates, t)
+    free = rate.free_symbols
+    slopes = [directional_derivative(rate, {s: sm.S.One}) if s in free else sm.S.Zero for s in u]
+    bias = directional_derivative(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
+    return sm.ImmutableMatrix(1, len(u), slopes), rate.xreplace(dict.fromkeys(u, sm.S.Zero)), bias
 
 
 def _read(
     contact: DeclaredContact, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
 ) -> UnilateralContact:
     """One contact in plain symbols."""
-    symbols, rates, t = moving
     gap = plain(contact.gap)
-    rate = time_derivative(gap, symbols, rates, t)
-    free = rate.free_symbols
-    slopes = [directional_derivative(rate, {s: sm.S.One}) if s in free else sm.S.Zero for s in u]
+    jacobian, offset, bias = second_order(gap, moving, u)
     word = plain_name(contact.force)
     return UnilateralContact(
         name=contact.name,
         gap=gap,
-        jacobian=sm.ImmutableMatrix(1, len(u), slopes),
-        offset=rate.xreplace(dict.fromkeys(u, sm.S.Zero)),
-        bias=directional_derivative(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}),
+        jacobian=jacobian,
+        offset=offset,
+        bias=bias,
         restitution=plain(contact.restitution),
         rest_below=plain(contact.rest_below),
         law=contact.law,
@@ -90,12 +115,12 @@ def _read(
         impulse=plain(contact.impulse),
         count=plain(contact.count),
         force=plain(contact.force),
-        blow=_fresh(f"blow_{word}", taken),
-        rests=_fresh(f"rests_{word}", taken),
+        blow=fresh(f"blow_{word}", taken),
+        rests=fresh(f"rests_{word}", taken),
     )
 
 
-def _fresh(name: str, taken: set[str]) -> sm.Symbol:
+def fresh(name: str, taken: set[str]) -> sm.Symbol:
     """A symbol whose name nothing has yet."""
     while name in taken:
         name += "_"

@@ -18,6 +18,7 @@ from sympy.physics.mechanics import Dyadic, LagrangesMethod, Point, ReferenceFra
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import dynamicsymbols
 
+from mb2fmu.equations.latches import Latches
 from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent
 from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
@@ -33,6 +34,7 @@ from mb2fmu.mechanism.constraint_reading import (
 from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
+from mb2fmu.mechanism.latch_reading import held_already, read_latches
 from mb2fmu.mechanism.loads import read_loads, wrapping_loads
 from mb2fmu.mechanism.observable_reading import Numbers, read_loops, read_outputs
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized, quaternion_groups
@@ -99,9 +101,10 @@ class _Reader:
             [f.symbol for f in d.constraint_forces],
             [c.symbol for c in d.constraints if c.symbol is not None],
             [c.force for c in d.contacts],
+            [row.force for latch in d.latches for row in latch.rows],
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
-        self.q, self.u, self.u_aux, self.z, self.r, self.forces, _, _ = plain
+        self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
         self.u_dot = tuple(_fresh(f"{ui.name}_d", self.taken) for ui in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
@@ -273,6 +276,7 @@ class _Reader:
             "quaternions": self.quaternions,
             "events": self._events(),
             "contacts": self._contacts(constraints),
+            "latches": self._latches(constraints),
             "acts": acts,
             "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
             "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
@@ -315,6 +319,19 @@ class _Reader:
         if faults:
             raise MechanismError("contacts cannot be read:", faults)
         return contacts
+
+    def _latches(self, constraints: Constraints) -> Latches | None:
+        """The latches in plain symbols.
+
+        Raises:
+            MechanismError: If no speed, or no motion that constraints leave free, changes a row.
+        """
+        declared = self.definition.latches
+        latches = read_latches(declared, self.plain, self._rates(), self.u, self.taken)
+        faults = [*held_already(latches, declared, constraints.velocity, self._start())]
+        if faults:
+            raise MechanismError("latches cannot be read:", faults)
+        return latches
 
     def _declarations(self) -> Declarations:
         """The plain part of the definition, and what the mechanics name as dependent."""

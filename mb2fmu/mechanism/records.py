@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import sympy as sm
 
+from mb2fmu.equations.latches import Latches
 from mb2fmu.equations.motion import Assignment, KinematicEquations, OwnEvent, VelocityConstraints
 from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
@@ -199,6 +200,7 @@ class MechanismBodies:
             otherwise, and where there are no bodies.
         events: That the model says itself.
         contacts: Unilateral ones; None where there are none.
+        latches: What events hold and let go; None where there are none.
     """
 
     kinematics: KinematicEquations
@@ -213,6 +215,7 @@ class MechanismBodies:
     potential_forces: tuple[sm.Expr, ...] = ()
     events: tuple[OwnEvent, ...] = ()
     contacts: Contacts | None = None
+    latches: Latches | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,8 +301,8 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     @property
     def has_own_events(self) -> bool:
-        """Whether the model says events itself, or has contacts, which have impacts."""
-        return bool(self.events or self.contacts)
+        """Whether the model says events itself, or has contacts or latches, which have impacts."""
+        return bool(self.events or self.contacts or self.latches)
 
     @property
     def auxiliary_reactions(self) -> sm.ImmutableMatrix:

@@ -26,6 +26,7 @@ from mb2fmu.model.expressions import contents
 from mb2fmu.model.naming import is_model_name, is_variable_name, requested_names, suggested_name
 from mb2fmu.model.own_contacts import contact_faults
 from mb2fmu.model.own_events import event_faults
+from mb2fmu.model.own_latches import latch_faults
 from mb2fmu.model.parameters import ordered_parameters
 from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
 from mb2fmu.model.symbol_checks import symbol_faults
@@ -82,6 +83,7 @@ def check(model: Model) -> ModelDefinition:
     faults += loop_faults(model)
     faults += event_faults(model)
     faults += contact_faults(model)
+    faults += latch_faults(model)
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
     return ModelDefinition(
@@ -108,6 +110,7 @@ def check(model: Model) -> ModelDefinition:
         events=tuple(model.own_events),
         contacts=tuple(model.own_contacts),
         known_potentials=tuple(model.known_potentials),
+        latches=tuple(model.own_latches),
     )
 
 

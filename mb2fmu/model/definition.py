@@ -26,6 +26,7 @@ from mb2fmu.model.naming import plain_latex
 from mb2fmu.model.outputs import Outputs
 from mb2fmu.model.own_contacts import DeclaredContact
 from mb2fmu.model.own_events import DeclaredEvent, OwnEvents
+from mb2fmu.model.own_latches import DeclaredLatch
 from mb2fmu.model.parts import Parts, method_of_joints
 from mb2fmu.model.places import caller
 from mb2fmu.model.recorded import RecordedMechanics
@@ -78,6 +79,7 @@ class ModelDefinition(Declarations):
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
         known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
+        latches: In order of declaration.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -94,6 +96,7 @@ class ModelDefinition(Declarations):
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
+    latches: tuple[DeclaredLatch, ...] = ()
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
         """The plain part, for all that follows the reading.

@@ -14,6 +14,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.own_contacts import DeclaredContact
+from mb2fmu.model.own_latches import DeclaredLatch
 from mb2fmu.model.places import caller
 from mb2fmu.variables import AuxiliaryState, plain_name
 
@@ -48,11 +49,13 @@ class OwnEvents:
     Attributes:
         own_events: In order of declaration.
         own_contacts: Unilateral ones, in order of declaration.
+        own_latches: In order of declaration.
     """
 
     def __init__(self) -> None:
         self.own_events: list[DeclaredEvent] = []
         self.own_contacts: list[DeclaredContact] = []
+        self.own_latches: list[DeclaredLatch] = []
         super().__init__()
 
     def when(self, condition: sm.Basic, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:

@@ -16,6 +16,7 @@ from mb2fmu.model.coherence import written
 from mb2fmu.model.definition import Model
 from mb2fmu.model.expressions import contents, rate_in_time
 from mb2fmu.model.own_events import event_expressions
+from mb2fmu.model.own_latches import latch_expressions
 from mb2fmu.model.usage import Role, Use
 from mb2fmu.variables import (
     AuxiliaryState,
@@ -55,6 +56,7 @@ class _Known:
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
         self.multipliers = declared(Constraint) - {None} | {contact.force for contact in model.own_contacts}
+        self.multipliers |= {row.force for latch in model.own_latches for row in latch.rows}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
@@ -90,14 +92,22 @@ def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
             yield _Occurrence(f"the derivative of state {item.name}", "state", item.derivative, item.where)
         elif isinstance(item, Parameter) and isinstance(item.value, sm.Expr):
             yield _Occurrence(f"the value of parameter {item.name}", "value", item.value, item.where)
+    yield from _eventful_expressions(model)
+    if model.potential is not None:
+        yield _Occurrence("the potential energy", "potential", model.potential, model.where)
+
+
+def _eventful_expressions(model: Model) -> Iterator[_Occurrence]:
+    """Of events, contacts and latches."""
     for event in model.own_events:
         for expression in event_expressions(event):
             yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
     for contact in model.own_contacts:
         for expression in (contact.gap, contact.restitution, contact.rest_below):
             yield _Occurrence(f"the contact {contact.name}", "state", expression, contact.where)
-    if model.potential is not None:
-        yield _Occurrence("the potential energy", "potential", model.potential, model.where)
+    for latch in model.own_latches:
+        for expression in latch_expressions(latch):
+            yield _Occurrence(f"the latch {latch.name}", "state", expression, latch.where)
 
 
 class _Lists:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from mb2fmu.numerics.constraint_systems import RegularizedSystem
+from mb2fmu.numerics.held_rows import HeldRows
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Op
 
@@ -162,29 +162,10 @@ def _solved(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
 def resting_forces(b: ProgramBuilder, W: Rows, accelerations: Sequence[int], resting: Sequence[int]) -> list[int]:
     """Forces that keep the gaps of resting contacts at zero acceleration; 0 at the others.
 
-    Where contacts are redundant (the legs of a table) they are the ones of least norm, each over the square root of its
-    own W.
-
     Args:
         b: Takes the nodes.
         W: Shape (k, k).
         accelerations: Of the gaps without these forces.
         resting: Truth.
     """
-    zero, one = b.constant(0.0), b.constant(1.0)
-    n = len(accelerations)
-    if n == 1:
-        return [b.select(resting[0], b.neg(b.div(accelerations[0], W[0][0])), zero)]
-    scales = [b.div(one, b.unary(Op.SQRT, W[k][k])) for k in range(n)]
-    scaled = [
-        [
-            one
-            if i == j
-            else b.select(resting[i], b.select(resting[j], b.mul(b.mul(scales[i], scales[j]), W[i][j]), zero), zero)
-            for j in range(n)
-        ]
-        for i in range(n)
-    ]
-    right = [b.select(resting[k], b.neg(b.mul(scales[k], accelerations[k])), zero) for k in range(n)]
-    found = RegularizedSystem(b, scaled, [one] * n, "the forces of resting contacts").solve(right)
-    return [b.mul(scale, value) for scale, value in zip(scales, found, strict=True)]
+    return HeldRows(b, W, resting, "the forces of resting contacts").solve([b.neg(each) for each in accelerations])

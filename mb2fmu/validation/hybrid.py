@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.integration import stuck
+from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_impacts import Touch, struck
 from mb2fmu.validation.own_switches import FrozenEquations
@@ -47,7 +48,7 @@ class Modes:
 class _Look:
     """Everything at one instant, for given modes: the motion, and our own further outputs.
 
-    ``rates`` are those of the surfaces of signs, then the second rates of the gaps of contacts.
+    ``rates`` are those of the surfaces of signs, then the second rates of the gaps of contacts and rows of latches.
     """
 
     motion: Motion
@@ -57,6 +58,7 @@ class _Look:
     conditions: Floats
     settings: Floats
     touch: Touch
+    held: Held
 
 
 class HybridEquations(NumericEquations):
@@ -74,7 +76,8 @@ class HybridEquations(NumericEquations):
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
-        self._pushes = np.ones(self._contacts)
+        self._latched = len(frozen.latches.rows) if frozen.latches else 0
+        self._pushes = np.ones(self._contacts + self._latched)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         places = {symbol: i for i, symbol in enumerate(e.states)}
@@ -82,6 +85,7 @@ class HybridEquations(NumericEquations):
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
         ]
         self._rests = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
+        self._rests += [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -111,12 +115,12 @@ class HybridEquations(NumericEquations):
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
 
     def _whole(self, modes: Floats) -> Floats:
-        """Values of all our inputs: modes, and no forces, blows and jumps of contacts."""
-        more = len(self.frozen.contacts.symbols) if self.frozen.contacts else 0
+        """Values of all our inputs: modes, and no forces, blows and jumps of contacts and latches."""
+        more = len(self.frozen.equations.r) - self.frozen.inputs - self._count
         return np.append(modes, np.zeros(more))
 
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
-        """Numbers of our inputs that hold something: signs at zero, forces of contacts that rest."""
+        """Numbers of our inputs that hold something: signs at zero, contacts that rest, latches that are closed."""
         signs = [i for i in self._signs if modes.values[i] == 0.0]
         return signs + [self._count + k for k, place in enumerate(self._rests) if x[place] > 0.5]
 
@@ -124,11 +128,12 @@ class HybridEquations(NumericEquations):
         values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
-        n, c, k = self._count, len(self.frozen.events), self._contacts
+        n, c, k, m = self._count, len(self.frozen.events), self._contacts, self._latched
         surfaces, limits, rates, conditions, rest = np.split(ours, [n, 2 * n, 3 * n, 3 * n + c])
-        settings, touches = np.split(rest, [len(rest) - 6 * k])
-        touch = Touch(*touches.reshape(6, k))
-        return _Look(motion, surfaces, limits, np.append(rates, touch.accelerations), conditions, settings, touch)
+        settings, touches, rows = np.split(rest, [len(rest) - 6 * k - 5 * m, len(rest) - 5 * m])
+        touch, held = Touch(*touches.reshape(6, k)), Held(*rows.reshape(5, m))
+        rates = np.concatenate([rates, touch.accelerations, held.accelerations])
+        return _Look(motion, surfaces, limits, rates, conditions, settings, touch, held)
 
     def _held(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
@@ -178,7 +183,7 @@ class HybridEquations(NumericEquations):
         return B, reach
 
     def _solved(self, B: Floats, right: Floats, t: float) -> Floats:
-        if self._contacts:  # which may say the same, as the legs of a table
+        if self._contacts or self._latched:  # which may say the same, as the legs of a table
             return np.asarray(np.linalg.lstsq(B, right, rcond=1e-10)[0])
         try:
             return np.asarray(np.linalg.solve(B, right))
@@ -325,7 +330,7 @@ class HybridEquations(NumericEquations):
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        off = np.append(base.surfaces, base.touch.rates)[held]
+        off = np.concatenate([base.surfaces, base.touch.rates, base.held.rates])[held]
         return np.asarray(x + reach @ self._solved(B, -off, t))
 
     def _fired(
@@ -333,9 +338,10 @@ class HybridEquations(NumericEquations):
     ) -> tuple[bool, Floats]:
         """What the model's own events set, with the values before."""
         look, values = self._held(t, x, r, prepared, modes)
-        if self.frozen.contacts:
-            blows = self._blows(t, x, r, prepared, modes)
-            look = self._look(t, x, r, prepared, np.concatenate([values[: self._count + self._contacts], blows]))
+        if self._contacts or self._latched:
+            forces = values[: self._count + self._contacts + self._latched]
+            struck = [*self._blows(t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
+            look = self._look(t, x, r, prepared, np.append(forces, struck))
         after, place, fired = x.copy(), 0, False
         for k, targets in enumerate(self._targets):
             if look.conditions[k] > modes.fired[k]:
@@ -349,14 +355,32 @@ class HybridEquations(NumericEquations):
     def _blows(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Blows of contacts at this instant, what rests behind them, and by what they change the speeds."""
         contacts = self.frozen.contacts
-        assert contacts is not None
+        if contacts is None:
+            return np.empty(0)
         base = self._look(t, x, r, prepared, modes.values)
         every = [self._count + k for k in range(self._contacts)]
-        W, reach = self._reach(t, x, r, prepared, base, modes, every)
+        every += [self._count + self._contacts + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
+        W, reach = with_rows_held(*self._reach(t, x, r, prepared, base, modes, every), self._contacts)
         impulses, rests = struck(contacts, W, base.touch)
+        return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
+
+    def _closing(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+        """Blows of latches that close at this instant, and by what they change the speeds."""
+        base = self._look(t, x, r, prepared, modes.values)
+        blows, reached = np.zeros(self._latched), np.zeros(len(x))
+        if self._latched and base.held.closing.any():
+            rows = np.flatnonzero(base.held.holding > 0.5)
+            every = [self._count + self._contacts + int(k) for k in rows]
+            W, reach = self._reach(t, x, r, prepared, base, modes, every)
+            blows[rows] = closing_impulses(W, base.held.rates[rows])
+            reached = reach @ blows[rows]
+        return np.append(blows, self._jumps(reached)) if self._latched else blows
+
+    def _jumps(self, reached: Floats) -> Floats:
+        """Of speeds, from those of states; 0 of speeds that are none."""
         jumps = np.zeros(self.n_u)
-        jumps[self._independent] = (reach @ impulses)[self.n_q : self.n_q + len(self._independent)]
-        return np.concatenate([impulses, rests, jumps])
+        jumps[self._independent] = reached[self.n_q : self.n_q + len(self._independent)]
+        return jumps
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
         """Signs slip on the side to which something has set their surface, be they held or from the other side."""

@@ -93,15 +93,20 @@ def own_motions(
 
 
 def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
-    """The checked model at the parameters of the mechanism, and at start values that close its loops."""
+    """The checked model at the parameters of the mechanism, and at start values that close its loops.
+
+    Contacts and latches are open: the objects know nothing of what holds them.
+    """
     declared = mechanism.declared
     moving: list[Coordinate | Speed] = [*declared.coordinates, *declared.speeds]
     starts = {item.name: item.start for item in moving}
+    closed = {c.resting for c in definition.contacts} | {latch.engaged for latch in definition.latches}
     return replace(
         definition,
         parameters=declared.parameters,
         coordinates=tuple(replace(c, start=starts.get(c.name, c.start)) for c in definition.coordinates),
         speeds=tuple(replace(s, start=starts.get(s.name, s.start)) for s in definition.speeds),
+        auxiliary_states=tuple(replace(z, start=0.0) if z.symbol in closed else z for z in definition.auxiliary_states),
     )
 
 

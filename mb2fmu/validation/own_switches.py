@@ -10,13 +10,14 @@ model's own events test and set, become further outputs of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import sympy as sm
 from sympy.core.relational import Relational
 
+from mb2fmu.equations.latches import HeldRow, Latches
 from mb2fmu.equations.motion import (
     Assignment,
     EquationsOfMotion,
@@ -25,7 +26,7 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     OwnEvent,
 )
-from mb2fmu.equations.unilateral import Contacts
+from mb2fmu.equations.unilateral import Contacts, UnilateralContact
 from mb2fmu.functions import NoEvent, Pre, StickingSign
 
 OwnKind = Literal["truth", "integer", "sign"]
@@ -60,14 +61,16 @@ class FrozenEquations:
     """Equations between events.
 
     Attributes:
-        equations: Their last inputs are the switches' symbols, then those of ``contacts``; their last outputs, in this
+        equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
+            (``further``); their last outputs, in this
             order: surfaces; limits and rates of the surfaces of signs (0 of others); conditions; values that events
             set; of all contacts the second rates of the gaps, the rates, e, the speeds below which they rest, whether
-            they are closed, whether they rest.
+            they are closed, whether they rest; of all rows of latches what ``latched.Held`` has.
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.
         contacts: Unilateral ones.
+        latches: What is held from event to event.
     """
 
     equations: EquationsOfMotion
@@ -76,6 +79,7 @@ class FrozenEquations:
     inputs: int
     outputs: int
     contacts: Contacts | None = None
+    latches: Latches | None = None
 
 
 def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
@@ -90,19 +94,22 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
     values = [finder(value) for event in events for _, value in event.settings]
     contacts = equations.contacts
     touches = [finder(each) for each in _touches(equations, contacts)] if contacts else []
+    latches = equations.latches
+    held = [finder(each) for each in _held(equations, latches)] if latches else []
     frozen = finder.equations()
     if not finder.switches and not events:
         return None
     switches = tuple(finder.switches.values())
     rates = [_rate(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
     numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
-    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches]
+    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches, *held]
     outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
     return FrozenEquations(
         equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
         switches=switches,
         events=events,
         contacts=contacts,
+        latches=latches,
         inputs=len(equations.r),
         outputs=len(frozen.outputs),
     )
@@ -202,9 +209,8 @@ class _Finder:
             "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
         }
         symbols = tuple(switch.symbol for switch in self.switches.values())
-        further = e.contacts.symbols if e.contacts else ()
-        whole = replace(e, **parts, r=(*e.r, *symbols, *further), events=(), contacts=None)
-        return _with_forces(whole, e.contacts) if e.contacts else whole
+        whole = replace(e, **parts, r=(*e.r, *symbols, *_further(e)), events=(), contacts=None, latches=None)
+        return _with_forces(whole, e) if e.contacts or e.latches else whole
 
     def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
         return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
@@ -214,6 +220,28 @@ class _Finder:
 
     def _solve(self, item: LinearSolve) -> LinearSolve:
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
+    """Symbols of contacts and latches: forces of all, then what impacts are."""
+    forces: list[sm.Symbol] = []
+    struck: list[sm.Symbol] = []
+    if e.contacts:
+        forces += [contact.force for contact in e.contacts.each]
+        struck += e.contacts.symbols[len(forces) :]
+    if e.latches:
+        forces += e.latches.forces
+        struck += e.latches.struck
+    return (*forces, *struck)
+
+
+def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
+    """What is asked of rows of latches at an instant: one thing of all, then the next."""
+    yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
+    yield from (row.rate(e.u) for row in latches.rows)
+    yield from latches.engaged
+    yield from latches.holding
+    yield from latches.closing
 
 
 def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
@@ -226,9 +254,13 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (c.resting for c in contacts.each)
 
 
-def _with_forces(e: EquationsOfMotion, contacts: Contacts) -> EquationsOfMotion:
-    """The equations with the forces of contacts in them."""
-    pushes = [sm.Add(*(c.jacobian[i] * c.force for c in contacts.each)) for i in range(len(e.u))]
+def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
+    """The equations with the forces of contacts and latches in them, which those before have."""
+    acting: list[UnilateralContact | HeldRow] = [
+        *(before.contacts.each if before.contacts else ()),
+        *(before.latches.rows if before.latches else ()),
+    ]
+    pushes = [sm.Add(*(each.jacobian[i] * each.force for each in acting)) for i in range(len(e.u))]
     d, c = e.mass_and_forcing, e.velocity_constraints
     intermediates = e.intermediates
     if d.mass_matrix.rows < len(e.u):  # rows of the independent speeds: A_dᵀ y = what pushes the dependent ones
@@ -244,15 +276,14 @@ def _with_forces(e: EquationsOfMotion, contacts: Contacts) -> EquationsOfMotion:
         e,
         intermediates=intermediates,
         dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(pushes))),
-        energy=replace(e.energy, powers=(*e.energy.powers, *_powers(e, contacts))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_powers(e, acting))),
     )
 
 
-def _powers(e: EquationsOfMotion, contacts: Contacts) -> Iterator[tuple[str, sm.Expr]]:
-    """What contacts with moving surfaces do."""
-    for c in contacts.each:
-        if c.offset != 0:
-            yield c.name, c.force * (c.rate(e.u) - c.offset)
+def _powers(e: EquationsOfMotion, acting: Sequence[UnilateralContact | HeldRow]) -> Iterator[tuple[str, sm.Expr]]:
+    """What contacts and latches do: where surfaces move, and where what is held is brought back."""
+    for c in acting:
+        yield c.name, c.force * (c.rate(e.u) - c.offset)
 
 
 def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:

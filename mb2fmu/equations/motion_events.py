@@ -1,0 +1,60 @@
+"""Events of equations of motion: those that the model says itself, those of latches and those of contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import sympy as sm
+
+from mb2fmu.equations.latches import Latches
+from mb2fmu.equations.unilateral import LEAVING, Contacts
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEvent:
+    """An event that the model says itself.
+
+    Attributes:
+        name: For messages.
+        kind: ``when``: as the condition becomes true; ``ticks``: whenever this number grows.
+        condition: Truth, or the number of instants so far.
+        settings: (state, its value after the event, read with the values before it).
+    """
+
+    name: str
+    kind: Literal["when", "ticks"]
+    condition: sm.Basic
+    settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
+
+
+def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
+    """All latches that close or open at an instant do so in one event; its number grows by one each time."""
+    number = sm.Add(*(latch.changes for latch in latches.each), sm.Piecewise((1, latches.pending), (0, True)))
+    after = latches.after([(u[i], latches.jumps[i]) for i in independent])
+    yield OwnEvent("latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after))
+
+
+def contact_events(
+    contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
+) -> Iterator[OwnEvent]:
+    """Impacts, which wait for latches that close or open at the same instant; and where contacts open."""
+    each = contacts.each
+    struck = sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in each))
+    if latches:
+        struck = sm.And(struck, sm.Not(latches.pending))
+    number = sm.Add(*(c.count for c in each), sm.Piecewise((1, struck), (0, True)))
+    after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
+    for c in each:
+        spared = sm.Eq(c.blow, 0)  # an equality is no switch
+        after += [
+            (c.resting, c.rests),
+            (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
+            (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
+        ]
+    yield OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after))
+    for c in each:
+        yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),))
+    for c in each:
+        yield OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),))

@@ -1,0 +1,90 @@
+"""Reads latches: rows in plain symbols, with their rates of first and second order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.latches import HeldRow, Latch, Latches
+from mb2fmu.equations.motion import VelocityConstraints
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanism.contact_reading import Rates, free_directions, fresh, held_by, second_order
+from mb2fmu.mechanism.symbols import SymbolMap
+from mb2fmu.model.own_latches import DeclaredLatch
+from mb2fmu.variables import plain_name
+
+
+def read_latches(
+    declared: Sequence[DeclaredLatch], plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+) -> Latches | None:
+    """The latches of a definition; None if it has none.
+
+    Args:
+        declared: As the model says them.
+        plain: Translation to plain symbols.
+        moving: What positions may contain and that moves, its rates, and time.
+        u: Speeds.
+        taken: Names that are taken; grows.
+
+    Raises:
+        MechanismError: If no speed changes a row.
+    """
+    if not declared:
+        return None
+    each = tuple(_read(latch, plain, moving, u, taken) for latch in declared)
+    faults = [
+        Fault(f"no speed changes what {row.name} holds", item.where, "write it in coordinates that move")
+        for item, latch in zip(declared, each, strict=True)
+        for row in latch.rows
+        if row.jacobian.is_zero_matrix
+    ]
+    if faults:
+        raise MechanismError("latches cannot be read:", faults)
+    return Latches(each, tuple(fresh(f"latched_{speed.name}", taken) for speed in u))
+
+
+def held_already(
+    latches: Latches | None,
+    declared: Sequence[DeclaredLatch],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Rows that no motion changes that the constraints leave free, at the start: they are held without a latch."""
+    if latches is None or constraints is None:
+        return
+    free = free_directions(constraints, start)
+    for latch, item in zip(latches.each, declared, strict=True):
+        for row in latch.rows:
+            if held_by(free, row.jacobian, start):
+                yield Fault(f"the constraints hold {row.name} already", item.where, "leave that row out")
+
+
+def _read(latch: DeclaredLatch, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]) -> Latch:
+    """One latch in plain symbols."""
+    rows = []
+    for row in latch.rows:
+        position = plain(row.position)
+        jacobian, offset, bias = second_order(position, moving, u)
+        rows.append(
+            HeldRow(
+                name=row.name,
+                position=position,
+                jacobian=jacobian,
+                offset=offset,
+                bias=bias,
+                stabilization=plain(latch.stabilization),
+                impulse=plain(row.impulse),
+                held_at=plain(row.held_at),
+                force=plain(row.force),
+                blow=fresh(f"blow_{plain_name(row.force)}", taken),
+            )
+        )
+    return Latch(
+        name=latch.name,
+        rows=tuple(rows),
+        close=plain(latch.close),
+        open=plain(latch.open),
+        engaged=plain(latch.engaged),
+        changes=plain(latch.changes),
+    )

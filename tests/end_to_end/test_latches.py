@@ -1,0 +1,164 @@
+"""Units that couple and let go: closed forms in Co-Simulation and Model Exchange; planted faults are caught."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import fmpy
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+import mb2fmu.errors
+from mb2fmu import Latch, Model, derive, export, formulation, validation
+from mb2fmu.equations.latches import Latch as EquationsLatch
+from mb2fmu.lowering import latch_laws
+from mb2fmu.validation.validate import make_yardstick
+
+pytestmark = pytest.mark.slow
+
+
+def carts(within: float | None = None, distance: float = 0.5) -> Model:
+    """Two carts, of which the faster one couples to the other."""
+    x1, x2, v1, v2 = me.dynamicsymbols("x1 x2 v1 v2")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A, B = O.locatenew("A", x1 * N.x), O.locatenew("B", x2 * N.x)
+    A.set_vel(N, v1 * N.x)
+    B.set_vel(N, v2 * N.x)
+    bodies = [me.Particle("a", A, 2), me.Particle("b", B, 3)]
+    kane = me.KanesMethod(N, [x1, x2], [v1, v2], [x1.diff() - v1, x2.diff() - v2], bodies=bodies)
+    model = Model("Carts", kane)
+    for symbol, start in ((x1, 0.0), (x2, 1.0)):
+        model.coordinate(symbol, start, "m")
+    for symbol, start in ((v1, 2.0), (v2, 0.5)):
+        model.speed(symbol, start, "m/s")
+    model.add(Latch("coupling", x2 - x1 - 0.5, close=x2 - x1 <= distance, within=within))
+    model.experiment(stop=1.0, step=0.1, tolerance=1e-9)
+    return model
+
+
+LETS_GO = 0.713
+
+
+def pendulum() -> Model:
+    """A free bob that a string's end holds, until it is let go."""
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    t = me.dynamicsymbols._t
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    bob = me.Particle("bob", P, 2)
+    loads = [(P, -2 * sm.Float(9.81) * N.y)]
+    kane = me.KanesMethod(N, [x, y], [u, v], [x.diff() - u, y.diff() - v], bodies=[bob], forcelist=loads)
+    model = Model("Released", kane)
+    for symbol, start in ((x, 0.6), (y, -0.8)):
+        model.coordinate(symbol, start, "m")
+    for symbol, start in ((u, 0.8), (v, 0.6)):
+        model.speed(symbol, start, "m/s")
+    string = (x**2 + y**2 - 1) / 2
+    model.add(Latch("string", string, open=t >= LETS_GO, starts_engaged=True, within=None))
+    model.experiment(stop=1.5, step=0.02, tolerance=1e-10)
+    return model
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("latches")
+    return {make: export(make(), folder).path for make in (carts, pendulum)}
+
+
+def moved(unit, kind: str, names: list[str], stop: float, step: float):
+    return fmpy.simulate_fmu(
+        str(unit), fmi_type=kind, stop_time=stop, output_interval=step, relative_tolerance=1e-10, output=names
+    )
+
+
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+def test_carts_that_couple_keep_their_momentum(units, kind):
+    names = ["x1", "v1", "v2", "coupling.impulse", "coupling.force", "coupling.held_at"]
+    found = moved(units[carts], kind, names, 1.0, 0.1)[-1]
+    common = (2 * 2.0 + 3 * 0.5) / 5
+    assert [found["v1"], found["v2"]] == pytest.approx([common, common], rel=1e-9)
+    assert found["coupling.impulse"] == pytest.approx(3 * (common - 0.5), rel=1e-9)
+    lost = 0.5 * (2 * 4.0 + 3 * 0.25) - 0.5 * 5 * found["v1"] ** 2
+    assert lost == pytest.approx(0.5 * 2 * 3 / 5 * 1.5**2, rel=1e-9)
+    assert found["x1"] == pytest.approx(2.0 / 3 + common * 2 / 3, abs=1e-8)
+    assert abs(found["coupling.held_at"]) < 1e-8
+
+
+def test_carts_couple_only_where_they_fit(tmp_path):
+    """The condition holds from 0.7 m on, the bound of 1 mm around 0.5 m; without a bound it is held at 0.7 m."""
+    for within, offset in ((1e-3, 1e-3), (None, 0.2)):
+        path = export(carts(within, 0.7), tmp_path / f"{within}").path
+        found = moved(path, "CoSimulation", ["coupling.held_at", "x1", "x2"], 1.0, 0.5)[-1]
+        assert found["coupling.held_at"] == pytest.approx(offset, abs=1e-9)
+        assert found["x2"] - found["x1"] == pytest.approx(0.5 + offset, abs=1e-9)
+
+
+def test_a_bob_that_is_let_go_flies_on(units):
+    """The string's force is that of the pendulum, m (v^2 + g·r) / l; then the bob flies on a parabola."""
+    found = moved(units[pendulum], "CoSimulation", ["x", "y", "u", "v", "string.force"], 1.5, 0.02)
+    time = found["time"]
+    held = time < LETS_GO - 1e-9
+    x, y, u, v = (found[name][held] for name in ("x", "y", "u", "v"))
+    assert np.hypot(x, y) == pytest.approx(np.ones(held.sum()), abs=1e-9)
+    assert 0.5 * (u**2 + v**2) + 9.81 * y == pytest.approx(np.full(held.sum(), 0.5 - 9.81 * 0.8), abs=1e-8)
+    assert found["string.force"][held] == pytest.approx(-2 * (u**2 + v**2 - 9.81 * y), rel=1e-8)
+    assert (found["string.force"][time > LETS_GO + 1e-9] == 0.0).all()
+    first = int(np.argmax(time > LETS_GO + 1e-9))
+    since = time[first:] - time[first]
+    for name, speed, g in (("x", "u", 0.0), ("y", "v", 9.81)):
+        path = found[name][first] + found[speed][first] * since - g / 2 * since**2
+        assert found[name][first:] == pytest.approx(path, abs=1e-9)
+
+
+# --- the proof --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """Judges units of a model by its own yardstick."""
+    known = {}
+
+    def judged(make, unit) -> bool:
+        if make not in known:
+            derivation = derive(make())
+            equations = formulation.formulate(derivation.mechanism, "lagrange")
+            stick = make_yardstick(derivation.definition, equations, exercise=False)
+            known[make] = (derivation.definition, equations, stick)
+        definition, equations, stick = known[make]
+        try:
+            return validation.validate(
+                unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
+            ).passed
+        except mb2fmu.errors.Mb2FmuError:
+            return False
+
+    return judged
+
+
+def test_right_units_pass(judge, units):
+    assert judge(carts, units[carts])
+    assert judge(pendulum, units[pendulum])
+
+
+def test_a_wrong_impulse_is_caught(judge, tmp_path):
+    """Planted: an impulse that is larger by a hundred thousandth."""
+
+    class Wrong(latch_laws.HeldRows):
+        def solve(self, right):
+            b = self._builder
+            return [b.mul(b.constant(1.00001), each) for each in super().solve(right)]
+
+    with patch.object(latch_laws, "HeldRows", Wrong):
+        path = export(carts(), tmp_path).path
+    assert not judge(carts, path)
+
+
+def test_a_latch_that_never_opens_is_caught(judge, tmp_path):
+    with patch.object(EquationsLatch, "opens", property(lambda _: sm.false)):
+        path = export(pendulum(), tmp_path).path
+    assert not judge(pendulum, path)
