@@ -30,6 +30,7 @@ from mb2fmu.cli.robot_options import robot_options, show_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
 from mb2fmu.cli.start_commands import list_models, new
+from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict import json_option, show_verdict
@@ -323,6 +324,7 @@ commands.add_command(audit)
 commands.add_command(fit)
 commands.add_command(linearize)
 commands.add_command(split)
+commands.add_command(study)
 commands.add_command(system)
 commands.add_command(list_models)
 commands.add_command(new)

@@ -79,10 +79,18 @@ class Stateful:
         """Back to as it was made."""
         self._fmu.reset()
 
+    def terminate(self) -> None:
+        """Ends the simulation; values can be read still, and it can be reset."""
+        self._fmu.terminate()
+
+    def free(self) -> None:
+        """Frees it, whatever happened to it."""
+        self._fmu.freeInstance()
+
     def close(self) -> None:
         """Terminates and frees."""
-        self._fmu.terminate()
-        self._fmu.freeInstance()
+        self.terminate()
+        self.free()
 
 
 class Unit2(Stateful):

@@ -1,0 +1,222 @@
+"""A plan becomes a folder of results: the unit is made or taken, cases are chosen and run, a page sums them up."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
+from mb2fmu.package.archive import archived
+from mb2fmu.pipeline.deriving import derive
+from mb2fmu.pipeline.inputs import InputValue, read_inputs
+from mb2fmu.pipeline.outcomes import Observer
+from mb2fmu.scratch import work_folder
+from mb2fmu.studies.scheduling import Engine, InProcess, run_cases
+from mb2fmu.studies.study_cases import Signal, Study, resolve
+from mb2fmu.studies.study_plan import StudyPlan, Value, read_plan
+from mb2fmu.studies.study_store import SUMMARY, Store
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.description.described_model import Description
+    from mb2fmu.validation.tables import Table
+    from mb2fmu.validation.unit_description import UnitDescription
+
+Told = Callable[[int, int, int], None]
+"""Is told how many cases are done, how many there are, how many failed."""
+HERE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutcome:
+    """What a study gave.
+
+    Attributes:
+        folder: Of the results.
+        study: What was run.
+        cases: How many.
+        failed: How many of them.
+        summary: The page.
+    """
+
+    folder: Path
+    study: Study
+    cases: int
+    failed: int
+    summary: Path
+
+
+def run_study(
+    plan: Path | str,
+    folder: Path | str,
+    *,
+    scheduler: str = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    client: Any = None,
+    told: Told | None = None,
+    observer: Observer | None = None,
+) -> StudyOutcome:
+    """Runs all cases of a plan; what is done stays done, however this ends.
+
+    Args:
+        plan: A TOML file, see docs/studies.md.
+        folder: For results; made if it is not there.
+        scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
+            dask.distributed.
+        workers: Of ``local``: how many processes; None: one per processor.
+        resume: Go on with the study that is in the folder.
+        client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
+        told: Is told of progress.
+        observer: Is told of the stages before.
+
+    Raises:
+        AnalysisError: With every fault of the plan; if the folder has another study.
+        ToolError: If no scheduler answers, or it is gone; finished cases are kept.
+    """
+    path = Path(plan)
+    written = _read(path)
+    checked = read_plan(written)
+    study, name, content = _prepared(path.parent, checked, observer)
+    store = Store(Path(folder), study, (name, content), written)
+    store.begin(resume=resume)
+    say = told or (lambda _done, _n, _failed: None)
+    left = np.flatnonzero(~store.done).tolist()
+    say(int(store.done.sum()), len(store.done), store.failed)
+    try:
+        if left:
+            with _engine(study, content, scheduler, workers, client) as engine:
+
+                def take(cases: tuple[int, ...], answer: Any) -> None:
+                    store.add(cases, answer)
+                    say(int(store.done.sum()), len(store.done), store.failed)
+
+                run_cases(engine, left, take, len(study.results))
+    finally:
+        store.flush()
+    if not store.complete:
+        store.finish()
+    return _summed_up(store, study, name, content)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """The plan's file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fault = Fault(what, str(path), "is it the right path, and text in UTF-8?")
+    except tomllib.TOMLDecodeError as error:
+        fault = Fault(str(error), str(path), 'names with dots are quoted: "elbow.angle" = …; see docs/studies.md')
+    raise AnalysisError("the plan cannot be read:", [fault])
+
+
+def _prepared(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[Study, str, bytes]:
+    """The study, and the unit's file name and archive."""
+    from mb2fmu import validation
+    from mb2fmu.audit.description.parse_description import read_description
+    from mb2fmu.package.archive import unarchived
+    from mb2fmu.validation.unit_description import read_description as unit_description
+
+    faults: list[Fault] = []
+    table: Table | None = None
+    if plan.table:
+        try:
+            table = validation.read_table(base / plan.table)
+        except Mb2FmuError as error:
+            faults += error.faults
+    try:
+        name, content, defaults = _unit(base, plan, observer)
+    except Mb2FmuError as error:
+        if not faults:
+            raise
+        raise type(error)(error.headline, [*error.faults, *faults]) from error
+    if faults:
+        raise AnalysisError("the plan cannot be used:", faults)
+    tree = unarchived(content, name)
+    described: Description = read_description(tree["modelDescription.xml"])
+    unit: UnitDescription = unit_description(tree)
+    return resolve(plan, described, unit, table, defaults, _signals), name, content
+
+
+def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:
+    """Name and archive of the unit, which is made from the model if that is given; what its inputs follow."""
+    path = base / plan.source
+    if plan.of_unit:
+        try:
+            return path.name, path.read_bytes(), {}
+        except OSError as error:
+            raise AnalysisError("the plan cannot be used:", [Fault(error.strerror or str(error), str(path))]) from error
+    from mb2fmu import validation
+    from mb2fmu.pipeline.building import build
+
+    source = path if path.exists() else Path(plan.source)  # the name of a model that comes with mb2fmu
+    derivation = derive(source, arguments=plan.arguments, observer=observer)
+    built = build(derivation, observer=observer)
+    definition = derivation.definition
+    run = definition.experiment
+    run = replace(run, stop=plan.stop or run.stop, step=plan.step or run.step)
+    given = validation.conditions(replace(definition, experiment=run))
+    defaults: dict[str, Signal] = {}
+    for column, name in enumerate(given.input_names):
+        values = given.inputs[:, column].tolist()
+        defaults[name] = lambda t, values=values: values[min(int(t / run.step + 0.5), len(values) - 1)]  # type: ignore[misc]
+    return f"{definition.name}.fmu", archived(built.core), defaults
+
+
+def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, Signal]:
+    """Inputs of the plan as functions of time."""
+    inputs: Mapping[str, InputValue] = dict(given)
+    return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
+
+
+@contextmanager
+def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, client: Any) -> Iterator[Engine]:
+    """What runs the cases; nothing of it is left at the end."""
+    from mb2fmu.package.archive import unarchived
+    from mb2fmu.package.publishing import write_tree
+
+    with work_folder("run the cases") as folder:
+        if client is None and scheduler == HERE:
+            (folder / "resources").mkdir()
+            write_tree(unarchived(content, "unit"), folder)
+            yield InProcess(study.job, folder, study.cases)
+            return
+        try:
+            from mb2fmu.studies.dask_workers import DaskWorkers, connected
+        except ImportError as error:
+            remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
+            raise ToolError(
+                "the study cannot be run:", [Fault(f"{error.name} is not installed", remedy=remedy)]
+            ) from error
+        if client is not None:
+            engine = DaskWorkers(client, content, study.job, study.cases)
+            try:
+                yield engine
+            finally:
+                engine.close()
+            return
+        with connected(scheduler, workers, folder) as made:
+            engine = DaskWorkers(made, content, study.job, study.cases, own=scheduler == "local")
+            try:
+                yield engine
+            finally:
+                engine.close()
+
+
+def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
+    """Writes the page."""
+    from mb2fmu.package.publishing import write_whole
+    from mb2fmu.pipeline.study_summary import summary
+
+    cases, values, messages = store.results()
+    facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
+    page = summary(study, store.folder / name, cases, values, messages, facts)
+    write_whole(store.folder / SUMMARY, page)
+    return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY)

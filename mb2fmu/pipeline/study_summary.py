@@ -1,0 +1,163 @@
+"""What a study's page shows, chosen from its results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.report.study_page import CaseRow, StudyPage, study_page
+from mb2fmu.report.study_pictures import MOST_ACROSS, MOST_DOWN, MOST_LINES, Shares, parallels, responses, shares
+from mb2fmu.studies.sensitivity_indices import Indices, sobol_indices
+from mb2fmu.studies.study_cases import Study
+
+Floats = npt.NDArray[np.float64]
+
+WORST, FAILURES = 5, 20
+_OF_SHARES = (
+    "Sobol’ indices with 95 % intervals: the part of a result’s variance that a quantity makes alone, and together "
+    "with others. What has a green bar near 0 may be fixed."
+)
+
+
+def replay(study: Study, unit: Path, case: int) -> str:
+    """The command that runs one case again, with the same numbers to the last bit.
+
+    Args:
+        study: What was run.
+        unit: Its unit.
+        case: Number of the case.
+    """
+    values = dict(zip(study.varied, study.cases[case].tolist(), strict=True)) | dict(study.fixed)
+    words = ["mb2fmu", "simulate", str(unit)]
+    for name, value in values.items():
+        words += ["--at", f"{name}={value!r}"]
+    for name, formula in study.inputs.items():
+        words += ["--input", f"{name}={formula}"]
+    words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
+    words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
+    return shlex.join([*words, "--plot", f"case-{case}.svg"])
+
+
+def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:
+    """Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
+    if not study.plan.indices:
+        return {}
+    d = len(study.varied)
+    return {name: sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
+
+
+def summary(
+    study: Study,
+    unit: Path,
+    cases: npt.NDArray[np.intp],
+    values: Floats,
+    messages: Sequence[str],
+    facts: Mapping[str, str],
+) -> bytes:
+    """The page.
+
+    Args:
+        study: What was run.
+        unit: Where it lies.
+        cases: That have results.
+        values: Shape (n, n_results).
+        messages: Of each.
+        facts: Of the unit.
+    """
+    rows = study.cases[cases]
+    log = [each.name for each in study.plan.varied if each.law == "log"]
+    varied = {name: (unit_, rows[:, k]) for k, (name, unit_) in enumerate(study.varied.items())}
+    results = [(name, unit_, values[:, k]) for k, (name, unit_) in enumerate(study.results.items())]
+    found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
+    failed = [k for k, message in enumerate(messages) if message]
+
+    def row(k: int) -> CaseRow:
+        cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
+        return CaseRow(int(cases[k]), cells, replay(study, unit, int(cases[k])), messages[k])
+
+    page = StudyPage(
+        title=study.model,
+        lead=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {', '.join(study.varied)} vary.",
+        cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
+        pictures=_pictures(varied, results, found, log),
+        ranges=[_range(*each) for each in results],
+        heads=[f"{name} [{unit_}]" if unit_ != "1" else name
+               for name, unit_ in (*study.varied.items(), *study.results.items())],
+        worst={_heading(each.name, each.worst): [row(k) for k in _worst(values[:, i], each.worst)]
+               for i, each in enumerate(study.wanted[:MOST_DOWN])},
+        failures=[row(k) for k in failed[:FAILURES]],
+        notes=list(_notes(study, len(failed), found)),
+        facts={**facts, "Experiment": f"{study.stop:g} s in steps of {study.job.step:g} s, {study.job.request['kind']}",
+               "Cases": f"{study.plan.method}, seed {study.plan.seed}"},
+    )  # fmt: skip
+    return study_page(page)
+
+
+def _heading(name: str, worst: str) -> str:
+    return f"{'Largest' if worst == 'largest' else 'Smallest'} {name}"
+
+
+def _worst(values: Floats, worst: str) -> list[int]:
+    """Rows with the most extreme results."""
+    order = np.argsort(-values if worst == "largest" else values, kind="stable")
+    return [int(k) for k in order[:WORST] if np.isfinite(values[k])]
+
+
+def _range(name: str, unit: str, values: Floats) -> tuple[str, ...]:
+    """A row of the table of ranges."""
+    finite = values[np.isfinite(values)]
+    numbers = np.quantile(finite, [0.0, 0.05, 0.5, 0.95, 1.0]) if len(finite) else np.full(5, np.nan)
+    return (name, unit, *("–" if np.isnan(v) else f"{v:.6g}" for v in numbers))
+
+
+def _pictures(
+    varied: Mapping[str, tuple[str, Floats]],
+    results: Sequence[tuple[str, str, Floats]],
+    found: Mapping[str, Indices],
+    log: Sequence[str],
+) -> dict[str, tuple[bytes, str]]:
+    """Heading → picture and what it shows."""
+    if not len(results[0][2]):
+        return {}
+    n = len(results[0][2])
+    some = f" {MOST_LINES:,} of {n:,} cases, drawn by chance." if n > MOST_LINES else ""
+    pictures = {
+        "All cases": (
+            parallels(varied, results[0], log=log),
+            f"Each case is a line over what varies, coloured by {results[0][0]}. Failed cases are red.{some}",
+        ),
+        "Results over what varies": (
+            responses(varied, results, log=log),
+            "Each case is a point; the line is the median of neighbours. Red marks below: cases without a result."
+            + (f" The first {MOST_ACROSS} quantities." if len(varied) > MOST_ACROSS else "")
+            + (f" The first {MOST_DOWN} results." if len(results) > MOST_DOWN else ""),
+        ),
+    }
+    shown = {name: Shares(i.first, i.total, i.first_interval, i.total_interval) for name, i in found.items()
+             if np.isfinite(i.first).all()}  # fmt: skip
+    if shown:
+        pictures["What the results depend on"] = (
+            shares(list(varied), shown),
+            _OF_SHARES,
+        )
+    return pictures
+
+
+def _notes(study: Study, failed: int, found: Mapping[str, Indices]) -> list[str]:
+    """What must be known."""
+    notes = []
+    if failed > FAILURES:
+        notes.append(f"Only the first {FAILURES} failed cases are listed; results.parquet has all of them.")
+    for name, each in found.items():
+        if each.used < study.plan.count:
+            notes.append(
+                f"Sobol’ indices of {name} rest on {each.used} of {study.plan.count} rows: others lack results."
+            )
+        wide = float(np.nanmax(each.total_interval[:, 1] - each.total_interval[:, 0], initial=0.0))
+        if wide > 0.3:
+            notes.append(f"Sobol’ indices of {name} are known to ± {wide / 2:.2g} only: take a larger count.")
+    return notes

@@ -1,0 +1,80 @@
+"""The summary of a study as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from mb2fmu.report.page import environment, source
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """A case that is looked at.
+
+    Attributes:
+        number: Of the case.
+        cells: Values as text, by the columns of its table.
+        command: That replays it.
+        message: Why it failed; empty if it did not.
+    """
+
+    number: int
+    cells: tuple[str, ...]
+    command: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """What the page shows.
+
+    Attributes:
+        title: The model's name.
+        lead: One sentence.
+        cases: How many.
+        failed: How many of them.
+        left: How many have not been run.
+        pictures: Heading → SVG, what it shows in words.
+        ranges: Of each result: name, unit, smallest, 5 %, median, 95 %, largest, as text.
+        heads: Of the tables of cases.
+        worst: Heading → cases.
+        failures: The first cases that failed.
+        notes: What must be known.
+        facts: Provenance.
+    """
+
+    title: str
+    lead: str
+    cases: int
+    failed: int
+    left: int
+    pictures: Mapping[str, tuple[bytes, str]]
+    ranges: Sequence[tuple[str, ...]]
+    heads: Sequence[str]
+    worst: Mapping[str, Sequence[CaseRow]]
+    failures: Sequence[CaseRow]
+    notes: Sequence[str]
+    facts: Mapping[str, str]
+
+
+def study_page(page: StudyPage) -> bytes:
+    """Prints it."""
+    made = environment()
+    pictures = [(heading, _image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
+    text = made.get_template("study.html.jinja").render(
+        page=page,
+        pictures=pictures,
+        style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+    )
+    lines = (line.rstrip() for line in text.splitlines())
+    return ("\n".join(line for line in lines if line) + "\n").encode()
+
+
+def _image(svg: bytes, words: str) -> Markup:
+    """A drawing of ours as an image."""
+    data = base64.b64encode(svg).decode("ascii")
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)

@@ -1,0 +1,178 @@
+"""Pictures of a study: all cases as lines over what varies, results over each varied quantity, Sobol' indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.report.chart import axis_label
+from mb2fmu.report.panels import drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+
+MOST_LINES, MOST_POINTS, MOST_ACROSS, MOST_DOWN = 1500, 4000, 5, 6
+_BINS = 12
+_INK, _SOFT, _LINE, _BLUE, _RED, _GREEN = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#b3261e", "#0b7a5c"
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Sobol' indices of one result, as shown: estimates and intervals, shapes (d,) and (d, 2)."""
+
+    first: Floats
+    total: Floats
+    first_interval: Floats
+    total_interval: Floats
+
+
+def parallels(
+    varied: Mapping[str, tuple[str, Floats]], result: tuple[str, str, Floats], *, log: Sequence[str]
+) -> bytes:
+    """Each case as a line over the varied quantities, coloured by a result; failed cases in red. SVG.
+
+    Args:
+        varied: FMU name → unit, values of all cases.
+        result: Name, unit, values; NaN where a case failed.
+        log: Names whose scale is logarithmic.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import Normalize
+
+    name, unit, values = result
+    columns = [*((n, u, v) for n, (u, v) in varied.items()), result]
+    shown = _some(len(values), MOST_LINES)
+    figure = _figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
+    axes = figure.subplots()
+    heights, marks = zip(*(_height(v, log=n in log) for n, _, v in columns), strict=True)
+    table = np.column_stack(heights)[shown]
+    good = np.isfinite(values[shown])
+    finite = values[np.isfinite(values)]
+    colours = ScalarMappable(Normalize(*((finite.min(), finite.max()) if len(finite) else (0.0, 1.0))), "viridis")
+    order = np.argsort(values[shown][good])
+    across = np.arange(len(columns))
+    lines = [np.column_stack([across, row]) for row in table[good][order]]
+    opacity = float(np.clip(60.0 / max(len(lines), 1), 0.12, 0.8))
+    axes.add_collection(
+        LineCollection(lines, colors=colours.to_rgba(values[shown][good][order]), linewidths=0.9, alpha=opacity,
+                       rasterized=True)
+    )  # fmt: skip
+    for row in table[~good]:
+        axes.plot(across[:-1], row[:-1], color=_RED, linewidth=0.9, alpha=0.8)
+    for k, (low, high) in enumerate(marks):
+        axes.plot([k, k], [0.0, 1.0], color=_SOFT, linewidth=1.0)
+        axes.text(k, -0.03, f"{low:.4g}", ha="center", va="top", color=_SOFT, fontsize=8.5)
+        axes.text(k, 1.03, f"{high:.4g}", ha="center", va="bottom", color=_SOFT, fontsize=8.5)
+        axes.text(k, -0.12, axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=_INK, fontsize=9.5)
+    axes.set(xlim=(-0.4, len(columns) - 0.6), ylim=(-0.22, 1.1))
+    axes.axis("off")
+    if len(finite):
+        bar = figure.colorbar(colours, ax=axes, pad=0.02, fraction=0.05)
+        bar.set_label(axis_label(name, unit), color=_INK)
+    return drawn(figure, "svg")
+
+
+def responses(
+    varied: Mapping[str, tuple[str, Floats]], results: Sequence[tuple[str, str, Floats]], *, log: Sequence[str]
+) -> bytes:
+    """Each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
+    names = list(varied)[:MOST_ACROSS]
+    rows = results[:MOST_DOWN]
+    figure = _figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
+    grid = figure.subplots(len(rows), len(names), sharey="row", sharex="col", squeeze=False)
+    for i, (name, unit, values) in enumerate(rows):
+        for k, other in enumerate(names):
+            axes, x = grid[i, k], varied[other][1]
+            _points(axes, x, values)
+            _neighbours(axes, x, values, log=other in log)
+            if other in log:
+                axes.set_xscale("log")
+            if i == len(rows) - 1:
+                axes.set_xlabel(axis_label(other, varied[other][0]), color=_INK)
+        grid[i, 0].set_ylabel(axis_label(name, unit), color=_INK)
+    return drawn(figure, "svg")
+
+
+def shares(names: Sequence[str], indices: Mapping[str, Shares]) -> bytes:
+    """Sobol' indices as bars with their intervals: a panel per result. SVG."""
+    figure = _figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
+    grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
+    at = np.arange(len(names))
+    for axes, (result, found) in zip(grid, indices.items(), strict=True):
+        for shift, values, bounds, colour, label in (
+            (-0.18, found.first, found.first_interval, _BLUE, "alone"),
+            (0.18, found.total, found.total_interval, _GREEN, "with all it acts together with"),
+        ):
+            error = np.abs(np.nan_to_num(bounds.T - values))
+            axes.barh(at + shift, values, height=0.32, color=colour, label=label)
+            axes.errorbar(values, at + shift, xerr=error, fmt="none", ecolor=_INK, elinewidth=1.0, capsize=2)
+        axes.set_yticks(at, names)
+        axes.invert_yaxis()
+        axes.set_title(result, loc="left", fontsize=10, color=_INK)
+        axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
+        _finish(axes)
+    grid[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=9)
+    grid[-1].set_xlabel("part of the variance", color=_INK)
+    return drawn(figure, "svg")
+
+
+def _points(axes: Axes, x: Floats, y: Floats) -> None:
+    """Cases as points, failed ones as marks at the lower edge."""
+    shown = _some(len(x), MOST_POINTS)
+    opacity = float(np.clip(300.0 / max(len(shown), 1), 0.12, 0.9))
+    axes.scatter(x[shown], y[shown], s=9, color=_BLUE, alpha=opacity, linewidths=0, rasterized=True)
+    lost = ~np.isfinite(y)
+    if lost.any():
+        axes.plot(x[lost], np.zeros(lost.sum()), "|", color=_RED, markersize=9, transform=axes.get_xaxis_transform())
+    _finish(axes)
+
+
+def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
+    """Medians of cases that lie side by side."""
+    good = np.isfinite(y)
+    x, y = x[good], y[good]
+    if len(x) < 3 * _BINS:
+        return
+    edges = np.quantile(x, np.linspace(0.0, 1.0, _BINS + 1))
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _BINS - 1)
+    found = [(x[place == b], y[place == b]) for b in range(_BINS) if (place == b).any()]
+    middle = [float(np.exp(np.log(a).mean()) if log else a.mean()) for a, _ in found]
+    axes.plot(middle, [float(np.median(b)) for _, b in found], color=_INK, linewidth=1.6)
+
+
+def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
+    """Values between 0 and 1, and what these mean."""
+    scaled = np.log(values) if log else values
+    finite = np.isfinite(scaled)
+    if not finite.any():
+        return np.full(len(values), np.nan), (0.0, 0.0)
+    low, high = float(scaled[finite].min()), float(scaled[finite].max())
+    ends = float(np.nanmin(values[finite])), float(np.nanmax(values[finite]))
+    return (scaled - low) / (high - low) if high > low else np.full(len(values), 0.5), ends
+
+
+def _some(n: int, most: int) -> npt.NDArray[np.intp]:
+    """At most so many of n, always the same ones."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def _finish(axes: Axes) -> None:
+    axes.grid(color=_LINE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_SOFT, labelsize=8.5)
+    for side in axes.spines.values():
+        side.set_color(_LINE)

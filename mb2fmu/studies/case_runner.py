@@ -1,0 +1,275 @@
+"""Runs cases of a study one after the other with one instance of a unit, in the process that calls."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fmpy.fmi1 import FMICallException
+
+from mb2fmu.driving.instances import STATUS, UNITS, Log
+from mb2fmu.studies.study_plan import Take
+
+Floats = npt.NDArray[np.float64]
+
+LONG = 0.1
+"""In s: cases that take longer get a new instance each, which costs next to nothing then."""
+_HANGS = 70
+"""Exit code of a process whose unit does not return."""
+_GRACE = 5.0
+"""In s: between steps a case ends by itself when its time is over; a call that hangs is given so much more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number that is kept of a case.
+
+    Attributes:
+        place: Of the variable among those that are read.
+        take: What of its values.
+        level: Of ``first-crossing``.
+    """
+
+    place: int
+    take: Take
+    level: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """What all cases of a study have in common.
+
+    Attributes:
+        request: As ``driving.instances`` reads it, without the folder of the unit.
+        step: Communication step, s.
+        tolerance: Relative.
+        references: Of start values that are set: first those that vary.
+        fixed: Values of the others.
+        input_references: Of inputs.
+        held: Inputs over each communication step, shape (n_steps, n_r).
+        varied_inputs: Columns of ``held`` that vary: they keep the case's value.
+        order: Column of the cases for each start value that varies, then for each such input.
+        read: References of the variables that are read.
+        names: Their names.
+        columns: Of the results.
+        kept: Places, among those read, of what is kept at all communication points.
+        time_limit: For one case, s.
+    """
+
+    request: dict[str, Any]
+    step: float
+    tolerance: float
+    references: tuple[int, ...]
+    fixed: tuple[float, ...]
+    input_references: tuple[int, ...]
+    held: Floats
+    varied_inputs: tuple[int, ...]
+    order: tuple[int, ...]
+    read: tuple[int, ...]
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    kept: tuple[int, ...]
+    time_limit: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What cases gave.
+
+    Attributes:
+        values: NaN where a case failed, shape (n, n_columns).
+        messages: Why a case failed; empty where it did not.
+        paths: What is kept at communication points, shape (n, n_t, n_kept).
+        seconds: That the cases took.
+    """
+
+    values: Floats
+    messages: tuple[str, ...]
+    paths: Floats
+    seconds: float
+
+
+class Runner:
+    """One unit in this process.
+
+    An instance is reset between cases if that is the same as a new one: the first case is run both ways.
+
+    Args:
+        job: What all cases have in common.
+        unzipped: Folder of the unit.
+    """
+
+    def __init__(self, job: Job, unzipped: Path) -> None:
+        self._job = job
+        self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
+        self._unit: Any = None
+        self._resets: bool | None = None
+        self._said = io.StringIO()
+        self._lock = threading.Lock()
+        self._deadline = float("inf")
+        self._through = bool(job.kept) or any(column.take != "end" for column in job.columns)
+
+    def run(self, cases: Floats) -> Answer:
+        """Runs cases, a row of values each."""
+        with self._lock:
+            begin = time.perf_counter()
+            values = np.full((len(cases), len(self._job.columns)), np.nan)
+            paths = np.full((len(cases), len(self._job.held) + 1, len(self._job.kept)), np.nan)
+            messages = []
+            for k, case in enumerate(cases):
+                path, message = self._one(case)
+                if not message:
+                    values[k] = reduced(path, self._job)
+                    paths[k] = path[:, self._job.kept] if self._job.kept else paths[k]
+                messages.append(message)
+            return Answer(values, tuple(messages), paths, time.perf_counter() - begin)
+
+    def watch(self) -> None:
+        """Ends this process if a call of the unit does not return: whoever sent the case notices, and goes on."""
+
+        def look() -> None:
+            while True:
+                time.sleep(1.0)
+                if time.monotonic() > self._deadline + _GRACE:
+                    os._exit(_HANGS)
+
+        threading.Thread(target=look, name="time limit of cases", daemon=True).start()
+
+    def _one(self, case: Floats) -> tuple[Floats, str]:
+        """One case, with whichever instance is right."""
+        if self._resets is None:
+            begin = time.perf_counter()
+            path, message = self._moved(case)
+            if message:
+                return path, message  # the next case decides
+            if time.perf_counter() - begin > LONG:
+                self._resets = False
+            else:
+                again, refused = self._moved(case)
+                self._resets = not refused and again.tobytes() == path.tobytes()
+            return path, message
+        if not self._resets:
+            self._drop()
+        return self._moved(case)
+
+    def _moved(self, case: Floats) -> tuple[Floats, str]:
+        """What is read, shape (n_t, n_read), and why the case failed; without a message it did not."""
+        job = self._job
+        path = np.full((len(job.held) + 1, len(job.read)), np.nan)
+        self._deadline = time.monotonic() + job.time_limit
+        self._said.seek(0)
+        self._said.truncate()
+        message = ""
+        try:
+            message = self._stepped(case, path)
+            if not message:
+                self._unit.terminate()
+        except FMICallException as error:
+            message = f"{error.function} returned {STATUS[error.status]}"
+            if STATUS[error.status] == "fatal":
+                self._unit = None  # nothing may be called any more
+        except (RuntimeError, OSError) as error:  # CVODE's failures; a library that cannot be loaded
+            message = str(error)
+        finally:
+            self._deadline = float("inf")
+        if message:
+            message += self._last_words()
+            self._drop()
+        return path, message or _not_finite(path, job, through=self._through)
+
+    def _stepped(self, case: Floats, path: Floats) -> str:
+        """From the start to the end; why it went no further."""
+        job, starts = self._job, len(self._job.order) - len(self._job.varied_inputs)
+        chosen = case[list(job.order)] if job.order else case[:0]
+        held = job.held
+        if job.varied_inputs:
+            held = held.copy()
+            held[:, job.varied_inputs] = chosen[starts:]
+        rows = held.tolist()
+        if self._unit is None:
+            self._unit = UNITS[self._request["kind"], self._request["version"]](self._request, Log(self._said))
+        else:
+            self._unit.reset()
+        unit = self._unit
+        inputs, read = list(job.input_references), list(job.read)
+        experiment = {
+            "tolerance": job.tolerance,
+            "stop": job.step * len(rows),
+            "starts": {"references": list(job.references), "values": [*chosen[:starts].tolist(), *job.fixed]},
+            "inputs": inputs,
+        }
+        unit.initialize(experiment, rows[0])
+        if self._through:
+            path[0] = unit.get(read)
+        for k in range(len(rows)):
+            if k and inputs:
+                unit.change(inputs, rows[k])
+            failure = unit.step(k * job.step, job.step)
+            if failure:
+                return str(failure)
+            if self._through:
+                path[k + 1] = unit.get(read)
+            if time.monotonic() > self._deadline:
+                return f"it was not done after {job.time_limit:g} s, at t = {(k + 1) * job.step:.6g} s"
+        if not self._through:
+            path[-1] = unit.get(read)
+        return ""
+
+    def _last_words(self) -> str:
+        """The unit's last message."""
+        lines = self._said.getvalue().splitlines()
+        return f" ({json.loads(lines[-1])[2]})" if lines else ""
+
+    def _drop(self) -> None:
+        """Frees the instance, as far as it lets itself be freed."""
+        unit, self._unit = self._unit, None
+        if unit is not None:
+            unit.free()
+
+
+def reduced(path: Floats, job: Job) -> Floats:
+    """The results of a case.
+
+    Args:
+        path: What was read at communication points, shape (n_t, n_read).
+        job: What is asked for.
+    """
+    return np.array([_number(path[:, column.place], column, job.step) for column in job.columns])
+
+
+def _number(y: Floats, column: Column, step: float) -> float:
+    """One result, from the values at communication points; between them lines are drawn."""
+    match column.take:
+        case "end":
+            return float(y[-1])
+        case "largest":
+            return float(y.max())
+        case "smallest":
+            return float(y.min())
+        case "mean":
+            return float((y[1:] + y[:-1]).mean() / 2.0)
+        case "rms":
+            between = (y[1:] ** 2 + y[1:] * y[:-1] + y[:-1] ** 2) / 3.0
+            return float(np.sqrt(between.mean()))
+        case "first-crossing":
+            side = y - column.level
+            at = np.flatnonzero((side[:-1] < 0.0) & (side[1:] >= 0.0) | (side[:-1] > 0.0) & (side[1:] <= 0.0))
+            return float(step * (at[0] + side[at[0]] / (side[at[0]] - side[at[0] + 1]))) if len(at) else float("nan")
+
+
+def _not_finite(path: Floats, job: Job, *, through: bool) -> str:
+    """Names the first value that is no number."""
+    seen = path if through else path[-1:]
+    if np.isfinite(seen).all():
+        return ""
+    row, place = np.argwhere(~np.isfinite(seen))[0]
+    t = job.step * (row if through else len(path) - 1)
+    return f"{job.names[place]} is {seen[row, place]} at t = {t:.6g} s"

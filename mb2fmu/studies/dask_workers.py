@@ -1,0 +1,170 @@
+"""Workers of dask.distributed: the unit goes to each of them once, and chunks of cases follow."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import numpy.typing as npt
+from distributed import Client, LocalCluster, WorkerPlugin, get_worker
+from distributed.client import Future
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.package import write_tree
+from mb2fmu.package.archive import unarchived
+from mb2fmu.studies.case_runner import Answer, Job, Runner
+from mb2fmu.studies.scheduling import Cases, Finished
+
+Floats = npt.NDArray[np.float64]
+
+CONNECT = 20.0
+"""In s: within that a scheduler answers."""
+_SLOW = 30.0
+
+
+class Shipment(WorkerPlugin):  # type: ignore[misc]
+    """The unit and what all cases have in common, on a worker: sent once, also to workers that come later.
+
+    Args:
+        key: SHA-256 of both.
+        content: The archive.
+        job: What all cases have in common.
+        own: The worker was started by this program, and ends with it.
+    """
+
+    def __init__(self, key: str, content: bytes, job: Job, *, own: bool) -> None:
+        self.key, self.content, self.job, self.own = key, content, job, own
+        self.runner: Runner | None = None
+
+    def setup(self, worker: Any) -> None:
+        """Unpacks the unit in the worker's own folder, which the worker removes."""
+        folder = Path(worker.local_directory) / f"mb2fmu-{self.key[:16]}"
+        (folder / "resources").mkdir(parents=True, exist_ok=True)
+        write_tree(unarchived(self.content, "unit"), folder)
+        if self.own and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes; who started this one ends it
+        self.runner = Runner(self.job, folder)
+        self.runner.watch()
+
+
+def run_chunk(key: str, cases: Floats) -> Answer:
+    """Runs cases with this worker's instance."""
+    plugin = get_worker().plugins[key]
+    assert isinstance(plugin, Shipment)
+    assert plugin.runner is not None
+    return plugin.runner.run(cases)
+
+
+class DaskWorkers:
+    """An ``Engine``.
+
+    Args:
+        client: Connected to a scheduler.
+        content: The unit's archive.
+        job: What all cases have in common.
+        cases: All of them, a row each.
+        own: The workers were started by this program.
+    """
+
+    def __init__(self, client: Client, content: bytes, job: Job, cases: Floats, *, own: bool = False) -> None:
+        self._client, self._cases = client, cases
+        digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
+        self._key = f"mb2fmu-{digest}"
+        self._handed: dict[Future, Cases] = {}
+        client.register_plugin(Shipment(digest, content, job, own=own), name=self._key)
+
+    def width(self) -> int:
+        """Workers that are there now."""
+        return len(self._client.nthreads())
+
+    def submit(self, cases: Cases) -> None:
+        """Hands a chunk out."""
+        future = self._client.submit(run_chunk, self._key, self._cases[list(cases)], pure=False)
+        self._handed[future] = cases
+
+    def wait(self) -> Finished:
+        """Chunks that are finished, at least one.
+
+        Raises:
+            ToolError: If the scheduler is gone, or what runs on workers is not this program.
+        """
+        from distributed import wait
+
+        try:
+            with self._client.as_current():
+                done = wait(list(self._handed), return_when="FIRST_COMPLETED").done
+        except (OSError, TimeoutError, CommClosedError) as error:
+            raise _gone(error) from error
+        return [(self._handed.pop(future), _answer(future)) for future in done]
+
+    def close(self) -> None:
+        """Takes back what is handed out, and the unit from the workers."""
+        for future in self._handed:
+            future.cancel(force=True)
+        self._handed.clear()
+        if self._client.status == "running":
+            self._client.unregister_worker_plugin(self._key)
+
+
+def _answer(future: Future) -> Answer | None:
+    """What a chunk gave; None if its process ended."""
+    if future.status == "finished":
+        found = future.result()
+        assert isinstance(found, Answer)
+        return found
+    if future.status in {"cancelled", "lost"}:
+        raise _gone(ConnectionError("it lost a chunk"))
+    error = future.exception()
+    if isinstance(error, KilledWorker):
+        return None
+    remedy = "workers need the same Python packages: pip install 'mb2fmu[study]' there, in the same version"
+    raise ToolError("a worker could not run a chunk:", [Fault(f"{type(error).__name__}: {error}", remedy=remedy)])
+
+
+def _gone(error: Exception) -> ToolError:
+    remedy = "see to the scheduler, then go on with --resume: finished cases are kept"
+    return ToolError("the scheduler is gone:", [Fault(str(error) or type(error).__name__, remedy=remedy)])
+
+
+@contextmanager
+def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
+    """A client of workers.
+
+    Args:
+        scheduler: ``local``: processes of this machine, which end with the study; else the address of a scheduler.
+        workers: Of ``local``: how many; None: one per processor.
+        folder: For what local workers write.
+
+    Raises:
+        ToolError: If no scheduler answers.
+    """
+    if scheduler != "local":
+        try:
+            client = Client(scheduler, timeout=CONNECT, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            what = f"no scheduler answers at {scheduler}"
+            fault = Fault(what, "--scheduler", "start one (dask scheduler), or write --scheduler local")
+            raise ToolError("the study cannot be run:", [fault]) from error
+        with client:
+            yield client
+        return
+    # A chunk whose process ended comes back at once: what to do with it is decided in ``scheduling``.
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True,
+                "distributed.comm.timeouts.connect": _SLOW}  # fmt: skip
+    with dask.config.set(settings):
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
+            local_directory=str(folder), silence_logs=logging.CRITICAL,
+        )  # fmt: skip
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client

@@ -1,0 +1,131 @@
+"""Hands cases out in chunks of about a second, and loses none of them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.studies.case_runner import Answer, Job, Runner
+
+Floats = npt.NDArray[np.float64]
+Cases = tuple[int, ...]
+Finished = list[tuple[Cases, Answer | None]]
+"""Which cases, and their answer; None: the process that ran them ended."""
+
+CHUNK = 1.0
+"""In s: long beside what handing out costs, short for who waits."""
+_GROWTH = 8
+_MOST = 20_000
+AHEAD = 2
+"""Chunks per worker that are handed out: one that runs, and one that waits."""
+
+
+class Engine(Protocol):
+    """What runs chunks."""
+
+    def width(self) -> int:
+        """How many workers there are now."""
+        ...
+
+    def submit(self, cases: Cases) -> None:
+        """Hands a chunk out."""
+        ...
+
+    def wait(self) -> Finished:
+        """At least one chunk that is finished."""
+        ...
+
+
+class InProcess:
+    """Runs everything here, one after the other: for trials, and to measure what workers cost.
+
+    Args:
+        job: What all cases have in common.
+        unzipped: Folder of the unit.
+        cases: All of them, a row each.
+    """
+
+    def __init__(self, job: Job, unzipped: Path, cases: Floats) -> None:
+        self._runner, self._cases = Runner(job, unzipped), cases
+        self._handed: deque[Cases] = deque()
+
+    def width(self) -> int:
+        """One."""
+        return 1
+
+    def submit(self, cases: Cases) -> None:
+        """Remembers it."""
+        self._handed.append(cases)
+
+    def wait(self) -> Finished:
+        """Runs the next."""
+        chunk = self._handed.popleft()
+        return [(chunk, self._runner.run(self._cases[list(chunk)]))]
+
+
+def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int) -> None:
+    """Runs cases until each has an answer.
+
+    A chunk whose process ended is run again with nothing beside it, in pieces, and the cases of a piece that ends it
+    again one by one: so a case that kills its process is found, and its message says so.
+
+    Args:
+        engine: Runs chunks.
+        left: Numbers of the cases.
+        take: Is given answers as they come.
+        results: Numbers per case.
+    """
+    waiting, suspects = deque(left), deque[Cases]()
+    per_case, size, handed = 0.0, 1, 0
+    while waiting or handed:
+        width = max(engine.width(), 1)
+        while waiting and handed < AHEAD * width:
+            n = max(min(size, -(-len(waiting) // width)), 1)
+            engine.submit(tuple(waiting.popleft() for _ in range(min(n, len(waiting)))))
+            handed += 1
+        for cases, answer in engine.wait():
+            handed -= 1
+            if answer is None:
+                suspects.extend(_pieces(cases))
+                continue
+            take(cases, answer)
+            now = max(answer.seconds / len(cases), 1e-7)
+            per_case = now if per_case == 0.0 else 0.5 * (per_case + now)
+            size = max(min(int(CHUNK / per_case), _GROWTH * size, _MOST), 1)
+    _alone(engine, suspects, take, results)
+
+
+def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> None:
+    """Runs pieces of chunks whose process ended, one at a time."""
+    ended: set[int] = set()
+    while suspects:
+        cases = suspects.popleft()
+        engine.submit(cases)
+        ((_, answer),) = engine.wait()
+        if answer is not None:
+            take(cases, answer)
+        elif len(cases) > 1:
+            suspects.extendleft((case,) for case in reversed(cases))
+        elif cases[0] not in ended:  # whoever ended it may not have meant this case
+            ended.add(cases[0])
+            suspects.appendleft(cases)
+        else:
+            take(cases, _lost(results))
+
+
+def _pieces(cases: Cases) -> list[Cases]:
+    """Parts of a chunk: as many as each has cases, so that few processes end until one case is found."""
+    n = math.isqrt(len(cases) - 1) + 1 if len(cases) > 1 else 1
+    return [cases[k : k + n] for k in range(0, len(cases), n)]
+
+
+def _lost(results: int) -> Answer:
+    """Of a case that ends its process."""
+    why = "the process that ran it ended each time: the unit crashed, did not return in time, or memory ran out"
+    return Answer(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)

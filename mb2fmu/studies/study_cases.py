@@ -1,0 +1,311 @@
+"""A plan and a unit together: which variables are set, which are read, and the cases as numbers."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
+from mb2fmu.model.setting import number_in
+from mb2fmu.studies.case_runner import Column, Job
+from mb2fmu.studies.samples import Axis, sample
+from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Wanted
+from mb2fmu.units import display_conversion
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.description.described_model import Description, Variable
+    from mb2fmu.validation.tables import Table
+    from mb2fmu.validation.unit_description import UnitDescription, UnitKind
+
+Floats = npt.NDArray[np.float64]
+Signal = Callable[[float], float]
+
+EXCHANGE_TOLERANCE, TIGHTEST = 1e-3, 1e-12
+"""Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
+STOP, STEPS, TOLERANCE = 10.0, 1000, 1e-6
+"""Of units that say nothing of their experiment: s, communication steps, relative."""
+RESERVED = ("case", "message")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """What is run.
+
+    Attributes:
+        plan: As written.
+        model: Name of the unit's model.
+        varied: FMU names of what varies, with their units.
+        cases: Shape (n, n_varied).
+        results: What is kept, with units.
+        job: What all cases have in common.
+        fixed: FMU name → value in all cases, as numbers.
+        inputs: FMU name of an input → formula or number, as written.
+    """
+
+    plan: StudyPlan
+    model: str
+    varied: Mapping[str, str]
+    cases: Floats
+    results: Mapping[str, str]
+    wanted: tuple[Wanted, ...]
+    job: Job
+    fixed: Mapping[str, float]
+    inputs: Mapping[str, Value]
+
+    @property
+    def stop(self) -> float:
+        """End, s."""
+        return self.job.step * len(self.job.held)
+
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of what must not change between an interrupted study and what goes on with it, by its name."""
+        request = json.dumps(self.job.request, sort_keys=True).encode()
+        j = self.job
+        rest = repr(
+            (j.step, j.tolerance, j.references, j.fixed, j.input_references, j.varied_inputs, j.order, j.read,
+             j.columns, j.kept, tuple(self.results))
+        ).encode()  # fmt: skip
+        parts = {"cases": repr(tuple(self.varied)).encode() + self.cases.tobytes(), "inputs": j.held.tobytes(),
+                 "experiment and results": request + rest}  # fmt: skip
+        return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
+
+
+def resolve(
+    plan: StudyPlan,
+    described: Description,
+    unit: UnitDescription,
+    table: Table | None,
+    defaults: Mapping[str, Signal],
+    read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
+) -> Study:
+    """Looks everything up that the plan names.
+
+    Args:
+        plan: What is wanted.
+        described: The unit's variables with their units and bounds.
+        unit: What is needed to run it.
+        table: Of the cases, if the plan names one.
+        defaults: FMU name of an input → what it follows where the plan says nothing.
+        read_signals: Makes functions of time from formulas, given the units of all inputs and the end in s.
+
+    Raises:
+        AnalysisError: With every fault.
+    """
+    return _Resolver(plan, described, unit).study(table, defaults, read_signals)
+
+
+class _Resolver:
+    """Looks names up, and collects what is wrong with them."""
+
+    def __init__(self, plan: StudyPlan, described: Description, unit: UnitDescription) -> None:
+        self._plan, self._described, self._unit = plan, described, unit
+        self._variables = {v.name: v for v in described.variables if v.name in unit.variables}
+        self._faults: list[Fault] = []
+
+    def study(
+        self,
+        table: Table | None,
+        defaults: Mapping[str, Signal],
+        read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
+    ) -> Study:
+        """Everything."""
+        plan, unit = self._plan, self._unit
+        step, steps = self._times()
+        names, cases = self._cases(table)
+        fixed = {name: self._number(name, value, "set") for name, value in plan.fixed.items() if self._set(name, "set")}
+        for name in sorted({*plan.fixed, *plan.inputs} & set(names)):
+            self._fault(f"{name} varies, and is given as well", "set", "keep one of both")
+        wanted = plan.results or self._outputs()
+        columns, read = self._columns(wanted)
+        entrances = {
+            name: self._unit_of(name) for name, v in unit.variables.items() if v.causality == "input" and v.real
+        }
+        signals = dict(defaults)
+        try:
+            signals |= read_signals(plan.inputs, entrances, step * steps)
+        except Mb2FmuError as error:
+            self._faults += error.faults
+        kind: UnitKind = next(iter(unit.identifiers)) if plan.kind is None else plan.kind
+        if kind not in unit.identifiers:
+            self._fault(f"the unit offers no {kind}", "kind", f"it offers {', '.join(unit.identifiers)}")
+        if self._faults:
+            raise AnalysisError("the plan does not fit the unit:", self._faults)
+        varied_inputs = [name for name in names if name in entrances]
+        signals |= {name: (lambda _t, v=value: v) for name, value in fixed.items() if name in entrances}  # type: ignore[misc]
+        used = [name for name in entrances if name in signals or name in varied_inputs]
+        starts = [name for name in names if name not in entrances]
+        others = [name for name in fixed if name not in entrances]
+        held = np.array([[signals[n](k * step) if n in signals else 0.0 for n in used] for k in range(steps)])
+        tolerance = self._experiment("tolerance", TOLERANCE)
+        job = Job(
+            request={
+                "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
+                "integration_tolerance": max(EXCHANGE_TOLERANCE * tolerance, TIGHTEST), "states": unit.states,
+                "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
+            },
+            step=step, tolerance=tolerance,
+            references=tuple(unit.variables[name].reference for name in (*starts, *others)),
+            fixed=tuple(fixed[name] for name in others),
+            input_references=tuple(unit.variables[name].reference for name in used),
+            held=held.reshape(steps, len(used)),
+            varied_inputs=tuple(used.index(name) for name in varied_inputs),
+            order=tuple(names.index(name) for name in (*starts, *varied_inputs)),
+            read=tuple(unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
+            kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
+        )  # fmt: skip
+        return Study(
+            plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
+            cases,
+            {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
+            job, fixed, plan.inputs,
+        )  # fmt: skip
+
+    def _cases(self, table: Table | None) -> tuple[list[str], Floats]:
+        """What varies, and its values."""
+        if table is not None:
+            return self._from_table(table)
+        plan = self._plan
+        names = [each.name for each in plan.varied]
+        axes = []
+        for each in plan.varied:
+            if not self._set(each.name, "vary"):
+                continue
+            axis = Axis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
+            if axis.fault():
+                self._fault(axis.fault(), f"vary.{each.name}", "give other numbers")
+                continue
+            axes.append(axis)
+        if len(axes) < len(names) or not axes:
+            return names, np.zeros((0, len(names)))
+        n = int(np.prod([float(len(axis.numbers) if axis.law == "values" else axis.count) for axis in axes]))
+        if plan.method == "grid" and n > MOST_CASES:
+            self._fault(f"the grid has {n:.3g} cases", "vary", "take fewer points, or latin-hypercube")
+            return names, np.zeros((0, len(names)))
+        cases = sample(plan.method, axes, plan.count, plan.seed, indices=plan.indices)
+        self._bounds(names, cases)
+        return names, cases
+
+    def _from_table(self, table: Table) -> tuple[list[str], Floats]:
+        """Cases from a file: a column for each quantity that varies; a column ``case`` is left out."""
+        names, columns = [], []
+        for column in table.columns:
+            if column.name == "case" or not self._set(column.name, table.source):
+                continue
+            values = column.values
+            if column.unit:
+                try:
+                    factor, offset = display_conversion(self._unit_of(column.name), column.unit)
+                except ValueError as error:
+                    self._fault(f"{column.name}: {error}", table.source, "give the unit of the variable")
+                    continue
+                values = (values - offset) / factor
+            for row in np.flatnonzero(~np.isfinite(values))[:3]:
+                self._fault(f"{column.name} is empty in case {row}", table.source, "give a number")
+            names.append(column.name)
+            columns.append(values)
+        cases = np.column_stack(columns) if columns else np.zeros((table.rows, 0))
+        if not columns and not self._faults:
+            self._fault("no column varies anything", table.source, "head columns with FMU names")
+        self._bounds(names, cases)
+        return names, cases
+
+    def _bounds(self, names: list[str], cases: Floats) -> None:
+        """Values that the unit does not allow."""
+        for column, name in enumerate(names):
+            low, high = self._variables[name].number("min"), self._variables[name].number("max")
+            values = cases[:, column]
+            if not len(values):
+                continue
+            for bound, beyond in ((low, values.min() < (low or 0.0)), (high, values.max() > (high or 0.0))):
+                if bound is not None and beyond:
+                    what = f"{name} goes from {values.min():.6g} to {values.max():.6g}, beyond {bound:g}"
+                    self._fault(what, f"vary.{name}", "the unit allows no more")
+
+    def _scaled(self, name: str, numbers: tuple[Value, ...], law: str) -> tuple[float, ...]:
+        """Numbers in the variable's unit; a standard deviation is a difference, without the unit's offset."""
+        found = [self._number(name, value, "vary") for value in numbers]
+        if law == "normal" and isinstance(numbers[1], str):
+            found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
+        return tuple(found)
+
+    def _columns(self, wanted: tuple[Wanted, ...]) -> tuple[tuple[Column, ...], list[str]]:
+        """Results as the runner knows them, and what must be read for them."""
+        names = [*(each.of for each in wanted), *self._plan.trajectories]
+        for name in dict.fromkeys(names):
+            found = self._unit.variables.get(name)
+            if found is None or not found.real:
+                self._fault(f"{name} is no variable that can be read", "results", self._like(name, self._readable()))
+        read = list(dict.fromkeys(names))
+        for each in wanted:
+            if each.name in RESERVED or each.name in {varied.name for varied in self._plan.varied}:
+                self._fault("a column is called so already", f"results.{each.name}", "give another name")
+        columns = []
+        for each in wanted:
+            level = 0.0
+            if each.take == "first-crossing" and each.of in self._variables:
+                level = self._number(each.of, each.level, f"results.{each.name}.level")
+            columns.append(Column(read.index(each.of), each.take, level))
+        return tuple(columns), read
+
+    def _outputs(self) -> tuple[Wanted, ...]:
+        """All outputs at the end; of a unit without outputs its continuous variables."""
+        reals = {name: v for name, v in self._unit.variables.items() if v.real}
+        found = [name for name, v in reals.items() if v.causality == "output"]
+        found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
+        if not found:
+            self._fault("the unit has nothing that changes", "results", "is it the right unit?")
+        return tuple(Wanted(f"{name} at the end" if name in RESERVED else name, name, "end") for name in found)
+
+    def _readable(self) -> list[str]:
+        return [name for name, v in self._unit.variables.items() if v.real and v.causality != "independent"]
+
+    def _set(self, name: str, where: str) -> bool:
+        """Whether a variable can be set; told if not."""
+        found = self._unit.variables.get(name)
+        if found is not None and found.real and (found.causality == "input" or found.settable):
+            return True
+        can = [n for n, v in self._unit.variables.items() if v.real and (v.causality == "input" or v.settable)]
+        what = f"there is no variable {name}" if found is None else f"{name} cannot be set: it is {found.causality}"
+        self._fault(what, where, self._like(name, can))
+        return False
+
+    def _like(self, name: str, names: list[str]) -> str:
+        near = difflib.get_close_matches(name, names, n=3)
+        return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+
+    def _number(self, name: str, value: Value, where: str) -> float:
+        try:
+            return number_in(value, self._unit_of(name))
+        except ValueError as error:
+            self._fault(str(error), f"{where}.{name}", f"write a number in {self._unit_of(name)}, or one with a unit")
+            return 0.0
+
+    def _unit_of(self, name: str) -> str:
+        variable: Variable | None = self._variables.get(name)
+        return (variable.get("unit") if variable is not None else None) or "1"
+
+    def _times(self) -> tuple[float, int]:
+        """Communication step and how many."""
+        stop = self._plan.stop or self._experiment("stopTime", STOP)
+        step = self._plan.step or self._experiment("stepSize", stop / STEPS)
+        if not 0.0 < step <= stop:
+            self._fault(f"a step of {step:g} s in {stop:g} s", "step", "give a step between 0 and stop")
+            return 1.0, 1
+        return step, max(1, round(stop / step))
+
+    def _experiment(self, key: str, otherwise: float) -> float:
+        text: Any = self._described.experiment.get(key)
+        try:
+            return float(text) if text else otherwise
+        except ValueError:
+            return otherwise
+
+    def _fault(self, what: str, where: str, remedy: str) -> None:
+        self._faults.append(Fault(what, where, remedy))

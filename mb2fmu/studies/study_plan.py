@@ -1,0 +1,321 @@
+"""``StudyPlan``: what a plan's file says, checked as far as that can be done without the unit."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from mb2fmu.errors import AnalysisError, Fault
+
+Method = Literal["grid", "latin-hypercube", "sobol", "table"]
+Take = Literal["end", "largest", "smallest", "mean", "rms", "first-crossing"]
+Value = float | str
+
+METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
+TAKES: tuple[Take, ...] = ("end", "largest", "smallest", "mean", "rms", "first-crossing")
+WORST = ("largest", "smallest")
+MOST_CASES = 100_000_000
+_KEYS = (
+    *("model", "unit", "arguments", "kind", "stop", "step", "time_limit", "set", "inputs", "cases", "vary", "results"),
+    "trajectories",
+)
+_OF_CASES = ("method", "count", "seed", "indices", "file")
+_OF_VARY = ("values", "from", "to", "count", "scale", "mean", "deviation")
+_OF_RESULT = ("of", "take", "level", "worst")
+_KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """What differs between cases.
+
+    Attributes:
+        name: FMU name of a parameter, a start value or an input (which keeps the value).
+        law: ``values``: these; ``uniform``, ``log``: between two; ``normal``: mean and standard deviation.
+        numbers: Accordingly, each a number in the variable's unit, or text with a unit.
+        count: Of a grid: how many between the two, ends included.
+    """
+
+    name: str
+    law: Literal["values", "uniform", "log", "normal"]
+    numbers: tuple[Value, ...]
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is kept of a case: one number.
+
+    Attributes:
+        name: Of the column.
+        of: FMU name of a variable.
+        take: What of its values at communication points.
+        level: Of ``first-crossing``: a number in its unit, or text with a unit.
+        worst: Which end of the results is looked at first.
+    """
+
+    name: str
+    of: str
+    take: Take
+    level: Value = 0.0
+    worst: str = "largest"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """A plan.
+
+    Attributes:
+        source: Model file or unit, as written.
+        of_unit: It is a unit.
+        arguments: Of the model's function.
+        kind: How a unit is run; None: as Co-Simulation if it can do that.
+        stop: s; None: as the experiment.
+        step: Communication step in s; None: as the experiment.
+        time_limit: For one case, s of the clock on the wall.
+        fixed: FMU name → value in all cases.
+        inputs: FMU name → formula of time or number.
+        method: How cases are chosen.
+        count: How many; of Sobol' indices the base sample.
+        seed: Of what is drawn by chance.
+        indices: Cases are chosen so that Sobol' indices can be estimated.
+        table: CSV file of cases; empty for other methods.
+        varied: What differs.
+        results: What is kept; empty: the outputs at the end.
+        trajectories: FMU names of what is kept at all communication points.
+    """
+
+    source: str
+    of_unit: bool
+    arguments: Mapping[str, Any]
+    kind: Literal["CoSimulation", "ModelExchange"] | None
+    stop: float | None
+    step: float | None
+    time_limit: float
+    fixed: Mapping[str, Value]
+    inputs: Mapping[str, Value]
+    method: Method
+    count: int
+    seed: int
+    indices: bool
+    table: str
+    varied: tuple[Varied, ...]
+    results: tuple[Wanted, ...]
+    trajectories: tuple[str, ...]
+
+
+def read_plan(content: Mapping[str, Any]) -> StudyPlan:
+    """Checks what a plan's file says.
+
+    Args:
+        content: As ``tomllib`` reads it.
+
+    Raises:
+        AnalysisError: With every fault.
+    """
+    reader = _Reader()
+    plan = reader.plan(content)
+    if reader.faults:
+        raise AnalysisError("the plan cannot be used:", reader.faults)
+    return plan
+
+
+class _Reader:
+    """Reads the parts of a plan, and collects what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def plan(self, content: Mapping[str, Any]) -> StudyPlan:
+        """Everything; of what is wrong something that does no harm."""
+        self._known(content, _KEYS, "the plan")
+        sources = [key for key in ("model", "unit") if key in content]
+        if len(sources) != 1:
+            what = "both model and unit are given" if sources else "neither model nor unit is given"
+            self._fault(what, "", 'write model = "NAME.py" or unit = "NAME.fmu"')
+        source = self._text(content, sources[0], "") if sources else ""
+        kind = self._choice(content, "kind", (*_KINDS, ""), "", "")
+        cases = self._table(content, "cases")
+        self._known(cases, _OF_CASES, "cases")
+        method = cast("Method", self._choice(cases, "method", METHODS, "grid", "cases"))
+        indices = cases.get("indices", False)
+        if not isinstance(indices, bool):
+            self._fault(f"{indices!r} is neither true nor false", "cases.indices", "write indices = true")
+        elif indices and method != "sobol":
+            self._fault("indices need cases of their own", "cases.indices", 'write method = "sobol"')
+        count = int(self._number(cases, "count", 0, "cases", whole=True, least=0))
+        varied = self._varied(self._table(content, "vary"), method)
+        self._counted(method, count, bool(indices), len(varied))
+        file = self._text(cases, "file", "cases") if "file" in cases else ""
+        if (method == "table") != bool(file):
+            self._fault(
+                "a table of cases is a file" if method == "table" else f"cases of {method} come from no file",
+                "cases.file", 'write method = "table" and file = "cases.csv"',
+            )  # fmt: skip
+        return StudyPlan(
+            source=source,
+            of_unit="unit" in sources or source.endswith(".fmu"),
+            arguments=self._table(content, "arguments"),
+            kind=cast("Any", _KINDS.get(kind)),
+            stop=self._positive(content, "stop"),
+            step=self._positive(content, "step"),
+            time_limit=self._positive(content, "time_limit") or 300.0,
+            fixed=self._values(content, "set"),
+            inputs=self._values(content, "inputs"),
+            method=method,
+            count=count,
+            seed=int(self._number(cases, "seed", 0, "cases", whole=True, least=0)),
+            indices=indices is True,
+            table=file,
+            varied=varied,
+            results=self._results(self._table(content, "results")),
+            trajectories=self._names(content, "trajectories"),
+        )
+
+    def _counted(self, method: Method, count: int, indices: bool, n: int) -> None:
+        """Whether the number of cases fits the method."""
+        if method in {"grid", "table"}:
+            if count:
+                self._fault(f"the number of cases of a {method} is its own", "cases.count", "leave it out")
+            return
+        if count < 1:
+            self._fault("how many cases is not said", "cases.count", "write count = 1024")
+        elif method == "sobol" and count & (count - 1):
+            below = 1 << (count.bit_length() - 1)
+            what = f"{count} is no power of two, which Sobol's sequence needs to be balanced"
+            self._fault(what, "cases.count", f"write {below} or {2 * below}")
+        if count * (n + 2 if indices else 1) > MOST_CASES:
+            self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
+
+    def _varied(self, table: Mapping[str, Any], method: Method) -> tuple[Varied, ...]:
+        """What differs between cases."""
+        if (method == "table") == bool(table):
+            what = "a table of cases says what varies" if table else "nothing varies"
+            remedy = "leave [vary] out" if table else "write [vary] and a line m = { from = 0.5, to = 2 }"
+            self._fault(what, "vary", remedy)
+        return tuple(self._one_varied(name, entry, method) for name, entry in table.items())
+
+    def _one_varied(self, name: str, entry: Any, method: Method) -> Varied:
+        """One line of ``[vary]``."""
+        where = f"vary.{name}"
+        if isinstance(entry, list):
+            entry = {"values": entry}
+        if not isinstance(entry, dict):
+            self._fault(f"{entry!r} is one value", where, "write a list, or { from = …, to = … }; [set] keeps a value")
+            return Varied(name, "values", (0.0,))
+        self._known(entry, _OF_VARY, where)
+        given = [set(keys) & set(entry) for keys in (("values",), ("from", "to"), ("mean", "deviation"))]
+        if sum(map(bool, given)) != 1 or any(len(keys) == 1 for keys in given[1:]):
+            self._fault("does not say which values", where, "give values, or from and to, or mean and deviation")
+            return Varied(name, "values", (0.0,))
+        scale = self._choice(entry, "scale", ("linear", "log"), "linear", where)
+        count = int(self._number(entry, "count", 0, where, whole=True, least=2)) if "count" in entry else 0
+        law: Any = "values" if given[0] else "normal" if given[2] else "log" if scale == "log" else "uniform"
+        keys = ("values",) if given[0] else ("from", "to") if given[1] else ("mean", "deviation")
+        numbers = entry["values"] if given[0] else [entry[key] for key in keys]
+        if not isinstance(numbers, list) or not numbers or not all(_is_value(number) for number in numbers):
+            self._fault(f"{numbers!r} are no numbers", where, 'write numbers, or texts with a unit: "30 deg"')
+            numbers = [0.0]
+        if method == "grid" and law == "normal":
+            self._fault("a grid has no chance", where, "give values, or from, to and count")
+        if method == "grid" and law in {"uniform", "log"} and not count:
+            self._fault("a grid needs to know how many", where, "add count = 11")
+        if method in {"latin-hypercube", "sobol"} and (law == "values" or count):
+            self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
+        return Varied(name, law, tuple(numbers), count)
+
+    def _results(self, table: Mapping[str, Any]) -> tuple[Wanted, ...]:
+        """What is kept."""
+        found = []
+        for name, given in table.items():
+            where = f"results.{name}"
+            entry = {"of": given} if isinstance(given, str) else given
+            if not isinstance(entry, dict) or not isinstance(entry.get("of"), str):
+                self._fault("does not say of which variable", where, 'write { of = "tip.y", take = "largest" }')
+                continue
+            self._known(entry, _OF_RESULT, where)
+            take = cast("Take", self._choice(entry, "take", TAKES, "end", where))
+            level = entry.get("level", 0.0)
+            if not _is_value(level) or ("level" in entry and take != "first-crossing"):
+                self._fault("a level is a number, of first-crossing", f"{where}.level", "write level = 0.5")
+            worst = self._choice(entry, "worst", WORST, "largest", where)
+            found.append(Wanted(name, entry["of"], take, level, worst))
+        return tuple(found)
+
+    def _fault(self, what: str, where: str, remedy: str) -> None:
+        self.faults.append(Fault(what, where, remedy))
+
+    def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+        """Keys that mean nothing."""
+        for key in table:
+            if key not in keys:
+                near = difflib.get_close_matches(key, keys, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
+                self._fault(f"{key} means nothing", where, remedy)
+
+    def _table(self, content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        found = content.get(key, {})
+        if isinstance(found, dict):
+            return found
+        self._fault("is no table", key, f"write [{key}]")
+        return {}
+
+    def _text(self, content: Mapping[str, Any], key: str, where: str) -> str:
+        found = content.get(key)
+        if isinstance(found, str) and found:
+            return found
+        self._fault("is no text", f"{where}.{key}".lstrip("."), f'write {key} = "…"')
+        return ""
+
+    def _choice(self, content: Mapping[str, Any], key: str, choices: Sequence[str], default: str, where: str) -> str:
+        found = content.get(key, default)
+        if found in choices:
+            return str(found)
+        offered = ", ".join(each for each in choices if each)
+        self._fault(f"{found!r} is no {key}", f"{where}.{key}".lstrip("."), f"take one of {offered}")
+        return default
+
+    def _number(
+        self, content: Mapping[str, Any], key: str, default: float, where: str, *, whole: bool, least: float
+    ) -> float:
+        found = content.get(key, default)
+        good = _is_number(found) and found >= least and (isinstance(found, int) or not whole)
+        if good:
+            return float(found)
+        kind = "whole number" if whole else "number"
+        self._fault(f"{found!r} is no {kind} from {least:g} on", f"{where}.{key}".lstrip("."), f"write {key} = 10")
+        return default
+
+    def _positive(self, content: Mapping[str, Any], key: str) -> float | None:
+        if key not in content:
+            return None
+        found = content[key]
+        if _is_number(found) and found > 0:
+            return float(found)
+        self._fault(f"{found!r} is no positive number of seconds", key, f"write {key} = 1.0")
+        return None
+
+    def _values(self, content: Mapping[str, Any], key: str) -> Mapping[str, Value]:
+        table = self._table(content, key)
+        for name, value in table.items():
+            if not _is_value(value):
+                self._fault(f"{value!r} is no number and no text", f"{key}.{name}", 'write 2.0, or "30 deg"')
+        return table
+
+    def _names(self, content: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        found = content.get(key, [])
+        if isinstance(found, list) and all(isinstance(name, str) for name in found):
+            return tuple(dict.fromkeys(found))
+        self._fault("is no list of names", key, f'write {key} = ["tip.x"]')
+        return ()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str) or _is_number(value)

@@ -1,0 +1,251 @@
+"""The folder of a study: what is in it is whole, and an interrupted study goes on from it.
+
+``manifest.json`` (what was run, with hashes), ``<Name>.fmu``, ``parts/*.parquet`` (results as they came; put together
+as ``results.parquet`` at the end), ``trajectories/*.parquet`` if they are asked for. Everything is written beside its
+place and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import AnalysisError, Fault, ToolError
+from mb2fmu.package.publishing import told_as_unwritten, write_whole
+from mb2fmu.studies.case_runner import Answer
+from mb2fmu.studies.study_cases import Study
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+MANIFEST, RESULTS, PARTS, TRAJECTORIES, SUMMARY = (
+    "manifest.json", "results.parquet", "parts", "trajectories", "summary.html",
+)  # fmt: skip
+FLUSH = 2.0
+"""In s: a process that is killed loses no more."""
+_SCHEMA = 1
+_PACKAGES = ("mb2fmu", "fmpy", "numpy", "scipy", "pyarrow", "distributed")
+
+
+class Store:
+    """The folder of one study.
+
+    Args:
+        folder: Made if it is not there.
+        study: What is run.
+        unit: File name and content of the unit.
+        written: The plan as it was read.
+
+    Attributes:
+        done: Which cases have results, shape (n,).
+        failed: How many of them failed.
+        complete: All results are in ``results.parquet``.
+    """
+
+    def __init__(self, folder: Path, study: Study, unit: tuple[str, bytes], written: Mapping[str, Any]) -> None:
+        self.folder, self._study, self._unit = folder, study, unit
+        self.done = np.zeros(len(study.cases), dtype=bool)
+        self.failed = 0
+        self.complete = False
+        self._waiting: list[tuple[Sequence[int], Answer]] = []
+        self._flushed = time.monotonic()
+        self._number = 0
+        self._manifest: dict[str, Any] = {
+            "schema": _SCHEMA,
+            "state": "running",
+            "model": study.model,
+            "unit": {"file": unit[0], "sha256": hashlib.sha256(unit[1]).hexdigest()},
+            "plan": dict(written),
+            "hashes": study.fingerprint(),
+            "cases": len(study.cases),
+            "columns": {"case": "1", **study.varied, **study.results, "message": ""},
+            "python": sys.version.split()[0],
+            "packages": {name: _version(name) for name in _PACKAGES},
+        }
+
+    def begin(self, *, resume: bool) -> None:
+        """Makes the folder, or looks at what is in it.
+
+        Raises:
+            AnalysisError: If there is a study already, or, to go on with, another one.
+        """
+        before = self._before()
+        if before is not None and not resume:
+            fault = Fault(
+                "there is a study in it", str(self.folder), "--resume goes on with it, or name another folder"
+            )
+            raise AnalysisError("nothing was run:", [fault])
+        if before is None:
+            with told_as_unwritten(self.folder):
+                (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
+            write_whole(self.folder / self._unit[0], self._unit[1])
+            self._write_manifest()
+            return
+        self._compare(before)
+        self._collect(complete=before.get("state") == "complete")
+
+    def add(self, cases: Sequence[int], answer: Answer) -> None:
+        """Keeps results; they are on disk after ``FLUSH`` seconds at most, or a call of :meth:`flush`."""
+        self._waiting.append((cases, answer))
+        self.done[list(cases)] = True
+        self.failed += sum(map(bool, answer.messages))
+        if time.monotonic() - self._flushed > FLUSH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what came since."""
+        self._flushed = time.monotonic()
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        cases = np.concatenate([np.asarray(each, dtype=np.int64) for each, _ in waiting])
+        values = np.concatenate([answer.values for _, answer in waiting])
+        messages = [message for _, answer in waiting for message in answer.messages]
+        name = f"part-{self._number:06d}.parquet"
+        self._number += 1
+        if self._study.job.kept:
+            with told_as_unwritten(self.folder):
+                (self.folder / TRAJECTORIES).mkdir(exist_ok=True)
+            paths = np.concatenate([answer.paths for _, answer in waiting])
+            write_whole(self.folder / TRAJECTORIES / name, self._paths(cases, paths, messages))
+        write_whole(self.folder / PARTS / name, self._table(cases, values, messages))
+
+    def finish(self) -> None:
+        """Puts the parts together, ordered by case; the same cases give the same bytes however they were run."""
+        self.flush()
+        cases, values, messages = self.results()
+        assert len(cases) == len(self.done)
+        write_whole(self.folder / RESULTS, self._table(cases, values, messages))
+        self.complete = True
+        files = [self.folder / RESULTS, *sorted((self.folder / TRAJECTORIES).glob("*.parquet"))]
+        self._manifest |= {
+            "state": "complete",
+            "failed": self.failed,
+            "files": {
+                path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+                for path in files
+            },
+        }
+        self._write_manifest()
+        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+
+    def results(self) -> tuple[Indices, Floats, list[str]]:
+        """Cases in order, their results, shape (n, n_results), and messages."""
+        _, pq = _pyarrow()
+        names = list(self._study.results)
+        whole = self.folder / RESULTS
+        paths = [whole] if self.complete else sorted((self.folder / PARTS).glob("part-*.parquet"))
+        found: dict[int, tuple[list[float], str]] = {}
+        for path in paths:
+            columns = pq.read_table(path).to_pydict()
+            rows = zip(columns["case"], zip(*(columns[name] for name in names), strict=True), columns["message"],
+                       strict=True)  # fmt: skip
+            found |= {case: (list(values), message) for case, values, message in rows}
+        cases = sorted(found)
+        values = np.array([found[case][0] for case in cases], dtype=np.float64).reshape(len(cases), len(names))
+        return np.array(cases, dtype=np.intp), values, [found[case][1] for case in cases]
+
+    def _before(self) -> dict[str, Any] | None:
+        """The manifest of a study that is there."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise AnalysisError("nothing was run:", [Fault(str(error), str(path), "name another folder")]) from error
+        return found if isinstance(found, dict) else {}
+
+    def _compare(self, before: Mapping[str, Any]) -> None:
+        """Refuses to go on with another study.
+
+        Raises:
+            AnalysisError: Naming everything that is another.
+        """
+        faults = []
+        old, new = before.get("unit", {}), self._manifest["unit"]
+        if old.get("sha256") != new["sha256"]:
+            what = f"the unit is another one: SHA-256 {new['sha256'][:16]}…, it was {str(old.get('sha256'))[:16]}…"
+            faults.append(Fault(what, new["file"], "bring back the unit or model that the study began with"))
+        hashes = before.get("hashes", {})
+        faults += [
+            Fault(f"other {name} than those that the study began with", "plan", "bring the plan back as it was")
+            for name, digest in self._manifest["hashes"].items()
+            if hashes.get(name) != digest
+        ]
+        if faults:
+            headline = f"the study in {self.folder} cannot go on (another folder begins a new one):"
+            raise AnalysisError(headline, faults)
+
+    def _collect(self, *, complete: bool) -> None:
+        """Which cases are done."""
+        self.complete = complete
+        with told_as_unwritten(self.folder):
+            (self.folder / PARTS).mkdir(exist_ok=True)
+            kept = {path.name for path in (self.folder / PARTS).glob("part-*.parquet")}
+            for path in () if complete else (self.folder / TRAJECTORIES).glob("part-*.parquet"):
+                if path.name not in kept:  # their results were not written any more: they are run again
+                    path.unlink()
+        self._number = 1 + max((int(Path(name).stem.partition("-")[2]) for name in kept), default=-1)
+        cases, _, messages = self.results()
+        self.done[cases] = True
+        self.failed = sum(map(bool, messages))
+
+    def _table(self, cases: Indices, values: Floats, messages: Sequence[str]) -> bytes:
+        """Results as Parquet: case, what varies, results, message; units in the metadata of the columns."""
+        pa, pq = _pyarrow()
+        study = self._study
+        units = {**study.varied, **study.results}
+        fields = [pa.field("case", pa.int64())]
+        fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in units.items()]
+        fields += [pa.field("message", pa.string())]
+        numbers = np.concatenate([study.cases[cases], values], axis=1)
+        sink = io.BytesIO()
+        pq.write_table(pa.table([cases, *np.ascontiguousarray(numbers.T), list(messages)], pa.schema(fields)), sink)
+        return sink.getvalue()
+
+    def _paths(self, cases: Indices, paths: Floats, messages: Sequence[str]) -> bytes:
+        """Trajectories as Parquet: case, time, variables; those of failed cases are left out."""
+        pa, pq = _pyarrow()
+        job = self._study.job
+        good = np.array([not message for message in messages])
+        cases, paths = cases[good], paths[good]
+        points = paths.shape[1]
+        table = {"case": np.repeat(cases, points), "time": np.tile(job.step * np.arange(points), len(cases))}
+        table |= {job.names[place]: paths[:, :, k].ravel() for k, place in enumerate(job.kept)}
+        sink = io.BytesIO()
+        pq.write_table(pa.table(table), sink)
+        return sink.getvalue()
+
+    def _write_manifest(self) -> None:
+        text = json.dumps(self._manifest, indent=2, ensure_ascii=False, default=str) + "\n"
+        write_whole(self.folder / MANIFEST, text.encode())
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        fault = Fault("pyarrow is not installed", remedy="pip install 'mb2fmu[study]'")
+        raise ToolError("the results cannot be written:", [fault]) from error
+    return pa, pq
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

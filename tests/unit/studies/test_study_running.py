@@ -1,0 +1,216 @@
+"""Studies that are run: rows for what fails, nothing lost, the same results however they are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu.cli.application import commands
+from mb2fmu.errors import AnalysisError
+from mb2fmu.pipeline.study_running import run_study
+from mb2fmu.pipeline.study_summary import replay
+from mb2fmu.studies import study_store
+from mb2fmu.studies.dask_workers import connected
+
+FEW = "'at the end' = { of = 'h' }\n"
+ALL = (
+    FEW
+    + """
+lowest = { of = "h", take = "smallest" }
+lands = { of = "h", take = "first-crossing" }
+mean = { of = "v", take = "mean" }
+rms = { of = "v", take = "rms" }
+steps = "counted"
+"""
+)
+
+
+def plan_of(unit: Path, folder: Path, rows: str, more: str = "", results: str = FEW) -> Path:
+    (folder / "cases.csv").write_text(rows)
+    path = folder / "plan.toml"
+    lines = f"unit = '{unit}'\nstop = 1.0\nstep = 0.01\n{more}\n[cases]\nmethod = 'table'\nfile = 'cases.csv'\n"
+    path.write_text(f"{lines}\n[results]\n{results}")
+    return path
+
+
+def table(folder: Path) -> dict[str, list]:
+    return pq.read_table(folder / "results.parquet").to_pydict()
+
+
+def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, tmp_path: Path) -> None:
+    rows = "g,push,mood\n9.81,0,0\n4,0,0\n4,0,3\n4,1,0\n4,0,4\n9.81,0,0\n"
+    outcome = run_study(plan_of(falling, tmp_path, rows, results=ALL), tmp_path / "out", scheduler="none")
+    found = table(outcome.folder)
+    assert outcome.failed == 2
+    assert "fmi2DoStep returned" in found["message"][2]
+    assert "h is nan at t = 0.51 s" in found["message"][4]
+    for k, g in ((0, 9.81), (1, 4.0), (3, 3.0), (5, 9.81)):
+        assert found["message"][k] == ""
+        assert found["at the end"][k] == pytest.approx(1.0 - 0.5 * g)
+        assert found["lowest"][k] == found["at the end"][k]
+        assert found["lands"][k] == pytest.approx(np.sqrt(2.0 / g), abs=1e-4)
+        assert found["mean"][k] == pytest.approx(-0.5 * g)
+        assert found["rms"][k] == pytest.approx(g / np.sqrt(3.0))
+        # The unit does not forget at a reset: it got a new instance each time.
+        assert found["steps"][k] == 100.0
+    assert np.isnan([found[name][2] for name in ("at the end", "lowest", "steps")]).all()
+    page = outcome.summary.read_text()
+    assert "fmi2DoStep returned" in page
+    assert replay(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == ["mb2fmu", "simulate"]
+
+
+def test_a_replayed_case_has_the_bits_of_its_row(falling: Path, tmp_path: Path) -> None:
+    rows = "g,push\n9.81,0.3\n3.7000000000000002,0.1\n"
+    outcome = run_study(plan_of(falling, tmp_path, rows), tmp_path / "out", scheduler="none")
+    command = replay(outcome.study, outcome.folder / "Falling.fmu", 1).split()[1:]
+    written = tmp_path / "case.csv"
+    done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
+    assert done.exit_code == 0, done.output
+    head, *_, last = written.read_text().splitlines()
+    assert (
+        float(last.split(",")[head.split(",").index("h [m]" if "h [m]" in head else "h")])
+        == table(outcome.folder)["at the end"][1]
+    )
+
+
+def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
+    falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "g\n" + "\n".join(str(0.5 * k) for k in range(1, 30)) + "\n"
+    plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']")
+    whole = run_study(plan, tmp_path / "whole", scheduler="none")
+    monkeypatch.setattr(study_store, "FLUSH", 0.0)
+
+    def interrupt(done: int, n: int, _failed: int) -> None:
+        if 2 < done < n:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(plan, tmp_path / "cut", scheduler="none", told=interrupt)
+    assert json.loads((tmp_path / "cut/manifest.json").read_text())["state"] == "running"
+    begun: list[int] = []
+    again = run_study(
+        plan, tmp_path / "cut", scheduler="none", resume=True, told=lambda done, _n, _failed: begun.append(done)
+    )
+    assert 2 < begun[0] < 29
+    assert (again.folder / "results.parquet").read_bytes() == (whole.folder / "results.parquet").read_bytes()
+    paths = pq.read_table(again.folder / "trajectories").sort_by("case").to_pydict()
+    assert len(paths["h"]) == 29 * 101
+    np.testing.assert_allclose(paths["h"][:101], 1.0 - 0.25 * np.array(paths["time"][:101]) ** 2)
+    manifest = json.loads((again.folder / "manifest.json").read_text())
+    assert manifest["state"] == "complete"
+    assert set(manifest["files"]) >= {"results.parquet"}
+
+
+def test_another_unit_or_plan_does_not_go_on(falling: Path, tmp_path: Path) -> None:
+    plan = plan_of(falling, tmp_path, "g\n1\n2\n")
+    run_study(plan, tmp_path / "out", scheduler="none")
+    with pytest.raises(AnalysisError, match="there is a study in it"):
+        run_study(plan, tmp_path / "out", scheduler="none")
+    assert run_study(plan, tmp_path / "out", scheduler="none", resume=True).cases == 2
+    changed = tmp_path / "Falling.fmu"
+    changed.write_bytes(falling.read_bytes() + b"\0\0")  # the end of an archive may have a comment
+    other = plan_of(changed, tmp_path, "g\n1\n3\n")
+    before = (tmp_path / "out/results.parquet").read_bytes()
+    with pytest.raises(AnalysisError) as caught:
+        run_study(other, tmp_path / "out", scheduler="none", resume=True)
+    assert "the unit is another one" in str(caught.value)
+    assert "other cases than those" in str(caught.value)
+    assert (tmp_path / "out/results.parquet").read_bytes() == before
+
+
+def test_what_does_not_fit_the_unit_is_named_at_once_by_the_command(falling: Path, tmp_path: Path) -> None:
+    plan = plan_of(falling, tmp_path, "g,mass,h\n1,1,1\n,1,1\n", "kind = 'me'\ntrajectories = ['hh']")
+    done = CliRunner().invoke(commands, ["study", str(plan), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    message = done.output
+    for part in ("no variable mass", "h cannot be set: it is output", "hh is no variable", "offers no ModelExchange",
+                 "g is empty in case 1"):  # fmt: skip
+        assert part in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
+    """A worker is killed in mid-run, and one case aborts its process: a row with a message, and all else is there."""
+    values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 161)]
+    rows = "g,mood\n" + "\n".join(values) + "\n"
+    calm = "g,mood\n" + "\n".join(value[:-1] + "0" for value in values) + "\n"
+    (tmp_path / "calm").mkdir()
+    here = run_study(plan_of(falling, tmp_path / "calm", calm), tmp_path / "here", scheduler="none")
+    plan = plan_of(falling, tmp_path, rows)
+    killed: list[int] = []
+    with connected("local", 2, tmp_path) as client:
+
+        def told(done: int, _n: int, _failed: int) -> None:
+            if done > 20 and not killed and client.nthreads():
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[-1], signal.SIGKILL)
+
+        there = run_study(plan, tmp_path / "there", client=client, told=told)
+        assert killed
+    found, wanted = table(there.folder), table(here.folder)
+    assert there.failed == 1
+    for k in range(160):
+        if k == 10:
+            assert "the process that ran it ended" in found["message"][k]
+        else:
+            assert [found[n][k] for n in found if n != "mood"] == [wanted[n][k] for n in wanted if n != "mood"]
+
+
+HANGS = """
+import sys
+from pathlib import Path
+import numpy as np
+from mb2fmu.pipeline.study_running import _prepared, _read, read_plan
+from mb2fmu.package.archive import unpack
+from mb2fmu.package.publishing import write_tree
+from mb2fmu.studies import case_runner
+plan, unit, folder = map(Path, sys.argv[1:])
+study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)
+write_tree(unpack(unit), folder)
+(folder / "resources").mkdir(exist_ok=True)
+case_runner._GRACE = 0.5
+runner = case_runner.Runner(study.job, folder)
+runner.watch()
+runner.run(study.cases)
+"""
+
+
+def test_a_call_that_does_not_return_ends_its_process(falling: Path, tmp_path: Path) -> None:
+    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n1,2\n", "time_limit = 0.5")
+    command = [sys.executable, "-c", HANGS, str(plan), str(falling), str(tmp_path / "unit")]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 70
+
+
+def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Path, tmp_path: Path) -> None:
+    rows = "g\n" + "\n".join(f"{0.001 * k:.3f}" for k in range(20000)) + "\n"
+    plan, out = plan_of(falling, tmp_path, rows), tmp_path / "out"
+    command = [sys.executable, "-m", "mb2fmu", "study", str(plan), "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        limit = time.monotonic() + 120.0
+        while not list(out.glob("parts/part-*")) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.2)
+        children = psutil.Process(process.pid).children(recursive=True)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+        said = process.communicate(timeout=60)[0].decode()
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert len(children) >= 2
+    _, left = psutil.wait_procs(children, timeout=10.0)
+    assert not left
+    assert list(out.glob("parts/part-*"))
+    assert not list(out.glob(".*.tmp"))
