@@ -32,6 +32,7 @@ WORLDLY = (
     "model/loading.py",
     "model/template.py",
     "studies/case_runner.py",
+    "studies/dask_workers.py",
     "studies/study_store.py",
     "pipeline/study_running.py",
     "cli/study_command.py",
