@@ -171,8 +171,8 @@ def hand() -> Model:
     for body, (joint, size, radius) in zip(made.bodies[1:], made.segments, strict=True):
         model.visual(body, Cylinder(size, radius), color=SKIN)
         model.visual(body, Sphere(1.06 * radius), at=joint, color="#c58c6c")
-    signals = {pull: PULL[name] * sm.sin(75 * t) ** 2 for name, pull in pulls.items()}
-    model.experiment(stop=0.02, step=0.002, tolerance=1e-7, signals=signals)
+    signals = {pull: PULL[name] * sm.sin(3 * t) ** 2 for name, pull in pulls.items()}
+    model.experiment(stop=0.5, step=0.01, tolerance=1e-7, signals=signals)
     return model
 
 

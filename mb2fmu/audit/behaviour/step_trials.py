@@ -409,40 +409,97 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
 
 @probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
 def input_derivatives(stage: Stage) -> Iterator[Observation]:
-    """FMI 2: a ramp in one step against many short steps with the input moved along."""
+    """FMI 2: a ramp in one step against many short steps with the input moved along.
+
+    A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
+    input it settles: there both are right and differ. Steps that shorten towards the end follow every time constant,
+    so a difference counts that both ways of stepping show.
+    """
     if stage.description.version != 2 or not stage.flag("canInterpolateInputs") or not stage.inputs:
         return
     if not stage.flag("canHandleVariableCommunicationStepSize"):
         return
-    variables = [each for each in _watched(stage) if each.written.get("derivative") is None]
+    watched = stage.states or [each for each in _watched(stage) if each.written.get("derivative") is None]
     for known in stage.inputs:
         base = stage.near(known, 0.0)
         slope = stage.scale(known) / stage.step
-        ends: list[list[Value]] = []
-        for how in ("held", "ramp", "small"):
-            with stage.instance() as instance:
-                stage.initialize(instance, within={known: base})
-                count = 16 if how == "small" else 1
-                size = stage.step / count
-                for k in range(count):
-                    if how == "small":
-                        instance.set({known: base + slope * (k + 0.5) * size})
-                    if how == "ramp" and instance.ramp([known], [slope]) not in {OK, WARNING}:
-                        text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
-                        yield Observation("steps.input_derivatives", text, stage.kind)
-                        return
-                    advance(stage, instance, stage.start + k * size, size)
-                ends.append(instance.get(stage.states or variables))
-        for variable, held, ramp, small in zip(stage.states or variables, *ends, strict=True):
-            assert isinstance(held, float)
-            assert isinstance(ramp, float)
-            assert isinstance(small, float)
-            effect = abs(small - held)
-            if effect > 1e-6 * max(abs(small), 1e-3 * stage.scale(variable)) and abs(ramp - small) > 0.3 * effect:
-                text = f'a slope of "{known.name}" moves it by {ramp - held:.4g} in a step'
-                text += f"; moving the input along, by {small - held:.4g}"
-                yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{variable.name}"')
-                return
+        held = _stepped(stage, watched, known, (base, 0.0), (1.0,))
+        ramp = _ramped(stage, watched, known, (base, slope))
+        if ramp is None:
+            text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
+            yield Observation("steps.input_derivatives", text, stage.kind)
+            return
+        differing = dict.fromkeys(range(len(watched)), 0.0)
+        for shares in (_EQUAL, _SHORTENING):
+            moved = _stepped(stage, watched, known, (base, slope), shares)
+            effects = {k: moved[k] - held[k] for k in differing}
+            differing = {
+                k: effect
+                for k, effect in effects.items()
+                if abs(effect) > 1e-6 * max(abs(moved[k]), 1e-3 * stage.scale(watched[k]))
+                and abs(ramp[k] - moved[k]) > 0.3 * abs(effect)
+            }
+            if not differing:
+                break
+        for k, effect in differing.items():
+            text = f'a slope of "{known.name}" moves it by {ramp[k] - held[k]:.4g} in a step'
+            text += f"; moving the input along, by {effect:.4g}"
+            yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{watched[k].name}"')
+            return
+
+
+def _shortening() -> tuple[float, ...]:
+    """Ends of steps within [0, 1]: a 32nd at most, and a fifth of what remains at most, down to a millionth."""
+    ends, remaining = [], 1.0
+    while remaining > 1e-6:
+        remaining -= min(1 / 32, remaining / 5)
+        ends.append(1.0 - remaining)
+    return (*ends[:-1], 1.0)
+
+
+_EQUAL = tuple((k + 1) / 16 for k in range(16))
+_SHORTENING = _shortening()
+
+
+def _stepped(
+    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float], shares: Sequence[float]
+) -> list[float]:
+    """Values after one communication step in parts, the input at its value in the middle of each part.
+
+    Args:
+        stage: Where the unit is tried.
+        watched: What is read at the end.
+        known: The input.
+        line: Its value at the start, and its slope by time.
+        shares: Ends of the parts over the step; the last is 1.
+    """
+    base, slope = line
+    with stage.instance() as instance:
+        stage.initialize(instance, within={known: base})
+        begin = 0.0
+        for end in shares:
+            if slope:
+                instance.set({known: base + slope * stage.step * (begin + end) / 2})
+            advance(stage, instance, stage.start + begin * stage.step, (end - begin) * stage.step)
+            begin = end
+        return _floats(instance.get(watched))
+
+
+def _ramped(
+    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float]
+) -> list[float] | None:
+    """Values after one communication step with a slope of the input; None if the slope is refused."""
+    with stage.instance() as instance:
+        stage.initialize(instance, within={known: line[0]})
+        if instance.ramp([known], [line[1]]) not in {OK, WARNING}:
+            return None
+        advance(stage, instance, stage.start, stage.step)
+        return _floats(instance.get(watched))
+
+
+def _floats(values: Sequence[Value]) -> list[float]:
+    """Values of continuous variables, which are floating point numbers."""
+    return [value for value in values if isinstance(value, float)]
 
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)

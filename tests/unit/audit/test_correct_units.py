@@ -9,7 +9,10 @@ from pathlib import Path
 
 import ball
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 
+from mb2fmu import Model, Parts, pipeline
 from mb2fmu.audit import audit
 
 Base = Callable[[str], dict[str, bytes]]
@@ -33,6 +36,40 @@ def test_our_own_units_raise_no_alarm(name: str, base: Base, tmp_path: Path) -> 
     assert {each.rule for each in result.findings} <= {"archive.documentation"}
     assert result.skipped == ()
     assert (name == "cart2") == bool(result.consulted)
+
+
+def test_stiff_states_at_the_end_of_a_ramp_raise_no_alarm(tmp_path: Path) -> None:
+    """A mass that follows its spring in 0.2 ms: its speed is the ramp's at the end of a step of 10 ms.
+
+    Where sixteen steps hold the input, it stands still at the end of each: both are right.
+    """
+    q, u, force = me.dynamicsymbols("q u force")
+    m, k, d = sm.symbols("m k d")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", q * N.x)
+    P.set_vel(N, u * N.x)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[q],
+        u=[u],
+        kinematic_equations=[u - q.diff()],
+        bodies=[me.Particle("bob", P, m)],
+        loads=[me.Force(P, (force - k * q - d * u) * N.x)],
+    )
+    model = Model("Stiff", parts)
+    model.parameter(m, 1e-8, "kg")
+    model.parameter(k, 1.0, "N/m")
+    model.parameter(d, 2e-4, "N.s/m")
+    model.input(force, 0.0, "N")
+    model.coordinate(q, 0.0, "m")
+    model.speed(u, 0.0, "m/s")
+    model.experiment(stop=1.0, step=0.01)
+    path = pipeline.export(model, tmp_path).path
+    result = audit(path, only=["steps.input_derivatives"], others=False)
+    assert [str(each) for each in result.findings] == []
+    assert "CoSimulation: inputs with slopes" in result.tried
 
 
 def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
