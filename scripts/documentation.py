@@ -9,20 +9,26 @@ from __future__ import annotations
 import io
 import os
 import re
+import tempfile
+from dataclasses import dataclass, fields, is_dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
+import sympy as sm
 from matplotlib.figure import Figure
 
-from mb2fmu import animation, model, pipeline
+from mb2fmu import animation, mechanism, model, pipeline
 from mb2fmu.errors import ModelError
+from mb2fmu.functions import StickingSign
 from mb2fmu.model.definition import ModelDefinition
+from mb2fmu.pipeline.filming import film
 from mb2fmu.validation import stored
 from mb2fmu.variables import AuxiliaryState, Coordinate, Speed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 CURVES = 4
 """Most curves in a picture."""
+THUMBNAIL, FRAMES = 240, 60
+"""Width of the gallery's films in pixels, and the most frames that they have."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -73,31 +81,123 @@ def _decisions() -> str:
 def _gallery() -> Iterator[tuple[str, str | bytes]]:
     """Path → content of all that is in the gallery."""
     wanted = os.environ.get("MB2FMU_ANIMATE", "all")
-    cards = []
+    cards, used = [], set()
     for path in sorted((ROOT / "models").glob("*.py")):
         definition, name = model.check(model.load(path)), path.stem
         docstring = path.read_text(encoding="utf-8").split('"""')[1]
         title, _, rest = docstring.partition("\n")
         yield f"gallery/{name}.svg", definition.diagram
         yield f"gallery/{name}_motion.svg", _picture(definition, name)
-        moving, missing = _animation(path) if wanted == "all" or name in wanted.split(",") else ("", "")
-        if moving:
-            yield f"gallery/{name}_animation.html", moving
-        frame = f"No animation: {missing}." if missing else _frame(definition, name) if moving else ""
+        made = _animated(path) if wanted == "all" or name in wanted.split(",") else _Animated()
+        if made.page:
+            yield f"gallery/{name}_animation.html", made.page
+            yield f"gallery/{name}_still.svg", made.still
+            yield f"gallery/{name}.webp", made.film
+        frame = f"No animation: {made.missing}." if made.missing else _frame(definition, name) if made.page else ""
         yield f"gallery/{name}.md", _page(definition, name, (title, frame, rest), path)
-        cards += [f"- [![{name}]({name}.svg){{ width=150 }}]({name}.md)", ""]
-        cards += [f"    [{definition.name}]({name}.md): {title}", ""]
+        tags = _tags(definition, docstring)
+        used |= set(tags)
+        cards.append(_card(name, f"{definition.name}: {title}", tags, moves=bool(made.page)))
     head = ["# Gallery", "", "Every model of the repository, an FMU of which is made and proven in the tests.", ""]
-    yield "gallery/index.md", "\n".join([*head, '<div class="grid cards" markdown>', "", *cards, "</div>"]) + "\n"
+    choice = _choice([tag for tag in TAGS if tag in used])
+    yield "gallery/index.md", "\n".join([*head, '<div class="gallery">', choice, *cards, "</div>"]) + "\n"
 
 
-def _animation(path: Path) -> tuple[str, str]:
-    """The page of a model in motion, or why there is none: a Lagrangian alone, which has no bodies to draw."""
+TAGS = {
+    "loops": "bodies that close a loop",
+    "nonholonomic": "wheels that roll, blades that do not slip sideways",
+    "quaternions": "bodies that turn freely in space",
+    "events": "impacts, friction that sticks, switches",
+    "robots": "robots and machines with driven joints",
+    "many bodies": "ten bodies and more",
+    "published results": "compared with published numbers",
+    "closed form": "compared with a solution in closed form",
+}
+"""Tag of the gallery → what it says."""
+
+_SWITCHES = (sm.sign, sm.Heaviside, sm.Piecewise, sm.Min, sm.Max, StickingSign)
+_MANY = 10
+
+
+def _tags(definition: ModelDefinition, docstring: str) -> list[str]:
+    """Tags by what the mechanism is, and by what its text says of results."""
+    read, text = mechanism.read(definition), " ".join(docstring.split())
+    rows = len(read.velocity_constraints.names) if read.velocity_constraints is not None else 0
+    units_of_length = 1 if read.quaternions and rows else 0
+    holds = {
+        "loops": len(read.bodies) > 1 and bool(read.holonomic),
+        "nonholonomic": rows > len(read.holonomic) + units_of_length * len(read.quaternions),
+        "quaternions": bool(read.quaternions),
+        "events": read.has_own_events or any(each.has(*_SWITCHES) for each in _expressions(read.loads)),
+        "robots": "robot" in text or "excavator" in text,
+        "many bodies": len(read.bodies) >= _MANY,
+        "published results": "ublished" in text,
+        "closed form": "losed form" in text,
+    }
+    return [tag for tag, true in holds.items() if true]
+
+
+def _expressions(of: object) -> Iterator[sm.Basic]:
+    """All expressions within records."""
+    if isinstance(of, sm.Basic | sm.MatrixBase):
+        yield of
+    elif isinstance(of, tuple | list):
+        for each in of:
+            yield from _expressions(each)
+    elif is_dataclass(of):
+        for each in fields(of):
+            yield from _expressions(getattr(of, each.name))
+
+
+def _choice(tags: Sequence[str]) -> str:
+    """Buttons that show the models of one tag; the style sheet does it, no script is needed."""
+    parts = ['<fieldset class="tags"><legend>Show</legend>']
+    for tag, what in {"all": "every model", **{tag: TAGS[tag] for tag in tags}}.items():
+        checked = " checked" if tag == "all" else ""
+        button = f'<input type="radio" name="tag" value="{_slug(tag)}"{checked}><span>{tag}</span>'
+        parts.append(f'<label title="{what}">{button}</label>')
+    return "".join([*parts, "</fieldset>"])
+
+
+def _card(name: str, text: str, tags: Sequence[str], *, moves: bool) -> str:
+    """One model: its film (its diagram where there is none, or where movement is not wanted), its title, its tags."""
+    still = f'<img src="{name}_still.svg" alt="" loading="lazy">' if moves else f'<img src="{name}.svg" alt="">'
+    if moves:
+        source = f'<source media="(prefers-reduced-motion: no-preference)" srcset="{name}.webp" type="image/webp">'
+        still = f"<picture>{source}{still}</picture>"
+    title, _, what = text.partition(": ")
+    marks = "".join(f"<i>{tag}</i>" for tag in tags)
+    classes = " ".join(["card", *(_slug(tag) for tag in tags)])
+    href = f'href="{name}.html"'
+    return f'<a class="{classes}" {href}>{still}<b>{title}</b><span>{escape(what)}</span><small>{marks}</small></a>'
+
+
+def _slug(tag: str) -> str:
+    return "tag-" + tag.replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class _Animated:
+    """A model in motion: its page, a film and a still for the gallery; or why there are none."""
+
+    page: str = ""
+    film: bytes = b""
+    still: bytes = b""
+    missing: str = ""
+
+
+def _animated(path: Path) -> _Animated:
+    """A model in motion; a Lagrangian alone has no bodies to draw."""
     try:
         drawing, signals = pipeline.animate(path)
     except ModelError as error:
-        return "", "; ".join(fault.what for fault in error.faults)
-    return animation.page(drawing, signals).decode(), ""
+        return _Animated(missing="; ".join(fault.what for fault in error.faults))
+    with tempfile.TemporaryDirectory() as folder:
+        thumbnail = Path(folder) / "film.webp"
+        film(drawing, thumbnail, width=THUMBNAIL, most=FRAMES)
+        moving = thumbnail.read_bytes()
+    half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
+    return _Animated(animation.page(drawing, signals).decode(), moving, animation.still(drawing, half, triad=False))
 
 
 def _frame(definition: ModelDefinition, name: str) -> str:

@@ -17,7 +17,7 @@ from mb2fmu.animation.meshes import Triangles, triangles
 from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene
 from mb2fmu.animation.scene_building import describe, variables
-from mb2fmu.animation.still import still
+from mb2fmu.animation.still import still, stills
 from mb2fmu.animation.thinning import thinned_together
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "element",
     "page",
     "still",
+    "stills",
     "thinned_together",
     "triangles",
     "variables",

@@ -92,19 +92,55 @@ def still(
     """
     poses = drawing.poses
     row = 0 if at is None else int(np.argmin(np.abs(poses.time - at)))
-    right = np.cross(drawing.up, drawing.toward)
-    right = right / np.linalg.norm(right)
-    up = np.cross(drawing.toward, right)
+    right, up = _screen(drawing)
     earlier = np.unique(np.rint(np.linspace(0, row, strobe + 1)).astype(int))[:-1] if strobe and row else np.array([])
     if len(drawing.solids) > _STROBE_SOLIDS:
         earlier = np.array([])
     layers = []
     for k, instant in enumerate([*earlier.tolist(), row]):
-        canvas = _Canvas(right, up, drawing.toward)
-        _paint(canvas, drawing, int(instant), last=instant == row)
         opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
-        layers.append((opacity, sorted(canvas.shapes, key=lambda shape: shape.depth)))
-    return _written(drawing, layers, (right, up), background, triad=triad).encode()
+        layers.append((opacity, _instant(drawing, int(instant), last=instant == row)))
+    view = _view([shape for _, shapes in layers for shape in shapes])
+    return _written(drawing, layers, (right, up), background, triad=triad, view=view).encode()
+
+
+def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
+    """The pictures of a film: one scale and one size for all, and one place of the eye, unless it follows.
+
+    Args:
+        drawing: What there is.
+        times: In s; of each the nearest that is known is taken.
+        background: ``#rrggbb``; empty: none.
+
+    Returns:
+        SVG documents of equal size, one per time. The eye moves along with a mechanism that travels far.
+    """
+    rows = [int(np.argmin(np.abs(drawing.poses.time - t))) for t in times]
+    painted = [_instant(drawing, row, last=True) for row in rows]
+    near = [_corners(_solid_shapes(shapes)) for shapes in painted]
+    low, high = _corners([shape for shapes in painted for shape in shapes])
+    span = np.max([last - first for first, last in near], axis=0)
+    screen = _screen(drawing)
+    documents = []
+    for shapes, (first, last) in zip(painted, near, strict=True):
+        middle = (first + last) / 2
+        view = (middle - span / 2, middle + span / 2) if _far(high - low, span) else (low, high)
+        documents.append(_written(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
+    return documents
+
+
+def _screen(drawing: Drawing) -> tuple[Floats, Floats]:
+    """Unit vectors to the right and up, as the eye sees them, in N."""
+    right = np.cross(drawing.up, drawing.toward)
+    right = right / np.linalg.norm(right)
+    return right, np.cross(drawing.toward, right)
+
+
+def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
+    """All that is seen at a row of the poses, the farthest first."""
+    canvas = _Canvas(*_screen(drawing), drawing.toward)
+    _paint(canvas, drawing, row, last=last)
+    return sorted(canvas.shapes, key=lambda shape: shape.depth)
 
 
 def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
@@ -317,8 +353,9 @@ def _written(
     background: str,
     *,
     triad: bool,
+    view: tuple[Floats, Floats],
 ) -> str:
-    low, high = _bounds([shape for _, shapes in layers for shape in shapes])
+    low, high = view
     span = np.maximum(high - low, 1e-9)
     factor = float((SIZE - 2 * MARGIN) / span.max())
     width, height = (max(LEAST, float(s) * factor + 2 * MARGIN) for s in span)
@@ -341,15 +378,26 @@ def _written(
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _bounds(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
+def _view(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
     """Lower left and upper right corner; paths that lead far away from all else do not count."""
-    found = []
-    for some in (shapes, [shape for shape in shapes if shape.depth > -np.inf]):
-        points = np.concatenate([shape.bounds for shape in some] or [np.zeros((1, 2))])
-        found.append((points.min(axis=0), points.max(axis=0)))
-    (low, high), (first, last) = found
-    travels = bool((high - low).max() > FAR * (last - first).max() > 0)
-    return (first, last) if travels else (low, high)
+    (low, high), (first, last) = _corners(shapes), _corners(_solid_shapes(shapes))
+    return (first, last) if _far(high - low, last - first) else (low, high)
+
+
+def _solid_shapes(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:
+    """Shapes without the traces, which lie behind all else."""
+    return [shape for shape in shapes if shape.depth > -np.inf]
+
+
+def _corners(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
+    """Lower left and upper right corner of the shapes, m."""
+    points = np.concatenate([shape.bounds for shape in shapes] or [np.zeros((1, 2))])
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _far(whole: Floats, near: Floats) -> bool:
+    """Whether a mechanism of extent ``near`` travels so far that the whole would show it too small."""
+    return bool(whole.max() > FAR * near.max() > 0)
 
 
 def _path(piece: _Piece, scale: _Scale) -> str:

@@ -25,38 +25,39 @@ MOST = 400
 _SHORTEST = 2.0  # s on the screen: what lasts less is shown slowly
 
 
-def film(drawing: Drawing, path: Path) -> None:
+def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
     """Writes the motion as a film, in real time; what lasts less than 2 s is slowed down to that.
 
     Args:
         drawing: What moves.
-        path: Ends in .gif, .webm or .mp4.
+        path: Ends in .gif, .webp, .webm or .mp4.
+        width: Pixels; None: :data:`WIDTH`.
+        most: Frames at most, a longer motion then runs faster than its own time; None: :data:`MOST`.
 
     Raises:
         ToolError: If a WebM or MP4 is asked for and ffmpeg is not there, or fails.
     """
     suffix = path.suffix.lower()
-    if suffix != ".gif":
+    alone = suffix in {".gif", ".webp"}
+    if not alone:
         film_encoding.refuse_without_ffmpeg(str(path))
-    pictures = _pictures(drawing)
-    if suffix == ".gif":
-        write_whole(path, _gif(pictures))
+    pictures = _pictures(drawing, width or WIDTH, most or MOST)
+    if alone:
+        write_whole(path, _gif(pictures) if suffix == ".gif" else _webp(pictures))
     else:
         write_whole(path, film_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE))
 
 
-def _pictures(drawing: Drawing) -> list[Picture]:
+def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     from PIL.PngImagePlugin import PngImageFile
 
     from mb2fmu import animation, package
 
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
-    count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, MOST)) if last > first else 1
-    pictures = []
-    for t in np.linspace(first, last, count).tolist():
-        content = package.raster(animation.still(drawing, t, background="#ffffff"), WIDTH)
-        pictures.append(PngImageFile(io.BytesIO(content)).convert("RGB"))
-    return pictures
+    count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1
+    documents = animation.stills(drawing, np.linspace(first, last, count).tolist(), background="#ffffff")
+    contents = [package.raster(document, width) for document in documents]
+    return [PngImageFile(io.BytesIO(content)).convert("RGB") for content in contents]
 
 
 def _gif(pictures: list[Picture]) -> bytes:
@@ -67,6 +68,14 @@ def _gif(pictures: list[Picture]) -> bytes:
     frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=1000 // RATE, loop=0, optimize=False)
+    return file.getvalue()
+
+
+def _webp(pictures: list[Picture]) -> bytes:
+    """Smaller than a GIF, and with all colours."""
+    file = io.BytesIO()
+    settings = {"duration": 1000 // RATE, "loop": 0, "quality": 70, "method": 4, "minimize_size": True}
+    pictures[0].save(file, "WEBP", save_all=True, append_images=pictures[1:], **settings)
     return file.getvalue()
 
 

@@ -21,6 +21,17 @@ def test_one_version():
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_the_importing_page_names_the_versions_that_the_tests_run():
+    page = (ROOT / "docs" / "importing.md").read_text()
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
+    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.endswith("| every commit |")}
+    packages = {"FMPy": "fmpy", "CasADi": "casadi", "ecos": "ecospy", "libcosim": "libcosimpy"}
+    for row, line in rows.items():
+        name = re.match(r"\[(\w+)\]", row)[1]
+        assert locked[packages[name]] in line, line
+    assert len(rows) == len(packages)
+
+
 def test_addresses_are_put_in_at_release():
     before = (ROOT / "pyproject.toml").read_text()
     after = tomllib.loads(SCRIPT["with_address"](before, ADDRESS, "v1"))

@@ -39,6 +39,25 @@ def test_every_model_is_in_the_gallery(site):
 
 
 @pytest.mark.slow
+def test_the_gallery_moves_and_is_chosen_from_by_tags(site):
+    from PIL import Image
+
+    with Image.open(site / "gallery" / f"{ANIMATED}.webp") as film:
+        assert film.n_frames > 10
+        assert film.width == 240
+    index = (site / "gallery" / "index.html").read_text()
+    cards = re.findall(r'<a class="card([^"]*)" href="(\w+)\.html"', index)
+    tags = {name: set(classes.split()) for classes, name in cards}
+    assert {"tag-loops", "tag-nonholonomic"} == tags["bicycle"]
+    assert "tag-events" in tags["stick_slip_belt"] & tags["bouncing_ball"]
+    assert "tag-events" not in tags["bicycle"] | tags["robot_arm"]
+    assert {"tag-nonholonomic", "tag-quaternions"} <= tags["rolling_sphere"]
+    style = (site / "site.css").read_text()
+    for tag in re.findall(r'name="tag" value="([^"]+)"', index):
+        assert tag == "tag-all" or f'input[value="{tag}"]:checked) .card:not(.{tag})' in style
+
+
+@pytest.mark.slow
 def test_the_pages_load_nothing_from_elsewhere(site):
     loads = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(https?:)?//", re.IGNORECASE)
     for page in site.rglob("*.html"):

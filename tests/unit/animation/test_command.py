@@ -133,6 +133,9 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
         first = film.convert("RGB").tobytes()
         film.seek(3)
         assert film.convert("RGB").tobytes() != first
+    filming.film(drawing, tmp_path / "a.webp", width=80, most=3)
+    with Image.open(tmp_path / "a.webp") as small:
+        assert (small.n_frames, small.width) == (3, 80)
     monkeypatch.setattr(filming.film_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
         filming.film(drawing, tmp_path / "a.webm")

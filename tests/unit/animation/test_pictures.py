@@ -156,6 +156,28 @@ def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motio
         assert 0 <= float(shown.get("cy")) <= height
 
 
+@pytest.mark.parametrize("speed", [0.0, 400.0])
+def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
+    """A sphere is as large in every picture; where nothing travels, what stands in N stays where it is."""
+    ball = Solid("sphere", (0.3,), Anchor(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "ball")
+    post = replace(ball, anchor=Anchor(WORLD, (0, 0, 0)))
+    poses = drawing.poses
+    away = np.outer(speed * (poses.time - poses.time[0]), [1.0, 0.0, 0.0])
+    moving = replace(poses, positions=poses.positions + away[:, None, :])
+    solids = (ball,) if speed else (ball, post)
+    some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
+    times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
+    pictures = [etree.fromstring(each) for each in animation.stills(some, times)]
+    assert len({picture.get("viewBox") for picture in pictures}) == 1
+    circles = [picture.findall(f".//{SVG}ellipse") for picture in pictures]
+    assert len({circle.get("rx") for some in circles for circle in some}) == 1
+    if speed:
+        assert len({some[0].get("cx") for some in circles}) == 1
+        return
+    shared = set.intersection(*({(c.get("cx"), c.get("cy")) for c in some} for some in circles))
+    assert len(shared) == 1
+
+
 def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, scene_of):
     np.testing.assert_allclose(drawing.up, [0, 1, 0], atol=1e-15)
     assert not drawing.flat  # a spring comes from the side
