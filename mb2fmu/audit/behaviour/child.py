@@ -28,6 +28,7 @@ from mb2fmu.audit.behaviour import (
     life,
     memory_trials,
     order_trials,
+    slope_trials,
     state_trials,
     step_trials,
     values,
@@ -44,7 +45,7 @@ from mb2fmu.audit.description.parse_description import read_description
 
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
-    life, values, exchange, step_trials, event_trials, state_trials, dependency_trials, derivative_trials,
+    life, values, exchange, step_trials, slope_trials, event_trials, state_trials, dependency_trials, derivative_trials,
     evaluation_trials, instance_trials, order_trials, array_trials, memory_trials, host,
 )  # fmt: skip
 SHARE = 0.15

@@ -1,0 +1,144 @@
+"""Slopes in Co-Simulation: derivatives of inputs that are given, and of outputs that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, Value
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.simulation import advance
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.behaviour.step_trials import CS, excited, watched
+from mb2fmu.audit.description.described_model import Variable
+from mb2fmu.audit.finding import Observation
+
+
+@probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
+def output_derivatives(stage: Stage) -> Iterator[Observation]:
+    """Where promised, they are the slopes at the end of the step."""
+    order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
+    outputs = [each for each in stage.role("output") if each.variability == "continuous"]
+    if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    h = stage.step * 0.01
+    with stage.instance() as instance:
+        stage.initialize(instance, within=excited(stage))
+        advance(stage, instance, stage.start, stage.step)
+        advance(stage, instance, stage.start + stage.step, h)
+        before = instance.get(outputs)
+        advance(stage, instance, stage.start + stage.step + h, h)
+        middle = instance.get(outputs)
+        status, said = instance.derivatives_of(outputs, 1)
+        advance(stage, instance, stage.start + stage.step + 2 * h, h)
+        after = instance.get(outputs)
+    if status not in {OK, WARNING}:
+        yield Observation(
+            "steps.output_derivatives",
+            f"maxOutputDerivativeOrder is {order}, but asking for the first answers {STATUS[status]}",
+            stage.kind,
+        )
+        return
+    for variable, a, b, c, slope in zip(outputs, before, middle, after, said, strict=True):
+        assert isinstance(a, float)
+        assert isinstance(b, float)
+        assert isinstance(c, float)
+        measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
+        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable)
+        if not abs(slope - measured) <= bound:
+            text = f"says {slope:.6g} per second, and moves with {measured:.6g}"
+            yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')
+
+
+@probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
+def input_derivatives(stage: Stage) -> Iterator[Observation]:
+    """FMI 2: a ramp in one step against many short steps with the input moved along.
+
+    A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
+    input it settles: there both are right and differ. Steps that shorten towards the end follow every time constant,
+    so a difference counts that both ways of stepping show.
+    """
+    if stage.description.version != 2 or not stage.flag("canInterpolateInputs") or not stage.inputs:
+        return
+    if not stage.flag("canHandleVariableCommunicationStepSize"):
+        return
+    read = stage.states or [each for each in watched(stage) if each.written.get("derivative") is None]
+    for known in stage.inputs:
+        base = stage.near(known, 0.0)
+        slope = stage.scale(known) / stage.step
+        held = _stepped(stage, read, known, (base, 0.0), (1.0,))
+        ramp = _ramped(stage, read, known, (base, slope))
+        if ramp is None:
+            text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
+            yield Observation("steps.input_derivatives", text, stage.kind)
+            return
+        differing = dict.fromkeys(range(len(read)), 0.0)
+        for shares in (_EQUAL, _SHORTENING):
+            moved = _stepped(stage, read, known, (base, slope), shares)
+            effects = {k: moved[k] - held[k] for k in differing}
+            differing = {
+                k: effect
+                for k, effect in effects.items()
+                if abs(effect) > 1e-6 * max(abs(moved[k]), 1e-3 * stage.scale(read[k]))
+                and abs(ramp[k] - moved[k]) > 0.3 * abs(effect)
+            }
+            if not differing:
+                break
+        for k, effect in differing.items():
+            text = f'a slope of "{known.name}" moves it by {ramp[k] - held[k]:.4g} in a step'
+            text += f"; moving the input along, by {effect:.4g}"
+            yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{read[k].name}"')
+            return
+
+
+def _shortening() -> tuple[float, ...]:
+    """Ends of steps within [0, 1]: a 32nd at most, and a fifth of what remains at most, down to a millionth."""
+    ends, remaining = [], 1.0
+    while remaining > 1e-6:
+        remaining -= min(1 / 32, remaining / 5)
+        ends.append(1.0 - remaining)
+    return (*ends[:-1], 1.0)
+
+
+_EQUAL = tuple((k + 1) / 16 for k in range(16))
+_SHORTENING = _shortening()
+
+
+def _stepped(
+    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float], shares: Sequence[float]
+) -> list[float]:
+    """Values after one communication step in parts, the input at its value in the middle of each part.
+
+    Args:
+        stage: Where the unit is tried.
+        watched: What is read at the end.
+        known: The input.
+        line: Its value at the start, and its slope by time.
+        shares: Ends of the parts over the step; the last is 1.
+    """
+    base, slope = line
+    with stage.instance() as instance:
+        stage.initialize(instance, within={known: base})
+        begin = 0.0
+        for end in shares:
+            if slope:
+                instance.set({known: base + slope * stage.step * (begin + end) / 2})
+            advance(stage, instance, stage.start + begin * stage.step, (end - begin) * stage.step)
+            begin = end
+        return _floats(instance.get(watched))
+
+
+def _ramped(
+    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float]
+) -> list[float] | None:
+    """Values after one communication step with a slope of the input; None if the slope is refused."""
+    with stage.instance() as instance:
+        stage.initialize(instance, within={known: line[0]})
+        if instance.ramp([known], [line[1]]) not in {OK, WARNING}:
+            return None
+        advance(stage, instance, stage.start, stage.step)
+        return _floats(instance.get(watched))
+
+
+def _floats(values: Sequence[Value]) -> list[float]:
+    """Values of continuous variables, which are floating point numbers."""
+    return [value for value in values if isinstance(value, float)]
