@@ -12,6 +12,7 @@ Must not: form equations, or know of programs and units.
 
 from mb2fmu.elements.bushing import Bushing
 from mb2fmu.elements.clutches import Brake, Clutch, OneWayClutch
+from mb2fmu.elements.contact import Contact
 from mb2fmu.elements.friction import CoulombFriction
 from mb2fmu.elements.hydraulics import HydraulicCylinder, Valve
 from mb2fmu.elements.impact import Impact
@@ -19,6 +20,7 @@ from mb2fmu.elements.latch import Latch
 from mb2fmu.elements.motor import GearMotor
 from mb2fmu.elements.springs import SpringDamper
 from mb2fmu.elements.stops import Backlash, HardStop
+from mb2fmu.elements.surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
 from mb2fmu.elements.surroundings import Drag, GravityGradient
 from mb2fmu.elements.tyre import Brush, MagicFormula, Tyre
 
@@ -28,16 +30,21 @@ __all__ = [
     "Brush",
     "Bushing",
     "Clutch",
+    "Contact",
     "CoulombFriction",
+    "CylinderSurface",
     "Drag",
     "GearMotor",
     "GravityGradient",
     "HardStop",
+    "HeightSurface",
     "HydraulicCylinder",
     "Impact",
     "Latch",
     "MagicFormula",
     "OneWayClutch",
+    "PlaneSurface",
+    "SphereSurface",
     "SpringDamper",
     "Tyre",
     "Valve",

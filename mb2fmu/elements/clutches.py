@@ -85,7 +85,7 @@ class OneWayClutch(NamedElement):
         """Of attachment and capacity."""
         yield from (self.fault(what, remedy) for what, remedy in attachment_fault(self.on, model))
         yield from self.negative("capacity", self.capacity)
-        if sm.sympify(self.capacity) == 0:
+        if sm.sympify(self.capacity).is_zero:
             yield self.fault("capacity is 0, and takes nothing along", "give a number > 0")
 
     def declare(self, model: Model) -> None:

@@ -10,7 +10,7 @@ Source: C. Lanczos, The Variational Principles of Mechanics, ch. I.7 (work funct
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import sympy as sm
@@ -37,7 +37,7 @@ def potential_of(forces: Forces) -> sm.Expr | None:
     wanted = {q: sm.sympify(force) for q, force in forces.items()}
     if not any(force != 0 for force in wanted.values()):
         return sm.S.Zero
-    if sum(sm.count_ops(force) for force in wanted.values()) > LARGEST:
+    if too_long(wanted.values()):
         return None
     wanted = {q: sm.nsimplify(force, rational=True) for q, force in wanted.items()}  # else round-off would not cancel
     potential: sm.Expr = sm.S.Zero
@@ -54,6 +54,17 @@ def potential_of(forces: Forces) -> sm.Expr | None:
         potential += part
         done.add(q)
     return potential if _is_potential(potential, wanted) else None
+
+
+def too_long(expressions: Iterable[sm.Expr], most: int = LARGEST) -> bool:
+    """Whether expressions have more operations than that; counts no further."""
+    left = most
+    for expression in expressions:
+        for node in sm.preorder_traversal(expression):
+            left -= len(node.args) > 0
+            if left < 0:
+                return True
+    return False
 
 
 def is_conservative(forces: Forces) -> bool:

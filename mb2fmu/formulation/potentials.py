@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import sympy as sm
 
-from mb2fmu.formulation.antiderivatives import LARGEST, Forces, antiderivative, is_conservative, potential_of
+from mb2fmu.formulation.antiderivatives import LARGEST, Forces, antiderivative, is_conservative, potential_of, too_long
 from mb2fmu.formulation.generalized_forces import in_inertial_frame
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
@@ -38,6 +38,7 @@ from mb2fmu.mechanism.records import (
 from mb2fmu.mechanism.sampling import random_samples
 
 _CLOSE = 1e-8  # relative, of generalized forces of both sides
+_LONGEST = 5 * LARGEST  # operations of a load, speeds and all
 _MOST_SUBSETS = 4  # loads without a potential of their own whose sums are tried
 
 
@@ -89,6 +90,10 @@ def find_potential(kinematics: NamedKinematics) -> Potential:
     settled = frozenset().union(*(names for names, _ in told))
     for load in m.loads:
         if load.name in settled:
+            continue
+        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in scalars_of(load))
+        if too_long(scalars_of(load), LARGEST if pieces else _LONGEST):
+            unknown[load.name] = None
             continue
         scalars = [at_rest(m, load, c) for c in scalars_of(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()

@@ -1,6 +1,11 @@
-"""What a node of a program is called when people are told of it: the expression, as far as it is short."""
+"""What a node of a program is called when people are told of it: the expression, as far as it is short.
+
+What is an output of the model has the output's name.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from mb2fmu.program.program import Op, Program
 
@@ -11,7 +16,7 @@ _DEEPEST = 6
 
 def expression_name(program: Program, node: int) -> str:
     """The expression in one line; parts that are too long are ``…``."""
-    text = _name(program, node, _DEEPEST)
+    text = _name(program, node, _DEEPEST, _output_names(program))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
@@ -19,11 +24,14 @@ def surface_name(program: Program, node: int) -> str:
     """What is true where the mode of a switch is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
         return expression_name(program, node)
-    text = " < ".join(_name(program, int(side[node]), _DEEPEST - 1) for side in (program.b, program.a))
+    names = _output_names(program)
+    text = " < ".join(_name(program, int(side[node]), _DEEPEST - 1, names) for side in (program.b, program.a))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _name(program: Program, node: int, depth: int) -> str:  # noqa: PLR0911 (one kind of node after the other)
+def _name(  # noqa: PLR0911 (one kind of node after the other)
+    program: Program, node: int, depth: int, outputs: Mapping[int, str]
+) -> str:
     op, a = Op(program.op[node]), int(program.a[node])
     layout = program.layout
     leaves = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}
@@ -35,9 +43,13 @@ def _name(program: Program, node: int, depth: int) -> str:  # noqa: PLR0911 (one
         return leaves[op][a]
     if op is Op.MEMORY:
         return layout.memory[a]
+    if node in outputs:
+        return outputs[node]
     if depth == 0 or op is Op.BLOCK:
         return "…"
-    parts = [_name(program, operand, depth - 1) for operand in program.operands(node)]
+    parts = [_name(program, operand, depth - 1, outputs) for operand in program.operands(node)]
+    if op is Op.LT and parts[0] == "0" and program.op[program.b[node]] == Op.NEG:
+        parts = [parts[1].removeprefix("-"), "0"]
     if op is Op.NEG:
         return f"-{parts[0]}"
     if op in _INFIX:
@@ -45,3 +57,9 @@ def _name(program: Program, node: int, depth: int) -> str:  # noqa: PLR0911 (one
         return text if depth == _DEEPEST else f"({text})"
     name = {Op.ABS: "abs", Op.TABLE: "table"}.get(op, op.name.lower())
     return f"{name}({', '.join(parts)})"
+
+
+def _output_names(program: Program) -> dict[int, str]:
+    """Node → the first output that it is."""
+    entry = program.entries.get("outputs")
+    return {} if entry is None else dict(reversed(list(zip(entry.results, entry.labels, strict=True))))

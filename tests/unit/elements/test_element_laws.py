@@ -45,7 +45,7 @@ def test_what_is_wrong_with_elements_is_told_at_once():
     model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
     for wrong in (
         Clutch("a", (A, B, N.z), capacity=-1, peak=0.9, drag=0),
-        OneWayClutch("b", (A, B, N.z), capacity=0),
+        OneWayClutch("b", (A, B, N.z), capacity=0.0),
         HardStop("c", (A, B, N.z), stiffness=1e3),
         HardStop("d", (A, B, N.z), stiffness=-1, lower=1, upper=0, position=model.declared[0].symbol),
         Backlash("e", (A, B, N.z), stiffness=1, play=-0.1, position=model.declared[0].symbol),
@@ -57,7 +57,7 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         "Clutch a: capacity is -1",
         "Clutch a: peak is 0.9",
         "Clutch a: drag is 0",
-        "OneWayClutch b: capacity is 0",
+        "OneWayClutch b: capacity is 0, and takes nothing along",
         "HardStop c: it has no bound",
         "HardStop c: the angle between the frames is not known",
         "HardStop d: stiffness is -1",

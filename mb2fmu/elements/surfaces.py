@@ -1,0 +1,218 @@
+"""Surfaces that spheres and points touch: how far away they are, and which way they push."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import sympy as sm
+from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
+from sympy.physics.vector import Vector
+
+Size: TypeAlias = float | sm.Expr
+Named: TypeAlias = Callable[[str, Size, str, str], sm.Expr]
+"""(part, number or expression, unit, description) → the parameter of that name, or the expression."""
+
+TINY = sm.Float("1e-300")
+"""Under a root: lengths have a slope where they are zero, and no other length changes by a bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far a point is from a surface.
+
+    Attributes:
+        value: m, negative beyond it.
+        out: Towards the side that is free, along the normal.
+        length: Of ``out``, kept apart so that expressions stay short.
+    """
+
+    value: sm.Expr
+    out: Vector
+    length: sm.Expr
+
+
+@dataclass(frozen=True)
+class Surface(ABC):
+    """What bodies touch: fixed in a body, or in the ground.
+
+    Attributes:
+        point: Fixed in it.
+        body: That carries it, and on which it pushes back; None: the ground.
+    """
+
+    point: Point
+    body: RigidBody | Particle | None = field(default=None, kw_only=True)
+
+    @property
+    def frames(self) -> list[ReferenceFrame]:
+        """What its shape is written in."""
+        return []
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """(what, remedy) of what is wrong with the shape."""
+        if not isinstance(self.point, Point):
+            yield f"its surface is at {self.point!r}", "give a point that is fixed in it"
+        if self.body is not None and not isinstance(self.body, RigidBody | Particle):
+            yield f"its surface is carried by {self.body!r}", "give a RigidBody or a Particle, or nothing: the ground"
+
+    @abstractmethod
+    def distance(self, way: Vector, named: Named) -> Distance:
+        """How far a point is from the surface, and the way out of it there.
+
+        Args:
+            way: From ``point`` to it, in the inertial frame.
+            named: Makes parameters of numbers.
+        """
+
+
+def _no_direction(what: str, direction: object) -> Iterator[tuple[str, str]]:
+    if not isinstance(direction, Vector) or direction == 0:
+        yield f"the {what} of its surface is {direction!r}", "give a vector, such as N.z"
+
+
+def _negative(what: str, radius: Size) -> Iterator[tuple[str, str]]:
+    given = sm.sympify(radius)
+    if given.is_number and not (given.is_finite and given > 0):
+        yield f"the radius of its {what} is {given}", "give a length > 0 in m"
+
+
+@dataclass(frozen=True)
+class PlaneSurface(Surface):
+    """A plane through ``point``; bodies are on the side to which ``normal`` points.
+
+    Attributes:
+        normal: Any length but zero.
+    """
+
+    normal: Vector
+
+    @property
+    def frames(self) -> list[ReferenceFrame]:
+        """Of the normal."""
+        return [frame for _, frame in self.normal.args] if isinstance(self.normal, Vector) else []
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Of the normal too."""
+        yield from super().faults()
+        yield from _no_direction("normal", self.normal)
+
+    def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (it has no numbers)
+        """Along the normal."""
+        normal = _in_frame_of(way, self.normal.normalize())
+        return Distance(way.dot(normal), normal, sm.S.One)
+
+
+@dataclass(frozen=True)
+class SphereSurface(Surface):
+    """A sphere about ``point``, outside of which bodies are, or within.
+
+    Attributes:
+        radius: m.
+        inside: Bodies are within it.
+    """
+
+    radius: Size
+    inside: bool = False
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Of the radius too."""
+        yield from super().faults()
+        yield from _negative("sphere", self.radius)
+
+    def distance(self, way: Vector, named: Named) -> Distance:
+        """Along the way to the middle."""
+        return _round(way, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside)
+
+
+@dataclass(frozen=True)
+class CylinderSurface(Surface):
+    """A cylinder without ends about an axis through ``point``, outside of which bodies are, or within.
+
+    Attributes:
+        axis: Any length but zero.
+        radius: m.
+        inside: Bodies are within it.
+    """
+
+    axis: Vector
+    radius: Size
+    inside: bool = False
+
+    @property
+    def frames(self) -> list[ReferenceFrame]:
+        """Of the axis."""
+        return [frame for _, frame in self.axis.args] if isinstance(self.axis, Vector) else []
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Of axis and radius too."""
+        yield from super().faults()
+        yield from _no_direction("axis", self.axis)
+        yield from _negative("cylinder", self.radius)
+
+    def distance(self, way: Vector, named: Named) -> Distance:
+        """Along the way to the axis."""
+        axis = _in_frame_of(way, self.axis.normalize())
+        across = way - way.dot(axis) * axis
+        return _round(across, named("surface_radius", self.radius, "m", "radius of the cylinder"), inside=self.inside)
+
+
+def _in_frame_of(way: Vector, direction: Vector) -> Vector:
+    """The direction in the frame that the way is written in."""
+    return direction.express(way.args[0][1]) if way.args else direction
+
+
+def _round(way: Vector, radius: sm.Expr, *, inside: bool) -> Distance:
+    """From what is round about the beginning of the way."""
+    length = sm.sqrt(way.dot(way) + TINY)
+    return Distance(radius - length, -way, length) if inside else Distance(length - radius, way, length)
+
+
+@dataclass(frozen=True)
+class HeightSurface(Surface):
+    """Ground of the height z = h(x, y) over the plane x, y of a frame at ``point``; bodies are above it.
+
+    The distance is that from the tangent plane at the foot F of the perpendicular, with F by one step from the tangent
+    plane straight below. Of a plane that is exact. Of a point that touches it is exact too; of a sphere of radius r
+    on ground of curvature κ and slope α it errs by about κ (κ r² tan α)² / 2, and the normal by κ² r² tan² α.
+
+    Attributes:
+        frame: Whose x, y, z these are.
+        height: Function of x and y in m, with a slope: ``lambda x, y: 0.1 * sm.sin(x)``.
+    """
+
+    frame: ReferenceFrame
+    height: Callable[[sm.Expr, sm.Expr], sm.Expr]
+
+    @property
+    def frames(self) -> list[ReferenceFrame]:
+        """Whose axes are meant."""
+        return [self.frame] if isinstance(self.frame, ReferenceFrame) else []
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Of frame and height too."""
+        yield from super().faults()
+        if not isinstance(self.frame, ReferenceFrame):
+            yield f"the frame of its surface is {self.frame!r}", "give a ReferenceFrame whose z points upwards"
+        if not callable(self.height):
+            yield f"the height of its surface is {self.height!r}", "give a function: lambda x, y: 0.1 * sm.sin(x)"
+
+    def distance(self, way: Vector, named: Named) -> Distance:  # noqa: ARG002 (expressions are the user's)
+        """From the tangent plane at the foot of the perpendicular, nearly."""
+        x, y, z = (way.dot(axis) for axis in self.frame)
+        above, slopes, stretch = self._tangent(x, y)
+        along = (z - above) / stretch**2
+        x_foot, y_foot = (at + along * slope for at, slope in zip((x, y), slopes, strict=True))
+        above, (a, b), stretch = self._tangent(x_foot, y_foot)
+        out = _in_frame_of(way, -a * self.frame.x - b * self.frame.y + self.frame.z)
+        return Distance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
+
+    def _tangent(self, x: sm.Expr, y: sm.Expr) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr], sm.Expr]:
+        """Height and slopes at a place, and √(1 + slope²)."""
+        u, v = sm.symbols("u v", cls=sm.Dummy, real=True)
+        height = sm.sympify(self.height(u, v))
+        here = {u: x, v: y}
+        above, a, b = (each.xreplace(here) for each in (height, height.diff(u), height.diff(v)))
+        return above, (a, b), sm.sqrt(1 + a**2 + b**2)

@@ -1,0 +1,53 @@
+"""Balls and blocks that touch: models of the element Contact."""
+
+from __future__ import annotations
+
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu import Contact, Model, Parts, PlaneSurface
+
+t = me.dynamicsymbols._t
+
+
+def striking_ball(exponent: float = 1.5, dissipation: float = 0.1) -> Model:
+    """A ball of 2 kg that strikes the floor at 1 m/s, without gravity, 0.01 m above it at the start."""
+    h, v = me.dynamicsymbols("h v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", h * N.y)
+    P.set_vel(N, v * N.y)
+    ball = me.Particle("ball", P, 2)
+    model = Model("Striking", me.KanesMethod(N, [h], [v], [h.diff() - v], bodies=[ball], forcelist=[]))
+    model.coordinate(h, 0.06, "m")
+    model.speed(v, -1.0, "m/s")
+    floor = PlaneSurface(O, N.y)
+    model.add(Contact("floor", ball, floor, radius=0.05, stiffness=1e4, exponent=exponent, dissipation=dissipation))
+    model.experiment(stop=0.4, step=0.02, tolerance=1e-9)
+    return model
+
+
+def two_bodies() -> tuple[Model, me.ReferenceFrame, list[me.RigidBody]]:
+    """Two free bodies in the plane of N.x and N.y, of 2 kg and 0.5 kg.m2, and 3 kg and 0.7 kg.m2."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    q, u, kde, bodies = [], [], [], []
+    for i, (mass, inertia) in enumerate(((2, 0.5), (3, 0.7)), 1):
+        x, y, a = me.dynamicsymbols(f"x{i} y{i} a{i}")
+        vx, vy, w = me.dynamicsymbols(f"vx{i} vy{i} w{i}")
+        B, C = me.ReferenceFrame(f"B{i}"), me.Point(f"C{i}")
+        B.orient_axis(N, N.z, a)
+        B.set_ang_vel(N, w * N.z)
+        C.set_pos(O, x * N.x + y * N.y)
+        C.set_vel(N, vx * N.x + vy * N.y)
+        bodies.append(me.RigidBody(f"body{i}", C, B, mass, (me.inertia(B, 1, 1, sm.Float(inertia)), C)))
+        q += [x, y, a]
+        u += [vx, vy, w]
+        kde += [x.diff(t) - vx, y.diff(t) - vy, a.diff(t) - w]
+    parts = Parts(frame=N, origin=O, q=q, u=u, kinematic_equations=kde, bodies=bodies)
+    model = Model("TwoBodies", parts)
+    for symbol in q:
+        model.coordinate(symbol, 0.0)
+    for symbol in u:
+        model.speed(symbol, 0.0)
+    return model, N, bodies

@@ -1,0 +1,67 @@
+"""Closed forms of compliant contact, by the reference to 1e-8 and by units in Co-Simulation to 1e-7."""
+
+from __future__ import annotations
+
+import fmpy
+import pytest
+import touching
+
+from mb2fmu import derive, export, formulation
+from mb2fmu.validation.reference import make_reference
+
+RATIOS = {0.1: 0.937475579949905, 0.5: 0.748434931597434, 1.0: 0.593624260040040}
+"""s, dissipation times speed of impact → restitution e: s - ln(1 + s) = -e s - ln(1 - e s)."""
+DURATION = 3.21806545971904 * (2.0**2 / 1e4**2) ** 0.2
+"""Of an impact of 2 kg at 1 m/s by Hertz's law of 1e4 N/m^1.5."""
+
+
+def moved(model):
+    derivation = derive(model)
+    return make_reference(derivation.definition, formulation.formulate(derivation.mechanism, "kane"))
+
+
+@pytest.mark.parametrize(("dissipation", "exponent"), [(0.1, 1.5), (0.5, 1), (1.0, 2.2)])
+def test_the_reference_has_hunt_and_crossleys_restitution_whatever_the_exponent(dissipation, exponent):
+    found = moved(touching.striking_ball(exponent, dissipation))
+    assert found.trajectory.values[-1, found.trajectory.column("v")] == pytest.approx(RATIOS[dissipation], rel=1e-8)
+    assert [sum(event.after) for event in found.events] == [2.0, 1.0]  # it closes, and opens
+
+
+def test_the_reference_has_the_duration_of_hertz():
+    closes, opens = (event.time for event in moved(touching.striking_ball(1.5, 0.0)).events)
+    assert closes == pytest.approx(0.01, rel=1e-12)
+    assert opens - closes == pytest.approx(DURATION, rel=1e-8)
+
+
+@pytest.fixture(scope="module")
+def unit(tmp_path_factory):
+    return str(export(touching.striking_ball(), tmp_path_factory.mktemp("contact")).path)
+
+
+def last(unit: str, kind: str, step: float, **start: float):
+    found = fmpy.simulate_fmu(
+        unit, fmi_type=kind, stop_time=0.4, output_interval=step, relative_tolerance=1e-9, start_values=start,
+        output=["h", "v", "floor.force"],
+    )  # fmt: skip
+    return found[-1]
+
+
+@pytest.mark.parametrize("step", [0.02, 0.4])
+@pytest.mark.parametrize("dissipation", RATIOS)
+def test_the_unit_has_the_restitution_at_any_communication_step(unit, dissipation, step):
+    end = last(unit, "CoSimulation", step, **{"floor.dissipation": dissipation})
+    assert end["v"] == pytest.approx(RATIOS[dissipation], rel=1e-7)
+    assert end["floor.force"] == 0.0
+
+
+def test_the_unit_has_the_duration_of_hertz(unit):
+    """It flies on at 1 m/s from where it left."""
+    for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-6)):
+        end = last(unit, kind, 0.01, **{"floor.dissipation": 0.0})
+        assert 0.4 - 0.01 - (end["h"] - 0.05) == pytest.approx(DURATION, rel=accuracy)
+
+
+def test_opening_and_closing_have_a_name(unit):
+    variables = fmpy.read_model_description(unit).modelVariables
+    told = " ".join(v.description or "" for v in variables if v.name.startswith("event_indicator"))
+    assert "floor.gap < 0" in told
