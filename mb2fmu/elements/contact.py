@@ -206,7 +206,7 @@ class Contact(NamedElement):
             model.output(f"{name}.approach", touch.approach, "m/s", description="speed at which the gap closes")
             model.output(f"{name}.force", force, "N", description="normal force")
             along = Vector(0) if self.kinetic is None else self._friction(model, name, touch, force, named)
-            self._load(model, point, touch, force, along)
+            self._load(model, point, touch, (force, along, self._potential(touch, named)))
 
     def _touch(self, model: Model, point: Point, radius: sm.Expr, named: Named) -> _Touch:
         """Geometry and velocities, as SymPy knows them."""
@@ -228,20 +228,35 @@ class Contact(NamedElement):
 
     def _normal_force(self, touch: _Touch, named: Named) -> sm.Expr:
         """F of the law; smooth beyond the surface while its mode lasts."""
-        given = sm.sympify(self.exponent)
-        exponent = sm.Rational(str(float(given))) if given.is_number else given
+        exponent = self._exponent
         whole = exponent.is_Integer
         unit = {1: "N/m"}.get(int(exponent), f"N/m{int(exponent)}") if whole else "1"
         told = "of the contact" if whole else f"of the contact, in N/m^{self.exponent}"
-        depth = -touch.gap
-        law = depth**exponent if whole else depth * no_event(sm.Abs(depth)) ** (exponent - 1)
-        force = named("stiffness", self.stiffness, unit, told) * law
+        force = named("stiffness", self.stiffness, unit, told) * self._power(-touch.gap)
         if self.dissipation != 0:
             d = named(
                 "dissipation", self.dissipation, "s/m", "of Hunt and Crossley: the force grows by it times approach"
             )
             force *= sm.Piecewise((1 + d * touch.approach, 1 + d * touch.approach > 0), (0, True))
         return sm.Piecewise((force, touch.gap < 0), (0, True))
+
+    @property
+    def _exponent(self) -> sm.Expr:
+        """n, exactly."""
+        given = sm.sympify(self.exponent)
+        return sm.Rational(str(float(given))) if given.is_number else given
+
+    def _power(self, depth: sm.Expr) -> sm.Expr:
+        """δⁿ, going on smoothly below zero as far as it can."""
+        n = self._exponent
+        return depth**n if n.is_Integer else depth * no_event(sm.Abs(depth)) ** (n - 1)
+
+    def _potential(self, touch: _Touch, named: Named) -> sm.Expr:
+        """Energy in J that is in the contact."""
+        n = self._exponent
+        power = touch.gap ** (n + 1) * (-1) ** (n + 1) if n.is_Integer else no_event((touch.gap**2) ** ((n + 1) / 2))
+        energy = named("stiffness", self.stiffness, "", "") * power / (n + 1)
+        return sm.Piecewise((energy, touch.gap < 0), (0, True))
 
     def _friction(self, model: Model, name: str, touch: _Touch, force: sm.Expr, named: Named) -> Vector:
         """The force of the friction on what touches, and its outputs."""
@@ -270,14 +285,16 @@ class Contact(NamedElement):
         model.output(f"{name}.slip", slip, "m/s", description="speed of sliding")
         return effort
 
-    def _load(self, model: Model, point: Point, touch: _Touch, force: sm.Expr, along: Vector) -> None:
-        """What acts on the body, and on what carries the surface, at one place."""
+    def _load(self, model: Model, point: Point, touch: _Touch, acting: tuple[sm.Expr, Vector, sm.Expr]) -> None:
+        """What acts on the body, and on what carries the surface, at one place: normal force, friction, potential."""
+        force, along, potential = acting
         whole = force * touch.normal + along
         loads = [(point, whole), (_frame(self.body), touch.arm.cross(along))]
         carrier = self.surface.body
         if carrier is not None:
             loads += [(self.surface.point, -whole), (_frame(carrier), -touch.lever.cross(whole))]
-        model.add_loads(*((place, vector) for place, vector in loads if place is not None and vector != 0))
+        loads = [(place, vector) for place, vector in loads if place is not None and vector != 0]
+        model.add_loads(*loads, potential=potential)
 
 
 def _frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:
