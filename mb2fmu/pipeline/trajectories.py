@@ -144,7 +144,8 @@ class Trajectories(ABC):
         Raises:
             ValidationError: For every name that is none.
         """
-        from mb2fmu.report.panels import drawn, panels
+        from mb2fmu.report.panels import panels
+        from mb2fmu.report.plotting import drawn
 
         wanted = names or self.interesting()
         self.check(wanted)

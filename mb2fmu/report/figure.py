@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from mb2fmu.report.chart import axis_label
+from mb2fmu.report.plotting import INK, SOFT, drawn, styled
 from mb2fmu.validation.result import ValidationResult
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # FMU, reference: blue and orange, green and pink: told apart by the colour-blind and in grey.
 _COLOURS = (("#1f5fbf", "#f6b65a"), ("#146c43", "#e7a3bd"), ("#6b3fa0", "#a8d5a2"))
-_INK, _SOFT = "#1a2230", "#5a6577"
 
 
 def figure(
@@ -40,7 +39,6 @@ def figure(
     Raises:
         ValueError: If a variable was not compared, the units differ, or there are more than three.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     chosen = list(names) or _first(result)
@@ -51,27 +49,18 @@ def figure(
     units = {compared[name].unit for name in chosen}
     if len(units) != 1 or len(chosen) > len(_COLOURS):
         raise ValueError(f"a picture shows one to three variables of one unit, not {', '.join(chosen)}")
-    style: dict[Any, Any] = {
-        "svg.hashsalt": "mb2fmu",
-        "svg.fonttype": "path",
-        "font.family": "DejaVu Sans",
-        "font.size": 10,
-    }
-    with mpl.rc_context(style):
+    with styled():
         drawing = Figure(figsize=(8.0, 4.6), layout="constrained", facecolor="white")
         upper, lower = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         if title:
-            upper.set_title(title, loc="left", color=_INK, fontweight="bold")
+            upper.set_title(title, loc="left", color=INK, fontweight="bold")
         _trajectories(upper, result, chosen)
         _errors(lower, result, chosen)
         unit = units.pop()
         upper.set_ylabel(axis_label(chosen[0] if len(chosen) == 1 else "value", unit))
         lower.set_ylabel(axis_label("error", unit))
         lower.set_xlabel("time in s")
-        file = BytesIO()
-        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        drawing.savefig(file, format=form, dpi=200, metadata=metadata)
-    return file.getvalue()
+    return drawn(drawing, form, dpi=200)
 
 
 def _first(result: ValidationResult) -> list[str]:
@@ -96,7 +85,7 @@ def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
         axes.plot(time, errors, color=blue, linewidth=1.1, label=f"{name}: error")
         axes.plot(time, v.bounds, color=blue, linewidth=1.4, linestyle=(0, (5, 3)), label=f"{name}: bound")
         if v.horizon < time[-1]:
-            axes.axvline(v.horizon, color=_SOFT, linewidth=0.8)
+            axes.axvline(v.horizon, color=SOFT, linewidth=0.8)
     axes.minorticks_off()
     _finish(axes)
 
@@ -105,9 +94,9 @@ def _finish(axes: Axes) -> None:
     axes.grid(color="#e4e8ef", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(x=0)
-    axes.tick_params(colors=_SOFT, labelcolor=_INK)
+    axes.tick_params(colors=SOFT, labelcolor=INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
-        axes.spines[side].set_color(_SOFT)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=9, labelcolor=_INK)
+        axes.spines[side].set_color(SOFT)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=9, labelcolor=INK)

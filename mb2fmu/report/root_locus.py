@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BytesIO
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from mb2fmu.analysis import Critical, Sweep
+from mb2fmu.report.plotting import BLUE, GREEN, INK, LINE, RED, bordered, drawn, styled
 
-_INK, _SOFT, _LINE, _REAL, _PAIR, _UNSTABLE = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#0b7a5c", "#b3261e"
 _ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
 
@@ -68,43 +67,36 @@ def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
         found: The sweep.
         form: ``svg`` (letters as outlines) or ``png``.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
-    with mpl.rc_context(style):
+    with styled():
         figure = Figure(figsize=(7.2, 6.0), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         _parts(above, found, "real")
         _parts(below, found, "imag")
         for each in found.critical:
             for axes in (above, below):
-                axes.axvline(each.value, color=_UNSTABLE, linewidth=0.8, linestyle=(0, (3, 2)))
+                axes.axvline(each.value, color=RED, linewidth=0.8, linestyle=(0, (3, 2)))
             text = f"{each.value:.5g}"
-            above.annotate(text, (each.value, 1.0), xycoords=("data", "axes fraction"), color=_UNSTABLE, ha="center",
+            above.annotate(text, (each.value, 1.0), xycoords=("data", "axes fraction"), color=RED, ha="center",
                            va="bottom", fontsize=9)  # fmt: skip
         unit = "" if found.unit == "1" else f" in {found.unit}"
-        below.set_xlabel(f"{found.name}{unit}", color=_INK)
-        file = BytesIO()
-        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        figure.savefig(file, format=form, dpi=150, metadata=metadata)
-    return file.getvalue()
+        below.set_xlabel(f"{found.name}{unit}", color=INK)
+    return drawn(figure, form)
 
 
 def _parts(axes: Any, found: Sweep, part: Literal["real", "imag"]) -> None:
     """One panel: a curve per eigenvalue."""
-    axes.axhline(0, color=_LINE, linewidth=1.4)
+    axes.axhline(0, color=LINE, linewidth=1.4)
     for column in found.eigenvalues.T:
         values = getattr(column, part)
         pair = np.abs(column.imag) > 1e-9 * (1 + np.abs(column))
         for colour, where in (
-            (_PAIR, pair & (column.real <= 0)),
-            (_REAL, ~pair & (column.real <= 0)),
-            (_UNSTABLE, column.real > 0),
+            (GREEN, pair & (column.real <= 0)),
+            (BLUE, ~pair & (column.real <= 0)),
+            (RED, column.real > 0),
         ):
             axes.plot(found.values, np.where(where, values, np.nan), ".", markersize=3, color=colour)
-    axes.set_ylabel("real part in 1/s" if part == "real" else "imaginary part in rad/s", color=_INK)
+    axes.set_ylabel("real part in 1/s" if part == "real" else "imaginary part in rad/s", color=INK)
     axes.margins(x=0.02)
-    axes.tick_params(colors=_SOFT)
-    for side in axes.spines.values():
-        side.set_color(_LINE)
+    bordered(axes)

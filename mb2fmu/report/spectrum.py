@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BytesIO
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from mb2fmu.analysis import Linearization
+from mb2fmu.report.plotting import BLUE, INK, LINE, RED, SOFT, bordered, drawn, styled
 
-_INK, _SOFT, _LINE, _STABLE, _UNSTABLE = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#b3261e"
 _ZERO = 1e-7
 
 
@@ -59,35 +58,28 @@ def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> by
         found: The linearization.
         form: ``svg`` (letters as outlines) or ``png``.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
-    with mpl.rc_context(style):
+    with styled():
         figure = Figure(figsize=(5.6, 4.2), layout="constrained")
         axes = figure.subplots()
-        axes.axhline(0, color=_LINE, linewidth=0.8)
-        axes.axvline(0, color=_LINE, linewidth=1.4)
+        axes.axhline(0, color=LINE, linewidth=0.8)
+        axes.axvline(0, color=LINE, linewidth=1.4)
         for value, count in _distinct(found.eigenvalues.tolist()):
-            colour = _UNSTABLE if value.real > _ZERO else _STABLE
+            colour = RED if value.real > _ZERO else BLUE
             axes.plot(value.real, value.imag, "x", color=colour, markersize=8, markeredgewidth=2, clip_on=False)
             if count > 1:
                 at = (value.real, value.imag)
-                axes.annotate(f"×{count}", at, textcoords="offset points", xytext=(6, 5), color=_SOFT)
-        axes.set_xlabel("real part in 1/s", color=_INK)
-        axes.set_ylabel("imaginary part in 1/s", color=_INK)
+                axes.annotate(f"×{count}", at, textcoords="offset points", xytext=(6, 5), color=SOFT)
+        axes.set_xlabel("real part in 1/s", color=INK)
+        axes.set_ylabel("imaginary part in 1/s", color=INK)
         axes.margins(0.12)
         size = max((abs(value) for value in found.eigenvalues.tolist()), default=1.0) or 1.0
         for low, high, limit in (*((*axes.get_xlim(), axes.set_xlim),), *((*axes.get_ylim(), axes.set_ylim),)):
             if high - low < 0.2 * size:  # what differs by round-off looks alike
                 limit((low + high) / 2 - 0.1 * size, (low + high) / 2 + 0.1 * size)
-        axes.tick_params(colors=_SOFT)
-        for side in axes.spines.values():
-            side.set_color(_LINE)
-        file = BytesIO()
-        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        figure.savefig(file, format=form, dpi=150, metadata=metadata)
-    return file.getvalue()
+        bordered(axes)
+    return drawn(figure, form)
 
 
 def _distinct(values: list[complex]) -> list[tuple[complex, int]]:

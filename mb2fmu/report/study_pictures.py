@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.report.chart import axis_label
-from mb2fmu.report.panels import drawn
+from mb2fmu.report.plotting import BLUE, GREEN, INK, LINE, RED, SOFT, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ Floats = npt.NDArray[np.float64]
 
 MOST_LINES, MOST_POINTS, MOST_ACROSS, MOST_DOWN = 1500, 4000, 5, 6
 _BINS = 12
-_INK, _SOFT, _LINE, _BLUE, _RED, _GREEN = "#1a2230", "#5a6577", "#c8d0dc", "#1f5fbf", "#b3261e", "#0b7a5c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +65,17 @@ def parallels(
                        rasterized=True)
     )  # fmt: skip
     for row in table[~good]:
-        axes.plot(across[:-1], row[:-1], color=_RED, linewidth=0.9, alpha=0.8)
+        axes.plot(across[:-1], row[:-1], color=RED, linewidth=0.9, alpha=0.8)
     for k, (low, high) in enumerate(marks):
-        axes.plot([k, k], [0.0, 1.0], color=_SOFT, linewidth=1.0)
-        axes.text(k, -0.03, f"{low:.4g}", ha="center", va="top", color=_SOFT, fontsize=8.5)
-        axes.text(k, 1.03, f"{high:.4g}", ha="center", va="bottom", color=_SOFT, fontsize=8.5)
-        axes.text(k, -0.12, axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=_INK, fontsize=9.5)
+        axes.plot([k, k], [0.0, 1.0], color=SOFT, linewidth=1.0)
+        axes.text(k, -0.03, f"{low:.4g}", ha="center", va="top", color=SOFT, fontsize=8.5)
+        axes.text(k, 1.03, f"{high:.4g}", ha="center", va="bottom", color=SOFT, fontsize=8.5)
+        axes.text(k, -0.12, axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=INK, fontsize=9.5)
     axes.set(xlim=(-0.4, len(columns) - 0.6), ylim=(-0.22, 1.1))
     axes.axis("off")
     if len(finite):
         bar = figure.colorbar(colours, ax=axes, pad=0.02, fraction=0.05)
-        bar.set_label(axis_label(name, unit), color=_INK)
+        bar.set_label(axis_label(name, unit), color=INK)
     return drawn(figure, "svg")
 
 
@@ -96,8 +95,8 @@ def responses(
             if other in log:
                 axes.set_xscale("log")
             if i == len(rows) - 1:
-                axes.set_xlabel(axis_label(other, varied[other][0]), color=_INK)
-        grid[i, 0].set_ylabel(axis_label(name, unit), color=_INK)
+                axes.set_xlabel(axis_label(other, varied[other][0]), color=INK)
+        grid[i, 0].set_ylabel(axis_label(name, unit), color=INK)
     return drawn(figure, "svg")
 
 
@@ -108,19 +107,19 @@ def shares(names: Sequence[str], indices: Mapping[str, Shares]) -> bytes:
     at = np.arange(len(names))
     for axes, (result, found) in zip(grid, indices.items(), strict=True):
         for shift, values, bounds, colour, label in (
-            (-0.18, found.first, found.first_interval, _BLUE, "alone"),
-            (0.18, found.total, found.total_interval, _GREEN, "with all it acts together with"),
+            (-0.18, found.first, found.first_interval, BLUE, "alone"),
+            (0.18, found.total, found.total_interval, GREEN, "with all it acts together with"),
         ):
             error = np.abs(np.nan_to_num(bounds.T - values))
             axes.barh(at + shift, values, height=0.32, color=colour, label=label)
-            axes.errorbar(values, at + shift, xerr=error, fmt="none", ecolor=_INK, elinewidth=1.0, capsize=2)
+            axes.errorbar(values, at + shift, xerr=error, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2)
         axes.set_yticks(at, names)
         axes.invert_yaxis()
-        axes.set_title(result, loc="left", fontsize=10, color=_INK)
+        axes.set_title(result, loc="left", fontsize=10, color=INK)
         axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
         _finish(axes)
     grid[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=9)
-    grid[-1].set_xlabel("part of the variance", color=_INK)
+    grid[-1].set_xlabel("part of the variance", color=INK)
     return drawn(figure, "svg")
 
 
@@ -128,10 +127,10 @@ def _points(axes: Axes, x: Floats, y: Floats) -> None:
     """Cases as points, failed ones as marks at the lower edge."""
     shown = _some(len(x), MOST_POINTS)
     opacity = float(np.clip(300.0 / max(len(shown), 1), 0.12, 0.9))
-    axes.scatter(x[shown], y[shown], s=9, color=_BLUE, alpha=opacity, linewidths=0, rasterized=True)
+    axes.scatter(x[shown], y[shown], s=9, color=BLUE, alpha=opacity, linewidths=0, rasterized=True)
     lost = ~np.isfinite(y)
     if lost.any():
-        axes.plot(x[lost], np.zeros(lost.sum()), "|", color=_RED, markersize=9, transform=axes.get_xaxis_transform())
+        axes.plot(x[lost], np.zeros(lost.sum()), "|", color=RED, markersize=9, transform=axes.get_xaxis_transform())
     _finish(axes)
 
 
@@ -145,7 +144,7 @@ def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _BINS - 1)
     found = [(x[place == b], y[place == b]) for b in range(_BINS) if (place == b).any()]
     middle = [float(np.exp(np.log(a).mean()) if log else a.mean()) for a, _ in found]
-    axes.plot(middle, [float(np.median(b)) for _, b in found], color=_INK, linewidth=1.6)
+    axes.plot(middle, [float(np.median(b)) for _, b in found], color=INK, linewidth=1.6)
 
 
 def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
@@ -171,8 +170,8 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _finish(axes: Axes) -> None:
-    axes.grid(color=_LINE, linewidth=0.5)
+    axes.grid(color=LINE, linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=_SOFT, labelsize=8.5)
+    axes.tick_params(colors=SOFT, labelsize=8.5)
     for side in axes.spines.values():
-        side.set_color(_LINE)
+        side.set_color(LINE)

@@ -1,0 +1,54 @@
+"""What all figures that are files have in common: colours, letters, axes, and equal bytes for equal figures.
+
+Charts within pages are drawn by ``chart``: they follow the page's light and dark, and are read off with the pointer
+(docs/decisions/0041).
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from mb2fmu.errors import Fault, ValidationError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, SOFT, LINE = "#1a2230", "#5a6577", "#c8d0dc"
+BLUE, RED, GREEN, BROWN, PURPLE, GREY = "#1f5fbf", "#b3261e", "#0b7a5c", "#8a5a00", "#6b3fa0", "#3f4a5a"
+COLOURS = (BLUE, RED, GREEN, BROWN, PURPLE, GREY)
+FORMS = ("svg", "png", "pdf")
+
+
+def styled() -> AbstractContextManager[None]:
+    """Inside, figures have our letters, and names within SVG files that do not change from run to run."""
+    import matplotlib as mpl
+
+    style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
+    return mpl.rc_context(style)
+
+
+def bordered(axes: Axes) -> None:
+    """Pale borders and quiet numbers."""
+    axes.tick_params(colors=SOFT)
+    for side in axes.spines.values():
+        side.set_color(LINE)
+
+
+def drawn(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
+    """The figure as a file; the same figure gives the same bytes with the same version of matplotlib.
+
+    Raises:
+        ValidationError: If there is no such form.
+    """
+    if form not in FORMS:
+        fault = Fault(f"a picture cannot be .{form}", remedy=f"end its name in {', '.join('.' + f for f in FORMS)}")
+        raise ValidationError("the plot cannot be written:", [fault])
+    file = BytesIO()
+    metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(form, {"CreationDate": None})
+    with styled():
+        figure.savefig(file, format=form, dpi=dpi, metadata=metadata)
+    return file.getvalue()
