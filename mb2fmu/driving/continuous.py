@@ -9,14 +9,26 @@ from fmpy.sundials import CVodeSolver
 
 MOST_EVENTS = 1000
 MOST_STEPS = 1_000_000
+MOST_NOTED = 2000
 
 
 class Integration:
-    """CVODE and the events of a Model Exchange instance of either version."""
+    """CVODE and the events of a Model Exchange instance of either version.
+
+    ``look`` reads what is noted of events: ``noted`` has the time in s of each, and what was read before and after it.
+    """
 
     def __init__(
-        self, fmu: Any, get_derivatives: Any, update: Any, request: dict[str, Any], inputs: list[float]
+        self,
+        fmu: Any,
+        get_derivatives: Any,
+        update: Any,
+        request: dict[str, Any],
+        inputs: list[float],
+        look: Callable[[], list[float]],
     ) -> None:
+        self.noted: list[list[Any]] = []
+        self._look = look
         self._fmu, self._update, self._get_derivatives = fmu, update, get_derivatives
         self._request = request
         self._inputs: list[float] | None = inputs
@@ -60,11 +72,14 @@ class Integration:
 
     def event(self, change: Callable[[], None]) -> None:
         """Event mode, with what is changed there, and back."""
+        before = self._look()
         self._fmu.enterEventMode()
         change()
         self._settle()
         self._fmu.enterContinuousTimeMode()
         self._solver.reset(self._time)
+        if len(self.noted) < MOST_NOTED:
+            self.noted.append([self._time, before, self._look()])
 
     def advance(self, begin: float, end: float) -> str:
         """From a communication point to the next; what is wrong, or nothing."""

@@ -47,6 +47,7 @@ def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[s
         outcome["failure"] = f"{error.function} returned {STATUS[error.status]} in the step from t = {k * size:.9g} s"
     except RuntimeError as error:  # CVODE's failures
         outcome["failure"] = f"{error} in the step from t = {k * size:.9g} s"
+    outcome["events"] = unit.noted() if outcome["reached"] else []
     np.save(experiment["values"], values)
     return outcome
 

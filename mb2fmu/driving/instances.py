@@ -75,6 +75,10 @@ class Stateful:
     def afresh(self, time: float) -> None:
         """What integrates begins anew at ``time`` in s; nothing where the unit itself does."""
 
+    def noted(self) -> list[list[Any]]:
+        """Events up to now; none where the unit itself finds them."""
+        return []
+
     def reset(self) -> None:
         """Back to as it was made."""
         self._fmu.reset()
@@ -231,7 +235,18 @@ class Exchange2(Unit2):
         """To continuous-time mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
-        self._integration = Integration(fmu, fmu.getDerivatives, fmu.newDiscreteStates, self._request, inputs)
+        self._integration = Integration(
+            fmu, fmu.getDerivatives, fmu.newDiscreteStates, self._request, inputs, self._watched
+        )
+
+    def _watched(self) -> list[float]:
+        """What is noted of events."""
+        watched = self._request.get("watched")
+        return self.get(watched) if watched else []
+
+    def noted(self) -> list[list[Any]]:
+        """Events up to now: time in s, what was read before it and after it."""
+        return self._integration.noted
 
     def change(self, references: list[int], values: list[float]) -> None:
         """Inputs that jump: an event."""
@@ -278,7 +293,16 @@ class Exchange3(Unit3):
         super().initialize(experiment, inputs)
         fmu = self._fmu
         slopes = fmu.getContinuousStateDerivatives
-        self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, self._request, inputs)
+        self._integration = Integration(fmu, slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched)
+
+    def _watched(self) -> list[float]:
+        """What is noted of events."""
+        watched = self._request.get("watched")
+        return self.get(watched) if watched else []
+
+    def noted(self) -> list[list[Any]]:
+        """Events up to now: time in s, what was read before it and after it."""
+        return self._integration.noted
 
     def change(self, references: list[int], values: list[float]) -> None:
         """Inputs that jump: an event."""

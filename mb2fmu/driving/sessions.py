@@ -12,6 +12,7 @@ import numpy as np
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.driving.instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
+from mb2fmu.driving.watching import Watching
 
 
 class Session:
@@ -64,6 +65,12 @@ class Session:
             self._time = (k + 1) * given["step"]
             rows.append(self._unit.get(self._request["variables"]))
         return rows
+
+    def do_watch(self, experiment: int, watches: list[dict[str, float]], read: list[int]) -> list[Any]:
+        """An experiment from its start, and what is found of the events that are looked for."""
+        self.do_begin(experiment)
+        held = [row.tolist() for row in self._held[experiment]]
+        return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """To the start of an experiment that is none of the request's, with its first inputs set."""

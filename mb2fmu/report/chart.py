@@ -25,6 +25,7 @@ LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first"
 WIDTH = 440
 _LEFT, _RIGHT, _HEAD, _FOOT = 50, 8, 27, 32
 _HEIGHTS = {"linear": 120, "log": 92}
+_STRIP = 34
 _NOTHING = "no finite values"
 _COLUMNS = WIDTH - _LEFT - _RIGHT
 
@@ -67,6 +68,19 @@ class Panel:
     scale: Scale = "linear"
 
 
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What something is over time, as a row of spans.
+
+    Attributes:
+        label: What it is of.
+        spans: (begin in s, end in s, class in the style sheet, what it is then), in order.
+    """
+
+    label: str
+    spans: tuple[tuple[float, float, str, str], ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
     """Panels over one time axis.
@@ -76,12 +90,16 @@ class Chart:
         title: One line, for those who do not see the picture.
         panels: From top to bottom.
         shaded_from: Time in s from which on the picture is shaded, because nothing is judged there; or None.
+        ticks: Instants in s that are marked on the time axis of each panel.
+        strips: Below the panels.
     """
 
     identity: str
     title: str
     panels: tuple[Panel, ...]
     shaded_from: float | None = None
+    ticks: tuple[float, ...] = ()
+    strips: tuple[Strip, ...] = ()
 
     @property
     def legend(self) -> tuple[tuple[LineStyle, str], ...]:
@@ -96,14 +114,23 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
         chart: What to draw.
         columns: Pixel columns that lines are thinned to; see :func:`mb2fmu.report.decimation.decimate`.
     """
-    times = np.concatenate([line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size])
+    times = np.concatenate(
+        [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]
+        + [np.array(span[:2]) for strip in chart.strips for span in strip.spans]
+    )
     time_axis = linear_axis(times, about=5, tight=True)
     parts: list[str] = []
     top = 0
     for panel in chart.panels:
         upper, lower = top + _HEAD, top + _HEAD + _HEIGHTS[panel.scale]
         parts += _panel(panel, _Frame(time_axis, _axis(panel), panel.scale, upper, lower), columns, chart.shaded_from)
+        parts += _ticks(time_axis, chart.ticks, lower)
         top = lower
+    for strip in chart.strips:
+        parts += _strip(time_axis, strip, top)
+        top += _STRIP
+    if chart.strips:
+        parts += _ticks(time_axis, chart.ticks, top)
     parts += _time_labels(time_axis, top)
     name = f"{escape(chart.identity)}-title"
     head = (
@@ -167,6 +194,25 @@ def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None)
         yield _path(line, frame, columns)
     yield "</g>"
     yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/></g>'
+
+
+def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
+    """Marks that stand on a time axis."""
+    marks = [f"M{_across(time_axis, t):.1f} {lower}v-6" for t in instants if time_axis.low <= t <= time_axis.high]
+    if marks:
+        yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
+
+
+def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
+    """A label and, below it, a row of spans, each with what it is for those who point at it."""
+    yield f'<text class="label" x="4" y="{top + 12}">{escape(strip.label)}</text>'
+    for begin, end, style, text in strip.spans:
+        x, to = _across(time_axis, begin), _across(time_axis, end)
+        said = f"<title>{escape(text)}: {begin:.6g} s to {end:.6g} s</title>"
+        place = f'x="{x:.1f}" y="{top + 17}" width="{max(to - x, 0.1):.1f}" height="12"'
+        yield f'<rect class="span {style}" {place}>{said}</rect>'
+        if to - x > 7 * len(text):
+            yield f'<text class="tick middle" x="{(x + to) / 2:.1f}" y="{top + 26.5}">{escape(text)}</text>'
 
 
 def _path(line: Line, frame: _Frame, columns: int) -> str:

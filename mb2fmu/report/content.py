@@ -192,6 +192,46 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
+class EventRow:
+    """One event of a run.
+
+    Attributes:
+        number: In the order of time.
+        name: The switch that came first.
+        expected: Instant by the reference, s; None: it has no such event.
+        found: By the unit; None: not found, or not looked for.
+        difference: Of both.
+        allowed: How large that may be; None: it is not judged.
+        ratio: The largest of the difference and of all errors just before and after, over what is allowed.
+        jumps: What jumps most.
+        verdict: In a word.
+        state: Its colour.
+        remark: Why it failed or is not judged.
+    """
+
+    number: int
+    name: str
+    expected: Number | None
+    found: Number | None
+    difference: Number | None
+    allowed: Number | None
+    ratio: Number | None
+    jumps: tuple[str, ...]
+    verdict: str
+    state: State
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTable:
+    """Events of one run; ``text`` says what is not in the table."""
+
+    heading: str
+    rows: tuple[EventRow, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LadderRow:
     """One rung of the ladder that says how independent the proof was.
 
@@ -261,6 +301,7 @@ class Page:
     still: Markup = field(default_factory=Markup)
     exercise: Exercise | None = None
     ladder: tuple[LadderRow, ...] = ()
+    events: tuple[EventTable, ...] = ()
 
     @property
     def kind(self) -> str:

@@ -11,7 +11,7 @@ from mb2fmu.animation.interest import interesting
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.report import exercised, results
+from mb2fmu.report import event_tables, exercised, results
 from mb2fmu.report import unit_facts as description
 from mb2fmu.report.content import FigureGroup, Page, Provenance
 from mb2fmu.report.equation_lists import ROOM, equation_blocks
@@ -91,7 +91,9 @@ def _page(
         title=definition.name,
         description=definition.description,
         verdict=results.verdict(
-            result, [*exercised.failures(result), *table_failures(result.tables)], exercised.coverage_text(result)
+            result,
+            [*event_tables.failures(result), *exercised.failures(result), *table_failures(result.tables)],
+            "; ".join(filter(None, (event_tables.events_text(result), exercised.coverage_text(result)))),
         ),
         facts=(
             *description.unit_facts(interface, given.platforms),
@@ -118,6 +120,7 @@ def _page(
         provenance=given,
         exercise=exercised.exercise(result),
         ladder=ladder_rows(result),
+        events=event_tables.event_tables(result),
     )
 
 

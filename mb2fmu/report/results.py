@@ -10,6 +10,7 @@ import numpy as np
 
 from mb2fmu.report.chart import Chart, Line, Panel, draw
 from mb2fmu.report.content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
+from mb2fmu.report.event_tables import modes, ticks
 from mb2fmu.report.numbers import exact, plain, short
 from mb2fmu.validation.compare import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
@@ -155,9 +156,11 @@ def trajectory_groups(
     ).capitalize()
     hidden = len(result.variables) - len(drawn)
     note = f"{_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
+    strips = modes(result.reference)
     groups = [
         FigureGroup(title, note, tuple(motion)),
         FigureGroup("Outputs", "", tuple(outputs)),
+        FigureGroup("Modes", "", (strips,) if strips else ()),
         _inputs(result, texts, units),
     ]
     return tuple(group for group in groups if group.figures)
@@ -258,6 +261,7 @@ def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: 
             ),
         ),
         shaded_from=v.horizon if v.horizon < time[-1] else None,
+        ticks=ticks(result.reference),
     )
     return Figure(anchor, v.name, text, draw(chart, columns=columns), chart.legend, _STATES[v.verdict])
 

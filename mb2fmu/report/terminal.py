@@ -9,6 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mb2fmu.report.event_tables import events_text
+from mb2fmu.report.event_tables import failures as event_failures
 from mb2fmu.report.exercised import coverage_text
 from mb2fmu.report.measurements import table_blocks, table_failures
 from mb2fmu.validation.independence import Rung
@@ -26,6 +28,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
         yield _invariants(result, wide=width >= NARROW)
     for other in result.others:
         yield _other_kind(other)
+    yield from _events(result)
     yield from _exercised(result)
     yield from map(_rung, result.ladder)
     yield from table_blocks(result.tables, width)
@@ -39,7 +42,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
 def verdict_line(result: ValidationResult) -> Text:
     """Passed or not, and by how much."""
     judged = result.judged
-    coverage = coverage_text(result)
+    coverage = "; ".join(filter(None, (events_text(result), coverage_text(result))))
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
@@ -51,9 +54,30 @@ def verdict_line(result: ValidationResult) -> Text:
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
     wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
+    reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
     reasons += table_failures(result.tables)
     return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
+
+
+def _events(result: ValidationResult) -> Iterator[Text]:
+    """A line for each run in which there are events, and for each event that is wrong."""
+    moved = result.moved.kinds if result.moved else ()
+    for prefix, kinds in (("Events", result.kinds), ("Events of the moved experiment", moved)):
+        for kind in kinds:
+            judged = [event for event in kind.events if event.verdict != "unjudged"]
+            wrong = [event for event in judged if event.verdict == "failed"]
+            if not kind.events:
+                continue
+            late = max((abs(event.difference) for event in judged if event.difference == event.difference), default=0.0)
+            text = f"{prefix}, {KIND_NAMES[kind.simulation.kind]}: {len(judged) - len(wrong)} of {len(judged)} as they "
+            text += f"should be, instants {_number(late)} s off at most"
+            left = len(kind.events) - len(judged)
+            text += f", {left} not judged" if left else ""
+            yield Text(text, style=_STYLES["failed"] if wrong else "green")
+            for event in wrong[:5]:
+                at = event.found if event.time != event.time else event.time
+                yield Text(f"  {event.name} at t = {at:.9g} s: {event.reason}", style=_STYLES["failed"])
 
 
 def _exercised(result: ValidationResult) -> Iterator[Text]:

@@ -74,8 +74,9 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
     step = float(np.min(np.diff(reference.trajectory.time)))
     gaps, before = [], 0.0
     for limit in single:
-        gaps.append(max(AT_ONCE * step, min(before + limit.widest, step)))
-        before = limit.widest
+        width = 0.0 if limit.grazing else limit.widest
+        gaps.append(max(AT_ONCE * step, min(before + width, step)))
+        before = width
     found, k = [], 0
     for occasion in gathered(reference.events, gaps):
         parts = single[k : k + occasion.count]
@@ -143,20 +144,21 @@ def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What may be at a point near an event: as if it came later, and as if it had come before.
+    """What may be at a point near an event: as if it came later, and as if it had come before; of each such event.
 
     Attributes:
-        values: All variables, shape (2, n).
-        modes: Of both.
+        values: All variables, a row for each.
+        modes: Of each.
     """
 
     values: Floats
-    modes: tuple[Modes, Modes]
+    modes: tuple[Modes, ...]
 
 
 def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
     """Numbers of the communication points so near to an event that a unit may be on either side of it."""
-    numeric, run, found = reference.numeric, reference.conditions, {}
+    numeric, run = reference.numeric, reference.conditions
+    found: dict[int, Sides] = {}
     if not isinstance(numeric, HybridEquations):
         return {}
     prepared = numeric.prepare(run.parameters)
@@ -169,5 +171,7 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
             for y, side in both_sides(numeric, event.occasion, t, r, prepared):
                 rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
                 modes.append(side)
-            found[k] = Sides(np.array(rows), (modes[0], modes[1]))
+            known = found.get(k)
+            both = np.array(rows) if known is None else np.vstack([known.values, rows])
+            found[k] = Sides(both, (*(known.modes if known else ()), *modes))
     return found

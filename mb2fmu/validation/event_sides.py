@@ -89,6 +89,14 @@ def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen])
     return between, late
 
 
+def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes]) -> Flags:
+    """Points at which modes of two motions differ, and are the same again at the next; shape (n,)."""
+    differ = np.array(
+        [not np.array_equal(one.values, other.values) for one, other in zip(ours, others, strict=True)], dtype=np.bool_
+    )
+    return np.asarray(differ & ~np.append(differ[1:], True))
+
+
 def drifted(
     numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
     modes: Modes,

@@ -94,6 +94,55 @@ class InvariantResult:
     bounds: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """What a variable is just before and just after an event, by the reference."""
+
+    name: str
+    unit: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventResult:
+    """One event of the unit against the reference's.
+
+    Attributes:
+        name: The switch that came first, as its expression.
+        kind: How the unit was run.
+        time: Of the reference's event in s; nan: it has no such event.
+        found: Of the unit's; nan where there is none, or none was looked for.
+        difference: found − time.
+        allowed: How large that may be, s.
+        ratio: The larger of |difference|/allowed and of the errors just before and after over their bounds.
+        worst: The variable that is nearest to its bound there, or beyond; may be empty.
+        jumps: What jumps most.
+        grazing: The surface is only touched, as far as can be told.
+        verdict: ``unjudged``: neither a pass nor a failure.
+        reason: Why it failed or is not judged.
+    """
+
+    name: str
+    kind: UnitKind
+    time: float
+    found: float
+    difference: float
+    allowed: float
+    ratio: float
+    worst: str
+    jumps: tuple[Jump, ...]
+    grazing: bool
+    verdict: Verdict
+    reason: str = ""
+
+    def to_record(self) -> dict[str, object]:
+        """For JSON."""
+        names = [name for name in self.__slots__ if name != "jumps"]
+        jumps = [{name: _number(getattr(jump, name)) for name in jump.__slots__} for jump in self.jumps]
+        return {**{name: _number(getattr(self, name)) for name in names}, "jumps": jumps}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindResult:
     """The same unit run in another way.
@@ -102,17 +151,24 @@ class KindResult:
         variables: One per compared variable.
         invariants: As for the first kind.
         simulation: What the FMU did; says of which kind it was.
+        events: One per event.
     """
 
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
     simulation: Simulation
+    events: tuple[EventResult, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Every variable judged and within its bound, every invariant kept."""
+        """Every variable judged and within its bound, every invariant kept, no event wrong."""
         judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
-        return all(item.verdict == "passed" for item in judged)
+        return all(item.verdict == "passed" for item in judged) and self.events_passed
+
+    @property
+    def events_passed(self) -> bool:
+        """No event is wrong."""
+        return not any(event.verdict == "failed" for event in self.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +294,7 @@ class ValidationResult:
         digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
         independence: The unit against what was handed over, without the reading's help; None where it was not asked.
         tables: The user's own numbers against the unit.
+        events: Of the first kind, one per event.
     """
 
     model: str
@@ -256,6 +313,7 @@ class ValidationResult:
     digits: Digits | None = None
     independence: Independence | None = None
     tables: tuple[TableResult, ...] = ()
+    events: tuple[EventResult, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -267,6 +325,7 @@ class ValidationResult:
         return (
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
+            and self.kinds[0].events_passed
             and all(other.passed for other in self.others)
             and (self.moved is None or self.moved.passed)
             and not any(call.verdict == "failed" for call in self.calls)
@@ -274,6 +333,20 @@ class ValidationResult:
             and all(table.passed for table in self.tables)
             and not any(f.severity == "error" for f in self.conformance)
         )
+
+    @property
+    def kinds(self) -> tuple[KindResult, ...]:
+        """All ways in which the unit was run through the default experiment."""
+        first = KindResult(
+            variables=self.variables, invariants=self.invariants, simulation=self.simulation, events=self.events
+        )
+        return (first, *self.others)
+
+    @property
+    def all_events(self) -> tuple[EventResult, ...]:
+        """Of every kind and experiment."""
+        kinds = (*self.kinds, *(self.moved.kinds if self.moved else ()))
+        return tuple(event for kind in kinds for event in kind.events)
 
     @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
@@ -339,6 +412,7 @@ class ValidationResult:
                 ],
             },
             "kind": self.simulation.kind,
+            "events": [event.to_record() for event in self.events],
             "others": [_kind(other) for other in self.others],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
@@ -375,6 +449,7 @@ def _kind(result: KindResult) -> dict[str, object]:
         "passed": result.passed,
         "variables": [_scalars(v) for v in result.variables],
         "invariants": [_scalars(i) for i in result.invariants],
+        "events": [event.to_record() for event in result.events],
     }
 
 

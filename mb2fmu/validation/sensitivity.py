@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.event_sides import apart
+from mb2fmu.validation.event_sides import apart, for_a_moment
 from mb2fmu.validation.event_walk import WalkLog
 from mb2fmu.validation.hybrid import HybridEquations
 from mb2fmu.validation.reference import Reference, observe, solve
@@ -57,6 +57,8 @@ def measure_sensitivity(reference: Reference) -> Floats:
         moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)
         between, _ = apart(run.time, reference.events, log.events)
+        if reference.modes:
+            between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes)
         grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
     together = np.sum(grown, axis=0) if len(axes) == numeric.n_x else np.max(grown, axis=0)
     largest = np.maximum.accumulate(together, axis=0)

@@ -72,11 +72,13 @@ class Driven:
             ``{"failed": why}``. None if an experiment was refused.
         refusal: Why the unit did not go through the last experiment, with its own last words; empty if it did. The
             values that are missing are NaN.
+        events: Of each experiment in Model Exchange: the time in s of each event, what was watched before it and after.
     """
 
     simulations: tuple[Simulation, ...]
     answers: Mapping[str, list[Any]]
     refusal: str = ""
+    events: tuple[list[Any], ...] = ()
 
 
 def simulate(
@@ -117,12 +119,14 @@ def drive(
     *,
     kind: UnitKind | None = None,
     sessions: Mapping[str, Operations] = MappingProxyType({}),
+    watched: Sequence[str] = (),
     tolerance: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Driven:
     """Runs an FMU through experiments, each with an instance of its own, then through sessions, in one process.
 
-    ``tolerance`` is what the unit promises; None: as the strictest experiment says. Other arguments and errors as for
+    ``tolerance`` is what the unit promises; None: as the strictest experiment says. ``watched``: variables that are
+    read before and after events in Model Exchange. Other arguments and errors as for
     :func:`simulate`; the time limit is for each experiment, and for all sessions together.
     """
     tree = unpack(fmu)
@@ -148,6 +152,7 @@ def drive(
             "completes_steps": description.completes_steps,
             "troubles": description.troubles,
             "variables": [description.variables[v].reference for v in variables],
+            "watched": [description.variables[v].reference for v in watched],
             "experiments": [_requested(folder, description, k, each) for k, each in enumerate(experiments)],
             "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
         }
@@ -255,7 +260,8 @@ def _drive(
         )
         for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
     )
-    return Driven(simulations, outcome["sessions"], refusal)
+    noted = tuple(run["events"] for run in outcome["experiments"])
+    return Driven(simulations, outcome["sessions"], refusal, noted)
 
 
 def _ending(code: int) -> str:

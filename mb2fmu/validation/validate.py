@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -28,14 +28,15 @@ from mb2fmu.validation.compare import (
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformity import conformity
 from mb2fmu.validation.digits import Digits, known_digits
+from mb2fmu.validation.event_verdicts import Watch, event_sessions, judge_events, watched_names, watches
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
-from mb2fmu.validation.exercise import Occasion, asked, occasion
+from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
 from mb2fmu.validation.reference import Reference, describe, make_reference
-from mb2fmu.validation.result import InfluenceResult, KindResult, MovedResult, ValidationResult
+from mb2fmu.validation.result import EventResult, InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
-from mb2fmu.validation.simulate import TIME_LIMIT, Driven, Simulation, check_variables, drive
-from mb2fmu.validation.unit_description import UnitDescription, read_description
+from mb2fmu.validation.simulate import TIME_LIMIT, Driven, check_variables, drive
+from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,16 +209,14 @@ def validate(
         runs.append(as_set(second.reference.conditions, run, definition, settable))
     with clock("simulate"):
         chance = _occasion(definition, description, made, runs[-1])
+        looks = _looks(made, description, len(runs))
         questions = {
             kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
         }
-        driven = [
-            drive(fmu, runs, names, kind=kind, sessions=each.operations if each else {}, time_limit=time_limit)
-            for kind, each in questions.items()
-        ]
+        driven = _driven(fmu, runs, questions, (made, looks, description), time_limit)
     with clock("compare"):
-        kinds = [_judged(reference, made.limits, one.simulations[0]) for one in driven]
-        moved = _moved(second, driven) if second else None
+        kinds = [_judged(reference, made.limits, one, 0, looks, description) for one in driven]
+        moved = _moved(second, driven, looks, description) if second else None
         calls = [
             result
             for each, one in zip(questions.values(), driven, strict=True)
@@ -236,6 +235,7 @@ def validate(
         conformance=findings,
         reference=reference,
         simulation=kinds[0].simulation,
+        events=kinds[0].events,
         others=tuple(kinds[1:]),
         timings=clock.seconds,
         provenance={
@@ -266,21 +266,69 @@ def _occasion(
     return occasion(definition, made.reference, made.moved.reference, told, description)
 
 
-def _judged(reference: Reference, limits: Bounds, simulation: Simulation) -> KindResult:
+def _driven(
+    fmu: Path,
+    runs: Sequence[Conditions],
+    questions: Mapping[UnitKind, Asked | None],
+    judged: tuple[Yardstick, Sequence[Sequence[Watch]], UnitDescription],
+    time_limit: float,
+) -> list[Driven]:
+    """The unit through all experiments and sessions, in each of its kinds."""
+    made, looks, description = judged
+    watched = watched_names(made.reference, description)
+    names = [variable.name for variable in made.reference.variables]
+    found = []
+    for kind, each in questions.items():
+        sessions = dict(each.operations) if each else {}
+        sessions |= event_sessions(looks, kind, description, watched)
+        found.append(drive(fmu, runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit))
+    return found
+
+
+def _looks(made: Yardstick, description: UnitDescription, experiments: int) -> list[tuple[Watch, ...]]:
+    """Events of each experiment."""
+    looks = [watches(made.reference, made.limits, description)]
+    if experiments > 1 and made.moved and made.moved.reference and made.moved.limits:
+        looks.append(watches(made.moved.reference, made.moved.limits, description))
+    return looks
+
+
+def _judged(
+    reference: Reference,
+    limits: Bounds,
+    driven: Driven,
+    number: int,
+    looks: Sequence[Sequence[Watch]],
+    description: UnitDescription,
+) -> KindResult:
     """One way of running the unit, in one experiment."""
+    simulation = driven.simulations[number]
+    events: tuple[EventResult, ...] = ()
+    if np.all(np.isfinite(simulation.values)):
+        events = judge_events(reference, limits, looks[number], driven, number, description)
     return KindResult(
+        events=events,
         variables=compare_variables(reference, limits, simulation),
         invariants=compare_invariants(reference, simulation, limits),
         simulation=simulation,
     )
 
 
-def _moved(second: MovedYardstick, driven: Sequence[Driven]) -> MovedResult:
+def _moved(
+    second: MovedYardstick,
+    driven: Sequence[Driven],
+    looks: Sequence[Sequence[Watch]],
+    description: UnitDescription,
+) -> MovedResult:
     """The moved experiment of all kinds."""
     reference, limits, excitation = second.reference, second.limits, second.excitation
-    judged, simulations = reference is not None and limits is not None, [one.simulations[-1] for one in driven]
+    kinds = (
+        ()
+        if reference is None or limits is None
+        else tuple(_judged(reference, limits, one, 1, looks, description) for one in driven)
+    )
     return MovedResult(
-        kinds=tuple(_judged(reference, limits, each) for each in simulations) if judged else (),  # type: ignore[arg-type]
+        kinds=kinds,
         reference=reference,
         moves=excitation.moves,
         part=excitation.part,

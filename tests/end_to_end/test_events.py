@@ -213,8 +213,12 @@ def test_a_wrong_restitution_is_caught(judged, tmp_path):
 
 
 def test_right_units_are_not_failed(judged, exported):
-    for model in (BALL, FRICTION):
-        assert judged(model, exported(model, "3")).passed
+    for model, count in ((BALL, 4), (FRICTION, 8)):
+        result = judged(model, exported(model, "3"))
+        assert result.passed
+        for kind in result.kinds:
+            assert [event.verdict for event in kind.events] == ["passed"] * count
+            assert max(abs(event.difference) for event in kind.events) < 2e-9
 
 
 LET_GO = "failed = mb2fmu_let_go(s, t, x, r, p, w, set);"

@@ -4,57 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import sympy as sm
-import sympy.physics.mechanics as me
+from event_models import ball, belt, reference_of
 
-from mb2fmu import Model, formulation, pre, sticking_sign
-from mb2fmu.mechanism import read
-from mb2fmu.model import check
 from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.reference import make_reference
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import Simulation
 
 AT = 10  # the point on which the event falls
-
-
-def particle(start: float, speed: float, force) -> tuple[Model, sm.Expr, sm.Expr]:
-    x, v = me.dynamicsymbols("x v")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    kane = me.KanesMethod(
-        N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 1)], forcelist=[(P, force(x, v) * N.x)]
-    )
-    model = Model("Particle", kane)
-    model.coordinate(x, start, "m")
-    model.speed(v, speed, "m/s")
-    model.experiment(stop=0.8, step=0.05, tolerance=1e-8)
-    return model, x, v
-
-
-def belt(limit: float = 2.0) -> Model:
-    """Sticks to a belt of 0.5 m/s until the spring's force is ``limit`` / 8: at 0.5 s, if that is 0.25."""
-
-    def force(x, v):
-        return -x - sticking_sign(v - sm.Rational(1, 2), limit) / 8
-
-    model, x, v = particle(0.0, 0.5, force)
-    model.output("friction", force(x, v) + x, "N")
-    return model
-
-
-def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
-    """Falls from a height from which it takes 0.5 s."""
-    model, x, v = particle(start, 0.0, lambda *_: -sm.Float(9.81))
-    model.when(x <= 0, {v: -restitution * pre(v)}, name="impact")
-    return model
-
-
-def reference_of(model: Model):
-    definition = check(model)
-    return make_reference(definition, formulation.formulate(read(definition), "lagrange"))
 
 
 @pytest.fixture(scope="module", params=[belt, ball], ids=["belt", "ball"])

@@ -1,0 +1,129 @@
+"""Events in the page's records: their table, ticks in charts, the strip of modes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mb2fmu.report.chart import Chart, Strip, draw
+from mb2fmu.report.content import EventRow, EventTable, Figure, Number, State
+from mb2fmu.report.numbers import exact, short
+from mb2fmu.validation.hybrid import HybridEquations
+from mb2fmu.validation.reference import Reference
+from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
+
+_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
+_SHOWN = 40  # events of one run, the failed ones always
+_MOST_TICKS = 400
+_MOST_STRIPS = 12
+_BRIEF = 1e-3  # part of the run below which a mode is not drawn
+
+
+def events_text(result: ValidationResult) -> str:
+    """How many events were judged, for headlines; empty where there are none."""
+    events = result.all_events
+    if not events:
+        return ""
+    judged = [event for event in events if event.verdict != "unjudged"]
+    passed = sum(event.verdict == "passed" for event in judged)
+    left = len(events) - len(judged)
+    return f"{passed} of {len(judged)} events as they should be" + (f", {left} not judged" if left else "")
+
+
+def failures(result: ValidationResult) -> Iterator[str]:
+    """What of it is wrong, for headlines: a sentence for each run."""
+    for kind in dict.fromkeys(event.kind for event in result.all_events):
+        wrong = [event for event in result.all_events if event.kind == kind and event.verdict == "failed"]
+        if wrong:
+            first = wrong[0]
+            at = first.found if math.isnan(first.time) else first.time
+            count = f"{len(wrong)} event{'s' if len(wrong) > 1 else ''}"
+            yield f"{count} wrong as {KIND_NAMES[kind]}: {first.name} at {short(at)} s: {first.reason}"
+
+
+def event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
+    """One table for each run in which there are events."""
+    runs = [("", result.kinds), ("Moved experiment: ", result.moved.kinds if result.moved else ())]
+    return tuple(
+        _table(prefix + KIND_NAMES[kind.simulation.kind], kind.events)
+        for prefix, kinds in runs
+        for kind in kinds
+        if kind.events
+    )
+
+
+def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
+    chosen = [k for k, event in enumerate(events) if k < _SHOWN or event.verdict == "failed"]
+    hidden = [event for k, event in enumerate(events) if k not in set(chosen)]
+    worst = max((event.ratio for event in hidden), default=0.0)
+    text = f"{len(hidden)} more passed or are not judged, the worst {short(worst)} of its bound." if hidden else ""
+    return EventTable(heading, tuple(_row(k + 1, events[k]) for k in chosen), text)
+
+
+def _row(number: int, event: EventResult) -> EventRow:
+    return EventRow(
+        number=number,
+        name=event.name,
+        expected=_number(event.time, 9),
+        found=_number(event.found, 9),
+        difference=_number(event.difference),
+        allowed=_number(event.allowed) if not event.grazing else None,
+        ratio=_number(event.ratio) if event.verdict != "unjudged" else None,
+        jumps=tuple(
+            f"{jump.name} {short(jump.before, 4)} → {short(jump.after, 4)}"
+            + ("" if jump.unit == "1" else f" {jump.unit}")
+            for jump in event.jumps
+        ),
+        verdict="grazes" if event.grazing else "not judged" if event.verdict == "unjudged" else event.verdict,
+        state=_STATES[event.verdict],
+        remark=event.reason,
+    )
+
+
+def _number(value: float, digits: int = 3) -> Number | None:
+    return None if math.isnan(value) else Number(short(value, digits), exact(value))
+
+
+def ticks(reference: Reference) -> tuple[float, ...]:
+    """Instants of the reference's events, s; none where they would be a black bar."""
+    times = tuple(event.time for event in reference.events)
+    return times if len(times) <= _MOST_TICKS else ()
+
+
+def modes(reference: Reference) -> Figure | None:
+    """Modes of the switches over time, each a strip; None where none changes."""
+    numeric = reference.numeric
+    if not isinstance(numeric, HybridEquations) or not reference.modes:
+        return None
+    strips = tuple(_strips(reference, numeric))[:_MOST_STRIPS]
+    if not strips:
+        return None
+    chart = Chart("modes", "Modes of the reference over time", (), ticks=ticks(reference), strips=strips)
+    text = "Of each switch what it is between events; marks above are the events."
+    return Figure("modes", "Modes", text, draw(chart), ())
+
+
+def _strips(reference: Reference, numeric: HybridEquations) -> Iterator[Strip]:
+    end = float(reference.trajectory.time[-1])
+    for k, switch in enumerate(numeric.frozen.switches):
+        spans, since, mode = [], 0.0, float(reference.modes[0].values[k])
+        for event in reference.events:
+            if event.after[k] != mode:
+                spans.append((since, event.time, mode))
+                since, mode = event.time, event.after[k]
+        spans.append((since, end, mode))
+        lasting = [span for span in spans if span[1] - span[0] > _BRIEF * end]
+        if len({mode for _, _, mode in lasting}) > 1:
+            yield Strip(switch.name, tuple((a, b, _level(m), _word(switch.kind, m)) for a, b, m in lasting))
+
+
+def _level(mode: float) -> str:
+    """Class of a span in the style sheet."""
+    return "none" if mode == 0.0 else "up" if mode > 0.0 else "down"
+
+
+def _word(kind: str, mode: float) -> str:
+    """What a mode means."""
+    if kind == "sign":
+        return "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative"
+    return ("true" if mode > 0.5 else "false") if kind == "truth" else f"{mode:g}"

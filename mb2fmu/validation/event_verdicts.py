@@ -1,0 +1,383 @@
+"""Events of a unit against the reference's own: whether each is there, when, and what jumps.
+
+An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
+what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the unit is
+stepped from a kept state to one instant after the other until it is known between which two the event is; in Model
+Exchange the importer notes what is there before and after each of its events. What only changes modes, and no value and
+no derivative, does nothing to the motion and is not judged.
+
+Judged of each event:
+
+- *its instant*, against ``event_limits``: |t_unit − t_reference| ≤ δ;
+- *every variable just before and just after*, against the reference's, each continued to the unit's own instant with
+  modes held, within the bounds of the communication points beside it. Impulses are such variables.
+
+A watched event that does not come within half a step (or half-way to the next event) is missing, and fails. In Model
+Exchange an event in which a state jumps beyond its bound, and which the reference does not have, fails too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.compare import Bounds
+from mb2fmu.validation.event_limits import EventLimit
+from mb2fmu.validation.event_sides import Occasion, both_sides
+from mb2fmu.validation.hybrid import HybridEquations
+from mb2fmu.validation.reference import Reference, compared
+from mb2fmu.validation.result import EventResult, Jump
+from mb2fmu.validation.simulate import Driven, Operations
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.unit_description import UnitDescription, UnitKind
+
+Floats = npt.NDArray[np.float64]
+
+MOST = 200
+"""Events of one experiment that are looked at."""
+_CLEAR = 20.0  # times its bound a value must jump by to be watched
+_SLIGHT = 1e-3  # part of its magnitude that a derivative must jump by
+_FINE = 1024.0  # times better than what is allowed an instant is looked for
+_NOTHING = 1e-9  # part of a variable's scale
+_JUMPS = 3  # of an event that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One event that is looked for.
+
+    Attributes:
+        limit: The event of the reference.
+        low: From here on it may come, s.
+        high: Up to here, s.
+        place: Among the watched variables; -1: not watched.
+        values: All watched variables just before and just after, shape (2, n).
+        slopes: How those change with time, shape (2, n).
+        reason: Why it is not judged; empty if it is.
+        early: Grazing events that may come before this one, and those that may have come: as far as can be told.
+        late: That may come after this one, but may have come already.
+    """
+
+    limit: EventLimit
+    low: float
+    high: float
+    place: int
+    values: Floats
+    slopes: Floats
+    reason: str
+    early: tuple[EventLimit, ...] = ()
+    late: tuple[EventLimit, ...] = ()
+
+    def request(self, kind: UnitKind) -> dict[str, float]:
+        """As ``driving.watching`` reads it."""
+        (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
+        allowed = self.limit.allowed[kind]
+        time = self.limit.occasion.time
+        return {
+            "low": self.low,
+            "high": self.high,
+            "at": time,
+            "near": allowed,
+            "fine": max(allowed / _FINE, 4.0 * float(np.spacing(time))),
+            "place": self.place,
+            "sign": 1.0 if after > before else -1.0,
+            "level": 0.5 * (before + after),
+            "rate": 0.5 * (falling + rising),
+        }
+
+    def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
+        """Whether the event has happened by what is read at an instant."""
+        level = request["level"] + request["rate"] * (time - request["at"])
+        return request["sign"] * (values[self.place] - level) > 0.0
+
+
+def watched_names(reference: Reference, description: UnitDescription) -> tuple[str, ...]:
+    """What is read at events: all compared variables, then the derivatives of states that the unit has as variables."""
+    if not isinstance(reference.numeric, HybridEquations):
+        return ()
+    return (*(v.name for v in reference.variables), *_rates(reference, description).values())
+
+
+def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]:
+    """Number of a state → the unit's variable for its derivative."""
+    names = dict(description.rates)
+    states = [reference.variables[c].name for c in reference.state_columns]
+    return {i: names[name] for i, name in enumerate(states) if name in names}
+
+
+def watches(reference: Reference, limits: Bounds, description: UnitDescription) -> tuple[Watch, ...]:
+    """The events of a reference, at most ``MOST``, but those that inputs make by jumping."""
+    numeric = reference.numeric
+    if not isinstance(numeric, HybridEquations):
+        return ()
+    rates = list(_rates(reference, description))
+    events = [event for event in limits.events if not event.occasion.outside]
+    found = (_watch(reference, limits, events, k, rates) for k in range(len(events)))
+    return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
+
+
+def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k: int, rates: list[int]) -> Watch:
+    """One of the events."""
+    limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
+    occasion, width = limit.occasion, limit.widest
+    reach = [0.5 * float(np.min(np.diff(time)))] * 2
+    for side, other in ((0, k - 1), (1, k + 1)):
+        if 0 <= other < len(events):
+            gap = abs(events[other].occasion.time - occasion.time)
+            beside = 0.0 if events[other].grazing else events[other].widest
+            reach[side] = min(reach[side], gap * width / (width + beside))
+    values, slopes = _beside(reference, occasion, rates)
+    place = _clearest(reference, limits, occasion, values, rates)
+    reason = ""
+    horizon = float(time[int(np.min(limits.judged[list(reference.state_columns)])) - 1])
+    if limit.grazing:
+        reason = "it grazes: its surface is only touched, as far as can be told"
+    elif place < 0:
+        reason = "nothing jumps there by more than is allowed anyway"
+    elif occasion.time > horizon:
+        reason = "the motion cannot be judged so late"
+    elif not width < min(occasion.time, stop - occasion.time):
+        reason = "it is too near to the start or the end"
+    elif width > min(reach):
+        reason = "it cannot be told from those beside it"
+    low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
+    early, late = (tuple(e for e in part if _reaches(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
+    return Watch(limit, low, high, place, values, slopes, reason, early, late)
+
+
+def _reaches(event: EventLimit, time: float) -> bool:
+    """Whether an event grazes, and may be at an instant."""
+    return event.grazing and abs(event.occasion.time - time) <= event.widest
+
+
+def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> tuple[Floats, Floats]:
+    """All that is watched just before and after an event, and its slopes, shapes (2, n)."""
+    h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
+    here = _continued(reference, occasion, occasion.time, rates)
+    return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
+
+
+def _continued(reference: Reference, occasion: Occasion, time: float, rates: Sequence[int]) -> Floats:
+    """All that is watched on both sides of an event, continued to an instant; shape (2, n)."""
+    numeric, run = reference.numeric, reference.conditions
+    assert isinstance(numeric, HybridEquations)
+    prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
+    rows = []
+    for y, modes in both_sides(numeric, occasion, time, r, prepared):
+        motion = numeric.motion_in(time, y[:-1], r, prepared, modes)
+        rows.append(np.append(compared(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
+    return np.array(rows)
+
+
+def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
+    """Bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
+    after = min(int(np.searchsorted(reference.trajectory.time, time)), len(limits.values) - 1)
+    return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
+
+
+def _clearest(reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int]) -> int:
+    """What jumps most of all that is watched: a value, or else a derivative; -1: nothing."""
+    n = len(reference.variables)
+    jumps = np.abs(values[1] - values[0])
+    bound = _beside_bounds(reference, limits, occasion.time)
+    clear = np.where(jumps[:n] > _CLEAR * bound, jumps[:n] / reference.scales, 0.0)
+    if np.any(clear > 0.0):
+        return int(np.argmax(clear))
+    usual = reference.state_scales[list(rates)] / float(reference.trajectory.time[-1])
+    slopes = jumps[n:] / np.maximum(np.max(np.abs(values[:, n:]), axis=0), usual)
+    return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _SLIGHT else -1
+
+
+def event_sessions(
+    looks: Sequence[Sequence[Watch]], kind: UnitKind, description: UnitDescription, watched: Sequence[str]
+) -> dict[str, Operations]:
+    """What a Co-Simulation unit is asked of the events of each experiment; nothing where its state cannot be kept."""
+    sessions: dict[str, Operations] = {}
+    read = [description.variables[name].reference for name in watched]
+    if kind == "CoSimulation" and description.offers[kind].states and description.any_step:
+        for number, looked in enumerate(looks):
+            requests = [watch.request(kind) for watch in looked if not watch.reason]
+            if requests:
+                sessions[f"events {number}"] = [["watch", number, requests, read]]
+    return sessions
+
+
+def judge_events(
+    reference: Reference,
+    limits: Bounds,
+    looked: Sequence[Watch],
+    driven: Driven,
+    number: int,
+    description: UnitDescription,
+) -> tuple[EventResult, ...]:
+    """One result per event that is looked for, and one per event that the reference does not have.
+
+    Args:
+        reference: Of the experiment.
+        limits: Of the reference.
+        looked: Its events.
+        driven: What the unit did.
+        number: Of the experiment.
+        description: Of the unit.
+    """
+    rates = list(_rates(reference, description))
+    kind = driven.simulations[number].kind
+    answers: Sequence[Any] = driven.events[number] if kind == "ModelExchange" else _answers(driven, number)
+    places = iter(answers) if kind == "CoSimulation" else None
+    results = []
+    for watch in looked:
+        if watch.reason:
+            results.append(_unjudged(reference, watch, kind, watch.reason))
+            continue
+        found = next(places, "not looked at") if places else _noted(watch, kind, answers)
+        results.append(_judged(reference, limits, watch, kind, found, rates))
+    if kind == "ModelExchange":
+        results += _further(reference, limits, looked, answers)
+    return tuple(results)
+
+
+def _answers(driven: Driven, number: int) -> Sequence[Any]:
+    """What was found in Co-Simulation; nothing where the session failed."""
+    answers = driven.answers.get(f"events {number}", [])
+    return answers[0] if answers and isinstance(answers[0], list) else ()
+
+
+def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
+    """The event of Model Exchange in which the watched variable comes to its other side."""
+    request = watch.request(kind)
+    near = [event for event in events if watch.low <= event[0] <= watch.high]
+    for time, before, after in near:
+        if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
+            return [time, before, time, near[-1][2] if near[-1][0] - time <= watch.limit.allowed[kind] else after]
+    return "none"
+
+
+def _judged(
+    reference: Reference, limits: Bounds, watch: Watch, kind: UnitKind, found: Any, rates: Sequence[int]
+) -> EventResult:
+    """The verdict on one event."""
+    if found == "not looked at":
+        return _unjudged(reference, watch, kind, "the unit's state cannot be kept and restored, or that failed")
+    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+    if isinstance(found, str):
+        where = "no such event" if found == "none" else "it is there before"
+        text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
+        return _result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
+    low, before, high, after = found
+    time = 0.5 * (low + high)
+    off = _values_off(reference, limits, watch, (time, high - low), [before, after], rates)
+    side, column = divmod(int(np.argmax(off)), off.shape[1])
+    worst, late = float(off[side, column]), abs(time - occasion.time) / allowed
+    name = reference.variables[column].name
+    reason = ""
+    if late > 1.0:
+        reason = f"it is {abs(time - occasion.time):.3g} s {'late' if time > occasion.time else 'early'}"
+    elif worst > 1.0:
+        reason = f"{name} {'after' if side else 'before'} it is {worst:.3g} times its bound off"
+    verdict = "failed" if reason else "passed"
+    return _result(reference, watch, kind, time, worst, name, verdict, reason)
+
+
+def _values_off(
+    reference: Reference,
+    limits: Bounds,
+    watch: Watch,
+    at: tuple[float, float],
+    unit: Sequence[Sequence[float]],
+    rates: Sequence[int],
+) -> Floats:
+    """Errors of all variables just before and just after an event over their bounds, shape (2, n).
+
+    ``at``: instant and resolution, s. ``unit``: what it showed before and after.
+    """
+    n, (time, fine) = len(reference.variables), at
+    bound = np.maximum(_beside_bounds(reference, limits, time), np.finfo(float).tiny)
+    off = np.full((2, n), np.inf)
+    for side, others in enumerate((watch.early, watch.late)):
+        blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
+        for occasion in (watch.limit.occasion, *(other.occasion for other in others)):
+            instants = (time, watch.limit.occasion.time)
+            rows = np.array([_continued(reference, occasion, each, rates)[side, :n] for each in instants])
+            away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
+            found = np.maximum(away - blur, 0.0) / bound
+            off[side] = min(off[side], np.where(np.isfinite(found), found, np.inf), key=np.max)
+    return off
+
+
+def _unjudged(reference: Reference, watch: Watch, kind: UnitKind, reason: str) -> EventResult:
+    return _result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
+
+
+def _result(
+    reference: Reference, watch: Watch, kind: UnitKind, time: float, worst: float, name: str, verdict: Any, reason: str
+) -> EventResult:
+    """One row."""
+    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+    difference = time - occasion.time
+    ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
+    return EventResult(
+        name=occasion.first.name,
+        kind=kind,
+        time=occasion.time,
+        found=time,
+        difference=difference,
+        allowed=allowed,
+        ratio=float(ratio),
+        worst=name,
+        jumps=_jumps(reference, watch.values),
+        grazing=watch.limit.grazing,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _jumps(reference: Reference, values: Floats) -> tuple[Jump, ...]:
+    """What jumps most, by the reference."""
+    n = len(reference.variables)
+    before, after = np.where(np.abs(values[:, :n]) < _NOTHING * reference.scales, 0.0, values[:, :n])
+    sizes = np.abs(after - before) / reference.scales
+    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] > _NOTHING][:_JUMPS]
+    return tuple(
+        Jump(reference.variables[i].name, reference.variables[i].unit, float(before[i]), float(after[i])) for i in order
+    )
+
+
+def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], noted: Sequence[Any]) -> list[EventResult]:
+    """Events of Model Exchange in which a state jumps, and which the reference does not have."""
+    columns, results = list(reference.state_columns), []
+    times = [event.time for event in reference.events]
+    step = float(np.min(np.diff(reference.trajectory.time)))
+    end = reference.events[-1].time if len(looked) == MOST else float("inf")
+    horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
+    for time, before, after in noted:
+        jump = np.abs(np.array(after) - np.array(before))[columns]
+        bound = _beside_bounds(reference, limits, time)[columns]
+        if np.all(jump <= _CLEAR * bound) or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step:
+            continue
+        if time > min(end, horizon):
+            break
+        k = columns[int(np.argmax(jump / np.maximum(bound, np.finfo(float).tiny)))]
+        variable = reference.variables[k]
+        results.append(
+            EventResult(
+                name="an event that the reference does not have",
+                kind="ModelExchange",
+                time=float("nan"),
+                found=float(time),
+                difference=float("nan"),
+                allowed=0.0,
+                ratio=float("inf"),
+                worst=variable.name,
+                jumps=(Jump(variable.name, variable.unit, float(before[k]), float(after[k])),),
+                grazing=False,
+                verdict="failed",
+                reason=f"{variable.name} jumps",
+            )
+        )
+    return results

@@ -1,0 +1,63 @@
+"""Events in page and terminal: the same counts in headline and last line, every wrong event named, strips and ticks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from event_models import belt, reference_of
+from lxml import etree
+
+from mb2fmu.report import render
+from mb2fmu.report.chart import Chart, Strip, draw
+from mb2fmu.report.event_tables import modes, ticks
+from mb2fmu.report.terminal import verdict_blocks, verdict_line
+from mb2fmu.validation.result import EventResult, Jump
+
+
+def event(verdict: str, reason: str = "", time: float = 0.5) -> EventResult:
+    return EventResult(
+        name="h <= 0", kind="CoSimulation", time=time, found=time + 1e-9, difference=1e-9, allowed=1e-7, ratio=0.01,
+        worst="v", jumps=(Jump("v", "m/s", -3.0, 2.1),), grazing=False, verdict=verdict, reason=reason,
+    )  # fmt: skip
+
+
+def test_page_and_terminal_count_the_same_events(pendulum):
+    case = pendulum()
+    events = (event("passed"), event("failed", "it is 1e-04 s late", 0.75), event("unjudged", "it grazes"))
+    result = replace(case.result, events=events)
+    assert not result.passed
+    assert replace(case.result, events=events[::2]).passed
+    text = render(case.definition, case.equations, case.interface, result).decode()
+    text = re.sub(r"<(meta|img)\b([^>]*)>", r"<\1\2/>", text.removeprefix("<!doctype html>\n"))
+    root = etree.fromstring(text)
+    headline = "".join(root.find(".//h2[@id='verdict']").itertext())
+    assert "1 event wrong as Co-Simulation: h <= 0 at 0.75 s: it is 1e-04 s late" in headline
+    assert "1 of 2 events as they should be, 1 not judged" in headline
+    assert "it is 1e-04 s late" in verdict_line(result).plain
+    right = verdict_line(replace(case.result, events=events[::2])).plain
+    assert "1 of 1 events as they should be, 1 not judged" in right
+    said = "\n".join(str(block) for block in verdict_blocks(result, 100))
+    assert "Events, Co-Simulation: 1 of 2 as they should be" in said
+    rows = ["".join(row.itertext()) for row in root.iterfind(".//section[@aria-labelledby='events']//tbody/tr")]
+    assert len(rows) == 3
+    assert "v −3 → 2.1 m/s" in rows[0]
+
+
+def test_strips_say_what_is_held_and_ticks_when_it_changes():
+    reference = reference_of(belt())
+    figure = modes(reference)
+    root = etree.fromstring(figure.picture)
+    spans = [(rect.get("class"), rect.find("title").text) for rect in root.iter("rect")]
+    assert [style for style, _ in spans] == ["span none", "span down"]
+    assert spans[0][1] == "held: 0 s to 0.5 s"
+    (tick,) = ticks(reference)
+    assert abs(tick - 0.5) < 1e-9
+
+
+def test_spans_share_the_time_axis():
+    strips = (Strip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
+    root = etree.fromstring(draw(Chart("c", "t", (), ticks=(1.0,), strips=strips)))
+    first, second = root.iter("rect")
+    assert float(second.get("width")) == 3 * float(first.get("width"))
+    assert float(second.get("x")) == float(first.get("x")) + float(first.get("width"))

@@ -1,0 +1,125 @@
+"""Events of units against the reference's own: instants, jumps, sequence; planted faults are found."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from event_models import ball, belt, reference_of
+
+from mb2fmu.validation.compare import bounds
+from mb2fmu.validation.event_verdicts import event_sessions, judge_events, watched_names, watches
+from mb2fmu.validation.sensitivity import measure_sensitivity
+
+KINDS = ("CoSimulation", "ModelExchange")
+DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)")))
+
+
+@pytest.fixture(scope="module", params=[lambda: ball(start=0.1), belt], ids=["ball", "belt"])
+def judged(request):
+    """A reference, its bounds, and its events."""
+    reference = reference_of(request.param())
+    limits = bounds(reference, measure_sensitivity(reference))
+    return reference, limits, watches(reference, limits, DESCRIPTION)
+
+
+def seen(looked, late=0.0, change=lambda row: row):
+    """What a unit would show: [time, before, time, after] of each event, moved along its own slopes."""
+    found = []
+    for watch in looked:
+        time = watch.limit.occasion.time + late
+        before, after = watch.values + late * watch.slopes
+        found.append([time, before.tolist(), time, change(after.copy()).tolist()])
+    return found
+
+
+def results(judged, kind, found, further=()):
+    reference, limits, looked = judged
+    found = [each for watch, each in zip(looked, found, strict=True) if not watch.reason]
+    noted = [*([each[0], each[1], each[3]] for each in found if isinstance(each, list)), *further]
+    driven = SimpleNamespace(
+        simulations=(SimpleNamespace(kind=kind),),
+        answers={"events 0": [found]},
+        events=(sorted(noted, key=lambda each: each[0]),),
+    )
+    return judge_events(reference, limits, looked, driven, 0, DESCRIPTION)
+
+
+def verdicts(*arguments, **keywords) -> list[str]:
+    return [each.verdict for each in results(*arguments, **keywords)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reference_itself_passes(judged, kind):
+    found = results(judged, kind, seen(judged[2]))
+    assert found
+    assert {each.verdict for each in found} == {"passed"}
+    assert max(each.ratio for each in found) < 1e-2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_instant_within_what_is_allowed_passes_and_beyond_it_fails(judged, kind):
+    looked = judged[2]
+    allowed = min(watch.limit.allowed[kind] for watch in looked)
+    assert allowed < 5e-6
+    assert set(verdicts(judged, kind, seen(looked, 0.3 * allowed))) == {"passed"}
+    for late in (1e-4, -1e-4):
+        assert set(verdicts(judged, kind, seen(looked, late))) == {"failed"}
+        assert all(
+            "1e-04 s" in each.reason or "0.0001 s" in each.reason for each in results(judged, kind, seen(looked, late))
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("factor", [1.001, 0.999, -1.0])
+def test_a_jump_of_another_size_or_sign_is_found(judged, kind, factor):
+    looked = judged[2]
+    column = looked[0].place
+
+    def change(row):
+        row[column] *= factor
+        return row
+
+    assert "failed" in verdicts(judged, kind, seen(looked, change=change))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_event_is_found(judged, kind):
+    found = seen(judged[2])
+    found[-1] = "none"
+    result = results(judged, kind, found)[len(found) - 1]
+    assert result.verdict == "failed"
+    assert "no such event" in result.reason
+
+
+def test_an_event_that_the_reference_does_not_have_is_found(judged):
+    reference, _, looked = judged
+    row = reference.trajectory.values[1]
+    before = np.append(row, [0.0, 0.0])
+    after = before + np.append(0.0, np.full(len(before) - 1, 0.01))
+    further = [[reference.trajectory.time[1] + 0.01, before.tolist(), after.tolist()]]
+    assert verdicts(judged, "ModelExchange", seen(looked), further).count("failed") == 1
+    assert results(judged, "ModelExchange", seen(looked), further)[-1].worst == "v"
+
+
+def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
+    reference, _, looked = judged
+    names = watched_names(reference, DESCRIPTION)
+    offers = SimpleNamespace(states=False)
+    variables = {name: SimpleNamespace(reference=k) for k, name in enumerate(names)}
+    unit = SimpleNamespace(variables=variables, offers={"CoSimulation": offers}, any_step=True)
+    assert event_sessions([looked], "CoSimulation", unit, names) == {}
+    assert event_sessions([looked], "ModelExchange", unit, names) == {}
+    assert set(verdicts(judged, "CoSimulation", ["not looked at"] * len(looked))) == {"unjudged"}
+
+
+def test_what_grazes_is_told_as_grazing(judged):
+    reference, limits, looked = judged
+    events = [dataclasses.replace(event, grazing=True) for event in limits.events]
+    grazing = watches(reference, dataclasses.replace(limits, events=tuple(events)), DESCRIPTION)
+    for each in results((reference, limits, grazing), "ModelExchange", seen(looked)):
+        assert each.grazing
+        assert each.verdict == "unjudged"
+        assert "grazes" in each.reason
