@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -140,3 +141,11 @@ def test_files_and_functions_stay_readable(path: Path) -> None:
         if isinstance(node, ast.FunctionDef):
             docstring = len((ast.get_docstring(node) or "").splitlines())
             assert (node.end_lineno or 0) - node.lineno - docstring < 80, node.name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "decisions").glob("*.md")), ids=lambda path: path.stem[:4])
+def test_decisions_say_their_number_date_and_status(path: Path) -> None:
+    """The first lines: ``# N. title``, empty, ``*date · status*``."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith(f"# {int(path.stem[:4])}. ")
+    assert re.fullmatch(r"\*\d{4}-\d{2}-\d{2} · .+\*", lines[2]), lines[2]
