@@ -264,6 +264,7 @@ def run(
 @commands.command(short_help="Write an FMU without running it.")
 @options(_model, _folder, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
 @options(robot_options, json_file_option, debug_option)
+@click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 def export(
     model: Path,
     folder: Path,
@@ -271,6 +272,7 @@ def export(
     arguments: dict[str, str],
     at: dict[str, str],
     json_file: Path | None,
+    modelica: bool,
     **options: Any,
 ) -> None:
     """Writes DIR/<ModelName>.fmu without running it.
@@ -287,7 +289,8 @@ def export(
     with Progress(options["platforms"]) as progress:
         chosen = model_at(model, arguments, at)
         exported = pipeline.export(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
-    derivation = exported.build.derivation
+        derivation = exported.build.derivation
+        models = pipeline.source_code(derivation, "modelica", folder) if modelica else ()
     show_notes(derivation.checked.mechanics)
     facts = {
         "model": derivation.definition.name,
@@ -304,7 +307,7 @@ def export(
         "variables": len(exported.build.interface.variables),
         "operations": derivation.operations,
         "seconds": {timing.stage: round(timing.seconds, 3) for timing in exported.timings},
-    }
+    } | ({"modelica": [str(path) for path in models]} if models else {})
     if json_file is not None:
         text = json.dumps(facts, indent=2) + "\n"
         if str(json_file) == "-":
@@ -317,6 +320,8 @@ def export(
     if derivation.treated:
         say(f"Constraints: {derivation.treated}")
     say(f"FMU: {exported.path}")
+    for path in models:
+        say(f"Modelica: {path}")
 
 
 commands.add_command(animate)

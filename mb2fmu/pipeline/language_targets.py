@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import sympy as sm
+
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
@@ -18,6 +20,7 @@ from mb2fmu.pipeline.outcomes import Derivation
 
 if TYPE_CHECKING:
     from mb2fmu.emit.matlab import Named
+    from mb2fmu.emit.modelica import Sampled
     from mb2fmu.interface import FmuInterface
     from mb2fmu.interface.fmu_interface import Source
     from mb2fmu.validation import Conditions
@@ -80,6 +83,7 @@ def _modelica(derivation: Derivation) -> FileTree:
     from mb2fmu import evaluation, validation
     from mb2fmu.emit import modelica
 
+    _refuse_rest(derivation)
     program, interface = derivation.program, described(derivation)
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
@@ -103,8 +107,40 @@ def _modelica(derivation: Derivation) -> FileTree:
         stop=float(run.time[-1]),
         step=run.step,
         tolerance=run.tolerance,
+        connections=tuple(
+            modelica.Connection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
+            for terminal in interface.terminals
+        ),
+        sampled=_sampled(derivation),
     )
     return modelica.emit(program, facts)
+
+
+def _refuse_rest(derivation: Derivation) -> None:
+    """Contacts and friction that sticks have modes that Modelica's clauses do not choose as the unit does."""
+    from mb2fmu import switching
+
+    faults = []
+    if derivation.mechanism.contacts:
+        faults.append(Fault("it has contacts, which rest", "contacts", "export a unit"))
+    sticking = (s for s in switching.switches_of(switching.freeze(derivation.program)) if s.kind == "sticking")
+    faults += [Fault("friction sticks", switch.name, "export a unit, or write tanh(v/v0)") for switch in sticking]
+    if faults:
+        raise EmitError("the model cannot be written in Modelica:", faults)
+
+
+def _sampled(derivation: Derivation) -> dict[int, Sampled]:
+    """Which events of the model's own repeat, and when: their number of instants is a floor that is linear in time."""
+    from mb2fmu.emit.modelica import Sampled
+
+    found = {}
+    for k, event in enumerate(derivation.equations.events):
+        if event.kind == "ticks":
+            (ticks,) = event.condition.atoms(sm.floor)
+            (time,) = ticks.args[0].free_symbols
+            slope = float(sm.diff(ticks.args[0], time))
+            found[k] = Sampled(1.0 / slope, -float(ticks.args[0].subs(time, 0)) / slope)
+    return found
 
 
 def _casadi(derivation: Derivation) -> FileTree:
@@ -169,7 +205,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu import package
 
-    if derivation.mechanism.has_own_events:
+    if derivation.mechanism.has_own_events and target != "modelica":
         what = f"{derivation.definition.name} has events of its own, which source code of this kind does not have"
         raise EmitError(
             "the equations cannot be printed:", [Fault(what, "events", "export a unit; its sources have them")]

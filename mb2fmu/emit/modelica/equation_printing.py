@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.operations import LEAVES, OPERATIONS, Op
 from mb2fmu.program.needed import needed
-from mb2fmu.program.program import Block, Program
+from mb2fmu.program.program import Block, Program, Table
 
-# Without events, as the unit has none: the branch is that of the present values.
+# Without events: the branch is that of the present values. Switches of the model lose the noEvent.
 _CHOICE = "noEvent(if {0} then {1} else {2})"
 _WRITTEN: Mapping[Op, str] = MappingProxyType(
     {
@@ -34,12 +35,23 @@ _WRITTEN: Mapping[Op, str] = MappingProxyType(
         Op.OR: _CHOICE.format("{1} > {0}", "{1}", "{0}"),
         Op.SELECT: _CHOICE.format("{0} > 0.5", "{1}", "{2}"),
         Op.FROZEN: "{0}",
+        Op.FLOOR: "noEvent(floor({0}))",
+        Op.CEIL: "noEvent(ceil({0}))",
     }
 )
 _SAME_NAME = frozenset(
     {Op.SQRT, Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH}
 )
 _LINEAR = ("lu_factor", "ldlt_factor")
+_RELATIONS: Mapping[Op, str] = MappingProxyType(
+    {
+        Op.LT: "{0} < {1}",
+        Op.LE: "{0} <= {1}",
+        Op.NOT: "not ({0})",
+        Op.AND: "({0}) and ({1})",
+        Op.OR: "({0}) or ({1})",
+    }
+)
 
 
 def number(value: float) -> str:
@@ -47,25 +59,51 @@ def number(value: float) -> str:
     return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How leaves of a program are read.
+
+    Attributes:
+        states: Of x, in their order; likewise the following.
+        inputs: Of r.
+        parameters: Of p.
+        prefix: Before the names of unknowns.
+    """
+
+    states: Sequence[str]
+    inputs: Sequence[str]
+    parameters: Sequence[str]
+    prefix: str = ""
+
+
 class EquationPrinter:
     """Equations for the results of entry points.
 
     Args:
         program: Any.
-        states: Names of x, in their order; likewise the following.
-        inputs: Of r.
-        parameters: Of p.
+        names: Of what it reads.
+        tables: Name of the function of each table that is used, by its content; those that are new are added.
+
+    Attributes:
+        unknowns: What stands on the left, with start values where they are guesses.
+        nodes: The node of each unknown that is one, by its name.
+        equations: One per unknown.
+        bodies: Printers of the bodies of nonlinear systems, by their blocks.
     """
 
-    def __init__(
-        self, program: Program, states: Sequence[str], inputs: Sequence[str], parameters: Sequence[str]
-    ) -> None:
+    def __init__(self, program: Program, names: Names, tables: dict[Table, str] | None = None) -> None:
         self._program = program
         self._operands = program.all_operands()
-        self._leaves = {Op.STATE: states, Op.INPUT: inputs, Op.PARAMETER: parameters}
+        self._leaves = {Op.STATE: names.states, Op.INPUT: names.inputs, Op.PARAMETER: names.parameters}
+        self.prefix = names.prefix
         self._blocks: set[int] = set()
-        self.unknowns: list[str] = []
+        marked = program.entries.get("switches")
+        self._switches = frozenset(marked.results if marked else ())
+        self.tables = {} if tables is None else tables
+        self.unknowns: list[tuple[str, float | None]] = []
+        self.nodes: dict[str, int] = {}
         self.equations: list[str] = []
+        self.bodies: dict[int, EquationPrinter] = {}
 
     def print_entries(self, entries: Sequence[str]) -> dict[str, list[str]]:
         """Adds unknowns and equations of entry points; how the results of each are read.
@@ -82,64 +120,109 @@ class EquationPrinter:
             raise EmitError("the model cannot be written in Modelica:", faults)
         for node in wanted:
             self._print(node)
-        return {entry: [self._read(node) for node in found] for entry, found in results.items()}
+        return {entry: [self.read(node) for node in found] for entry, found in results.items()}
+
+    def condition(self, node: int) -> str:
+        """A node that is a truth as a condition of Modelica, whose relations are events."""
+        op = Op(int(self._program.op[node]))
+        if op not in _RELATIONS:
+            return f"{self.read(node)} > 0.5"
+        read = self.read if op in {Op.LT, Op.LE} else self.condition
+        return _RELATIONS[op].format(*map(read, self._operands[node]))
 
     def _faults(self, node: int) -> list[Fault]:
         op = Op(int(self._program.op[node]))
-        if op is Op.TABLE:
-            return [Fault("lookup tables are not written yet", "a table", "use the C or MATLAB target")]
         if op is Op.BLOCK:
             block = self._program.blocks[int(self._program.a[node])]
             kind = block.kind if block.kind == "newton" else self._program.blocks[block.factor].kind
-            if kind in _LINEAR:
+            if kind != "least_norm_factor":
                 return []
-            reasons = {
-                "newton": "Newton's method from where the states are",
-                "least_norm_factor": "solutions of least norm of equations that may be redundant",
-            }
-            return [Fault(f"it needs {reasons[kind]}", block.name or kind, "use the C or MATLAB target")]
-        if op not in _WRITTEN and op not in _SAME_NAME and not (op in OPERATIONS and OPERATIONS[op].infix):
-            return [Fault(f"Modelica has no function {op.name.lower()}", "an expression", "use the C or MATLAB target")]
-        return []
+            what = "it needs solutions of least norm of equations that may be redundant"
+            return [Fault(what, block.name or kind, "use the C or MATLAB target")]
+        if op is Op.TABLE or op in _WRITTEN or op in _SAME_NAME or (op in OPERATIONS and OPERATIONS[op].infix):
+            return []
+        return [Fault(f"Modelica has no function {op.name.lower()}", "an expression", "use the C or MATLAB target")]
 
     def _print(self, node: int) -> None:
         op = Op(int(self._program.op[node]))
         if op is Op.BLOCK:
             self._solve(int(self._program.a[node]))
             return
-        operands = [self._read(each) for each in self._operands[node]]
-        if op in _WRITTEN:
+        operands = [self.read(each) for each in self._operands[node]]
+        if op is Op.TABLE:
+            table = self._program.tables[int(self._program.a[node])].derivative(int(self._program.b[node]))
+            name = self.tables.setdefault(table, f"table{len(self.tables) + 1}")
+            text = f"{name}({operands[-1]})"
+        elif op in _WRITTEN:
             text = _WRITTEN[op].format(*operands)
+            if node in self._switches:
+                text = text.replace("noEvent(", "(")
         elif op in _SAME_NAME:
             text = f"{op.name.lower()}({', '.join(operands)})"
         else:
             text = f"{operands[0]} {OPERATIONS[op].infix} {operands[1]}"
-        self.unknowns.append(f"v{node}")
-        self.equations.append(f"v{node} = {text}")
+        self._define(f"{self.prefix}v{node}", text, node)
+
+    def _define(self, name: str, text: str, node: int) -> None:
+        self.unknowns.append((name, None))
+        self.nodes[name] = node
+        self.equations.append(f"{name} = {text}")
 
     def _solve(self, index: int) -> None:
-        """A linear system A b = right, row by row; once."""
+        """A system of equations in the results of a block, row by row; once."""
         if index in self._blocks:
             return
         self._blocks.add(index)
         block = self._program.blocks[index]
+        if block.kind == "newton":
+            self._solve_nonlinear(index, block)
+            return
         factor = self._program.blocks[block.factor]
-        self.unknowns += [f"b{index}_{k + 1}" for k in range(block.size)]
+        self.unknowns += [(self._result(index, k), None) for k in range(block.size)]
         for i in range(block.size):
-            row = [f"{self._read(factor.operands[_place(factor, i, j)])} * b{index}_{j + 1}" for j in range(block.size)]
-            self.equations.append(f"{' + '.join(row)} = {self._read(block.operands[i])}")
+            row = [
+                f"{self.read(factor.operands[_place(factor, i, j)])} * {self._result(index, j)}"
+                for j in range(block.size)
+            ]
+            self.equations.append(f"{' + '.join(row)} = {self.read(block.operands[i])}")
 
-    def _read(self, node: int) -> str:
+    def _solve_nonlinear(self, index: int, block: Block) -> None:
+        """F(y, theta) = 0: the body's nodes with names of their own, and its residuals that vanish.
+
+        A tool begins with the guess at the start, and goes on from the last solution.
+        """
+        results = [self._result(index, k) for k in range(block.size)]
+        guesses, body = block.operands[-block.size :], self._program.bodies[block.body]
+        for name, guess in zip(results, guesses, strict=True):
+            self.unknowns.append((name, self._constant(guess) or 0.0))
+        theta = [self.read(node) for node in block.operands[: -block.size]]
+        inner = EquationPrinter(body, Names(results, (), theta, f"{self.prefix}b{index}"), self.tables)
+        residuals = inner.print_entries(("residual",))["residual"]
+        self.bodies[index] = inner
+        self.unknowns += inner.unknowns
+        self.equations += [*inner.equations, *(f"{residual} = 0.0" for residual in residuals)]
+
+    def _constant(self, node: int) -> float | None:
+        if Op(int(self._program.op[node])) is Op.CONSTANT:
+            return float(self._program.constants[self._program.a[node]])
+        return None
+
+    def _result(self, index: int, k: int) -> str:
+        return f"{self.prefix}b{index}_{k + 1}"
+
+    def read(self, node: int) -> str:
+        """A node as an operand: a name or a number."""
         program, op = self._program, Op(int(self._program.op[node]))
-        if op is Op.CONSTANT:
-            return number(float(program.constants[program.a[node]]))
+        value = self._constant(node)
+        if value is not None:
+            return number(value)
         if op is Op.TIME:
             return "time"
         if op in self._leaves:
             return self._leaves[op][int(program.a[node])]
         if op is Op.BLOCK:
-            return f"b{int(program.a[node])}_{int(program.b[node]) + 1}"
-        return f"v{node}"
+            return self._result(int(program.a[node]), int(program.b[node]))
+        return f"{self.prefix}v{node}"
 
 
 def _place(factor: Block, i: int, j: int) -> int:

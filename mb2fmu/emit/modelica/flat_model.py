@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 
 import jinja2
 
-from mb2fmu.emit.modelica.equation_printing import EquationPrinter, number
+from mb2fmu.emit.modelica.equation_printing import EquationPrinter, Names, number
+from mb2fmu.emit.modelica.flanges import Connection, flange_model
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
-from mb2fmu.program.program import Program, first_memory
+from mb2fmu.program.program import Program, Table, first_memory
 
 _WORDS = frozenset(
     [
@@ -39,6 +41,22 @@ _WORDS = frozenset(
 """Keywords of Modelica 3.6 (2.3.3), and names that are predefined."""
 
 
+_QUANTITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "m": "Length", "m2": "Area", "m3": "Volume", "m/s": "Velocity", "m/s2": "Acceleration", "rad": "Angle",
+        "rad/s": "AngularVelocity", "rad/s2": "AngularAcceleration", "kg": "Mass", "kg.m2": "MomentOfInertia",
+        "N": "Force", "N.m": "Torque", "J": "Energy", "W": "Power", "Pa": "Pressure", "s": "Time",
+        "N/m": "TranslationalSpringConstant", "N.s/m": "TranslationalDampingConstant",
+        "N.m/rad": "RotationalSpringConstant", "N.m.s/rad": "RotationalDampingConstant",
+    }
+)  # fmt: skip
+"""Of Modelica.Units.SI, by unit."""
+
+
+_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|table\d+|flange\d+|unit")
+"""Names that the file itself gives."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One variable.
@@ -63,6 +81,14 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampled:
+    """When an event comes again: at ``offset``, ``offset + period``, …, in s."""
+
+    period: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """What the file says besides the equations.
 
@@ -76,6 +102,8 @@ class ModelFacts:
         stop: Of the experiment in s.
         step: Communication step in s.
         tolerance: Relative.
+        connections: Terminals.
+        sampled: Number of an event of the model's own that repeats → when; the others have conditions.
     """
 
     name: str
@@ -87,6 +115,8 @@ class ModelFacts:
     stop: float
     step: float
     tolerance: float
+    connections: tuple[Connection, ...] = ()
+    sampled: Mapping[int, Sampled] = field(default_factory=dict)
 
 
 def emit(program: Program, facts: ModelFacts) -> FileTree:
@@ -108,23 +138,64 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
     states, inputs, parameters, outputs = (
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
     )
-    printer = EquationPrinter(program, states, inputs, parameters)
-    results = printer.print_entries(("rhs", "outputs"))
+    printer = EquationPrinter(program, Names(states, inputs, parameters))
+    events = [name for name in ("conditions", "resets") if name in program.entries]
+    results = printer.print_entries(("rhs", "outputs", *events))
     context = {
         "facts": facts,
         "states": list(zip(states, facts.states, strict=True)),
         "inputs": list(zip(inputs, facts.inputs, strict=True)),
         "parameters": list(zip(parameters, facts.parameters, strict=True)),
         "outputs": list(zip(outputs, facts.outputs, strict=True)),
+        "functions": [_function(name, table) for table, name in printer.tables.items()],
         "unknowns": printer.unknowns,
         "equations": [
             *printer.equations,
             *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
+        "clauses": _clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
         "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
     }
-    return FileTree({f"{facts.name}.mo": _environment().get_template("model.mo.jinja").render(**context).encode()})
+    files = {f"{facts.name}.mo": _environment().get_template("model.mo.jinja").render(**context).encode()}
+    taken = {q.name: name for name, q in zip(inputs, facts.inputs, strict=True)}
+    given = {q.name: name for name, q in zip((*states, *outputs), (*facts.states, *facts.outputs), strict=True)}
+    if flanges := flange_model(facts.connections, taken, given):
+        text = _environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
+        files[f"{facts.name}Flanges.mo"] = text.encode()
+    return FileTree(files)
+
+
+def _clauses(
+    program: Program, facts: ModelFacts, printer: EquationPrinter, shown: Mapping[str, str]
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Events of the model's own: name, condition, and what each sets (state, value); values are those before it."""
+    if "conditions" not in program.entries:
+        return []
+    entry, resets = program.entries["conditions"], program.entries.get("resets")
+    clauses = []
+    for k, (label, node) in enumerate(zip(entry.labels, entry.results, strict=True)):
+        again = facts.sampled.get(k)
+        condition = f"sample({number(again.offset)}, {number(again.period)})" if again else printer.condition(node)
+        settings = [
+            (shown[target], printer.read(value))
+            for said, value in (zip(resets.labels, resets.results, strict=True) if resets else ())
+            for clause, _, target in [said.partition(":")]
+            if int(clause) == k
+        ]
+        clauses.append((label.partition(":")[2], condition, settings))
+    return clauses
+
+
+def _function(name: str, table: Table) -> dict[str, object]:
+    """A table as a function: each piece with the place where it ends, and its polynomial in x - begin, by Horner."""
+    pieces = []
+    for i, begin in enumerate(table.breaks[:-1]):
+        text = number(table.coefficients[-1][i])
+        for row in reversed(table.coefficients[:-1]):
+            text = f"{number(row[i])} + (x - {number(begin)}) * ({text})"
+        pieces.append((number(table.breaks[i + 1]), text))
+    return {"name": name, "title": table.name, "pieces": pieces}
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
@@ -133,7 +204,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
     found = []
     for name in names:
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
-        if plain[0].isdigit() or plain in _WORDS or re.fullmatch(r"[vb]\d+(_\d+)?", plain):
+        if plain[0].isdigit() or plain in _WORDS or _OURS.fullmatch(plain):
             plain = f"{plain}_" if not plain[0].isdigit() else f"x_{plain}"
         while plain in taken:
             plain += "_"
@@ -154,6 +225,8 @@ def _attributes(quantity: Quantity, start: str = "") -> str:
 
 
 def _said(quantity: Quantity, start: str) -> Iterator[str]:
+    if quantity.unit in _QUANTITIES:
+        yield f"quantity = {_text(_QUANTITIES[quantity.unit])}"
     if quantity.unit:
         yield f"unit = {_text(quantity.unit)}"
     if start:

@@ -1,0 +1,88 @@
+"""A model with the 1-D mechanical flanges of the Modelica Standard Library around the flat one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+MemberKind = Literal["signal", "inflow", "outflow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Variables that belong together where units are connected, as a terminal of the unit has them.
+
+    Attributes:
+        name: Of the terminal.
+        members: (name as ``tau``, ``phi``, ``w``; variable; kind).
+    """
+
+    name: str
+    members: tuple[tuple[str, str, MemberKind], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlangeModel:
+    """What the file of the flanges says.
+
+    Attributes:
+        flanges: (class of Modelica.Mechanics, name, description).
+        equations: Between flanges and the flat model ``unit``.
+        used: Identifiers of the flat model's inputs that have an equation.
+    """
+
+    flanges: tuple[tuple[str, str, str], ...]
+    equations: tuple[str, ...]
+    used: frozenset[str]
+
+
+_FLANGES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
+    {("tau", "phi"): ("Rotational", "w"), ("f", "s"): ("Translational", "v")}
+)
+"""Names of effort and place → package of Modelica.Mechanics, name of the rate."""
+
+
+def flange_model(
+    connections: Sequence[Connection], inputs: Mapping[str, str], others: Mapping[str, str]
+) -> FlangeModel | None:
+    """Flanges for terminals that are a power bond: effort and place, one of which is an input, the other none.
+
+    The effort of a flange is positive into the component, as an ``inflow`` is.
+
+    Args:
+        connections: Terminals.
+        inputs: Name in the unit → identifier in the flat model; likewise ``others``.
+        others: States and outputs.
+
+    Returns:
+        None: there is no such terminal.
+    """
+    flanges: list[tuple[str, str, str]] = []
+    equations: list[str] = []
+    used = set[str]()
+    for connection in connections:
+        members = {name: (variable, kind) for name, variable, kind in connection.members}
+        for (effort, place), (package, rate) in _FLANGES.items():
+            if effort not in members or place not in members:
+                continue
+            (force, kind), (position, _) = members[effort], members[place]
+            velocity = members.get(rate, ("", ""))[0]
+            name = f"flange{len(flanges) + 1}"
+            sign = "-" if kind == "outflow" else ""
+            if force in inputs and position in others:
+                equations += [f"{name}.{place} = unit.{others[position]}"]
+                equations += [f"unit.{inputs[force]} = {sign}{name}.{effort}"]
+                used.add(inputs[force])
+            elif force in others and position in inputs:
+                equations += [f"unit.{inputs[position]} = {name}.{place}"]
+                equations += [f"{name}.{effort} = {sign}unit.{others[force]}"]
+                used.add(inputs[position])
+                if velocity in inputs:
+                    equations += [f"unit.{inputs[velocity]} = der({name}.{place})"]
+                    used.add(inputs[velocity])
+            else:
+                continue
+            flanges.append((package, name, connection.name))
+    return FlangeModel(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None
