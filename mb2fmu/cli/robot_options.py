@@ -10,6 +10,13 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_role = click.option(
+    "--as",
+    "role",
+    type=click.Choice(["plant", "inverse-dynamics"]),
+    help="Robots: what the unit is. plant: efforts move it (the default); inverse-dynamics: motions go in, efforts "
+    "come out.",
+)
 _limits = click.option(
     "--limits",
     type=click.Choice(["stop", "ignore"]),
@@ -41,12 +48,12 @@ def robot_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def merged(*given: Any, packages: tuple[str, ...], **options: Any) -> Any:
-        settings: dict[str, Any] = {name: options.pop(name) for name in ("limits", "friction", "inertia")}
+        settings: dict[str, Any] = {name: options.pop(name) for name in ("role", "limits", "friction", "inertia")}
         settings["packages"] = ",".join(packages)
         options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
         return command(*given, **options)
 
-    return cast("Command", _limits(_friction(_inertia(_packages(merged)))))
+    return cast("Command", _role(_limits(_friction(_inertia(_packages(merged))))))
 
 
 def show_notes(mechanics: Any) -> None:

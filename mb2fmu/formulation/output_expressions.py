@@ -92,7 +92,7 @@ def _answer(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) 
             yield request.name, sm.sqrt(dot(d, d))
         case "force" | "power":
             yield from _load(request, k)
-        case "reaction_force" | "reaction_torque" | "multiplier" | "momentum":
+        case "reaction_force" | "reaction_torque" | "joint_effort" | "multiplier" | "momentum":
             yield from _dynamic(request, k, reactions)
         case "position_residual" | "velocity_residual" | "constraint_rank" | "constraint_condition":
             yield from _diagnosis(request, m)
@@ -171,6 +171,8 @@ def _dynamic(request: RequestedOutput, k: NamedKinematics, reactions: Reactions)
         yield request.name, _multiplier(request.subject[0], k.mechanism)
     elif request.kind == "momentum":
         yield request.name, _momentum(request.subject[0], k)
+    elif request.kind == "joint_effort":
+        yield request.name, _joint_effort(request, k, reactions)
     else:
         yield from _reaction(request, k, reactions)
 
@@ -181,6 +183,17 @@ def _reaction(request: RequestedOutput, k: NamedKinematics, reactions: Reactions
     wrench = reactions.of_joint(subject[0], at) if request.of_joint else reactions.of_bodies(subject, at)
     vector = wrench.force if request.kind == "reaction_force" else wrench.torque
     yield from _components(request, vector, k)
+
+
+def _joint_effort(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) -> sm.Expr:
+    """What a drive gives along a joint, and along those that follow it: the reaction's part along the axis."""
+    total = sm.S.Zero
+    for number in request.subject:
+        joint, wrench = k.mechanism.joints[number], reactions.of_joint(number, None)
+        assert joint.axis is not None, "the reader gives it"
+        along = in_inertial_frame([joint.axis], k)
+        total += joint.factor * (dot(along, wrench.torque if joint.turns else wrench.force) + joint.passive)
+    return total
 
 
 def _multiplier(row: int, m: Mechanism) -> sm.Symbol:

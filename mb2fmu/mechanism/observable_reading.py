@@ -137,6 +137,7 @@ class _Asked:
             "momentum": self._speed,
             "reaction_force": reaction,
             "reaction_torque": reaction,
+            "joint_effort": self._joint,
         }
         return tuple(numbers[kind](one) for one in item.subject)
 

@@ -13,6 +13,8 @@ import sympy as sm
 from mb2fmu.model.requests import OutputKind
 from mb2fmu.variables import Quantity
 
+Components = tuple[sm.Expr, sm.Expr, sm.Expr]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenOutput(Quantity):
@@ -35,7 +37,7 @@ class RequestedOutput(Quantity):
             (``angular_velocity``, ``angular_acceleration``, ``orientation``), two points (``distance``,
             ``relative_velocity``), bodies (``centre_of_mass``, ``linear_momentum``, …; none: all), a load
             (``force``, ``power``), a constraint row (``multiplier``), a speed (``momentum``), bodies or one joint
-            (``reaction_force``, ``reaction_torque``); empty for energies and diagnostics.
+            (``reaction_force``, ``reaction_torque``), joints (``joint_effort``); empty for energies and diagnostics.
         of_joint: Of a reaction: ``subject`` is a joint.
         relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,
             the joint's point on its child, the inertial frame.
@@ -76,12 +78,22 @@ class Joint:
         parent: Number of the body before it; -1: the ground.
         child: Number of the body after it; -1: the ground.
         point: Number of the joint's point on its child.
+        axis: Unit vector along which it has one degree of freedom, (frame, components); None: it has more, or none is
+            known.
+        turns: True: about the axis; False: along it.
+        factor: Its speed per speed of the joint that moves it.
+        passive: What else a drive has to give along it, beside what the bodies beyond need: springs, dampers, rotors,
+            N·m or N.
     """
 
     name: str
     parent: int
     child: int
     point: int
+    axis: tuple[int, Components] | None = None
+    turns: bool = True
+    factor: sm.Expr = sm.S.One
+    passive: sm.Expr = sm.S.Zero
 
 
 @dataclass(frozen=True, slots=True)

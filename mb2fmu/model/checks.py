@@ -28,7 +28,7 @@ from mb2fmu.model.own_contacts import contact_faults
 from mb2fmu.model.own_events import event_faults
 from mb2fmu.model.own_latches import latch_faults
 from mb2fmu.model.parameters import ordered_parameters
-from mb2fmu.model.recorded import RecordedFrame, RecordedMechanics, RecordedPoint
+from mb2fmu.model.recorded import RecordedFrame, RecordedJoint, RecordedMechanics, RecordedPoint
 from mb2fmu.model.symbol_checks import symbol_faults
 from mb2fmu.model.texts import LONGEST_NAME, text_faults
 from mb2fmu.model.usage import uses
@@ -286,6 +286,7 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         **dict.fromkeys(_OF_BODIES, (BodyBase, "bodies of the mechanics")),
         "relative_velocity": point,
         **dict.fromkeys(("reaction_force", "reaction_torque"), (Joint | BodyBase, "a joint, or bodies")),
+        "joint_effort": (RecordedJoint, "joints of a robot"),
     }
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
         remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"

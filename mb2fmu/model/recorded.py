@@ -31,6 +31,13 @@ class RecordedPoint:
         return f"{self.frame}{list(self.offset) if any(self.offset) else ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedJoint:
+    """A joint by its name."""
+
+    name: str
+
+
 @dataclass(eq=False, kw_only=True)
 class RecordedMechanics:
     """What every kind of recorded mechanics tells a ``Model``.

@@ -28,6 +28,7 @@ OutputKind = Literal[
     "momentum",
     "reaction_force",
     "reaction_torque",
+    "joint_effort",
     "position_residual",
     "velocity_residual",
     "constraint_rank",
@@ -49,7 +50,8 @@ class OutputRequest(Quantity):
             ``relative_velocity``: (point, point of the other frame); ``centre_of_mass``, ``centre_of_mass_velocity``,
             ``linear_momentum``, ``angular_momentum``: (body, …), () for all; ``force``, ``power``:
             (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,); ``reaction_force``,
-            ``reaction_torque``: (joint,) or (body, …); energies and diagnostics of constraints: ().
+            ``reaction_torque``: (joint,) or (body, …); ``joint_effort``: (recorded joint, …); energies and diagnostics
+            of constraints: ().
         relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:
             the origin, the joint's point on its child, the centre of mass, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.

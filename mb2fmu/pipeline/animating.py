@@ -212,12 +212,14 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
     inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
     parameters = np.array(run.parameters)
     motions = [
-        animation.Motion(run.time[rows], np.stack([source[name][rows] for name in names], axis=1), inputs, parameters)
+        animation.Motion(
+            run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
+        )
         for source in (result.simulation, reference)
     ]
     units = {v.name: v.unit for v in result.variables}
     order = [v.name for v in result.variables]
-    values = np.stack([result.simulation[name][rows] for name in order], axis=1)
+    values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
     signals = animation.Signals(tuple(order), tuple(units[name] for name in order), values)
     return animation.draw(scene, *motions), signals
 
@@ -233,5 +235,11 @@ def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | 
     if any(name not in column for name in names):
         return None
     table = np.array(rows[1:], dtype=np.float64)
-    states = np.stack([np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names], axis=1)
+    columns = [np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names]
+    states = _side_by_side(columns, len(motion.time))
     return replace(motion, states=states)
+
+
+def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
+    """Columns as one table, shape (rows, n); n may be 0: a unit without states."""
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

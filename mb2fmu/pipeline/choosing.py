@@ -71,9 +71,10 @@ def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
     programs = [lower(one) for one in equations]
     if len(programs) == 1:
         return Choice(equations[0], programs[0], "nothing else was worth trying")
-    costs = [cost(program, "rhs") for program in programs]
+    costs = [cost(program, "rhs") or cost(program, "outputs") for program in programs]
     judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
     best = judged.index(min(judged))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
-    why = f"x' costs as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
+    what = "x' costs" if cost(programs[best], "rhs") else "without states, outputs cost"
+    why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
     return Choice(equations[best], programs[best], why)

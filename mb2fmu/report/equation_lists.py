@@ -105,7 +105,7 @@ class _Writer:
     def kinematics(self) -> EquationBlock:
         """q' of q and u."""
         k = self.equations.kinematics
-        u = sm.Matrix(self.equations.u)
+        u = sm.Matrix(len(self.equations.u), 1, self.equations.u)
         rows = ((_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
         return self._block("Kinematics", rows)
 
@@ -124,6 +124,10 @@ class _Writer:
     def dynamics(self) -> EquationBlock:
         """M and f entry by entry where they are short enough to read; the relations of its links for a recursion."""
         d = self.equations.dynamics
+        if not self.equations.u:
+            return EquationBlock(
+                "Dynamics", (), "All motion is prescribed: there are no speeds, and no equations for them."
+            )
         if isinstance(d, RecursiveDynamics):
             return self._articulated(d)
         M, f = self.equations.mass_and_forcing.mass_matrix, self.equations.mass_and_forcing.forcing

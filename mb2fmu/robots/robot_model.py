@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
+from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
 from mb2fmu.robots.joint_laws import JointLaws
 from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree, z_along
@@ -51,6 +52,8 @@ def robot_model(
     Raises:
         ModelError: If the two do not fit, or the robot cannot move.
     """
+    if settings.role == "inverse-dynamics":
+        settings = replace(settings, prescribed=driven_joints(description, settings), inputs=())
     tree = moving_tree(description, settings)
     refuse_singular(tree, description.source.name if description.source else description.name)
     return _Modeller(description, settings, tree).model(kind, format_)
@@ -115,12 +118,16 @@ class _Modeller:
             model.terminal(label, members, inflow=[flow])
         self._ask_for_outputs(model, mechanics)
         weights = self._weights(gravity)
+        self._add_elements(model, weights)
+        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))
+        return model
+
+    def _add_elements(self, model: Model, weights: _Weights) -> None:
+        """Dry friction and hard stops."""
         for each in self.rubbing:
             model.add(friction_element(each))
         for each in self.stopped:
             model.add(hard_stops(each, weights.inertia_of(each.part)))
-        model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))
-        return model
 
     @property
     def _stem(self) -> str:
@@ -214,7 +221,8 @@ class _Modeller:
 
     def _declare_damping(self, i: int, joint: JointRecord, name: str) -> None:
         """The damper of a joint; floating joints have none."""
-        if not joint.damping or joint.kind == "floating" or joint.name in self.settings.prescribed:
+        unmoved = joint.name in self.settings.prescribed and self.settings.role == "plant"
+        if not joint.damping or joint.kind == "floating" or unmoved:
             return
         unit = "N.m.s/rad" if joint.kind in {"revolute", "ball"} else "N.s/m"
         symbol = sm.Symbol(f"damping_{name}")
@@ -283,7 +291,7 @@ class _Modeller:
         leader = self.variables[owner]
         q, u = (leader.q[0], leader.u[0]) if leader.prescribed is None else leader.prescribed[:2]
         name, turns = self._legal(joint.name, "joint"), joint.kind == "revolute"
-        if leader.prescribed is None:
+        if leader.prescribed is None or self.settings.role == "inverse-dynamics":
             self._declare_damping(i, joint, name)
         text = f"joint {joint.name}, which follows {leader.name}"
         word, units = ("angle", ("rad", "rad/s")) if turns else ("position", ("m", "m/s"))
@@ -299,7 +307,8 @@ class _Modeller:
     def _declare_actuators(self) -> None:
         """The inputs of actuators, and what they and tendons do along joints."""
         self.actuation = JointLaws(self._joint_motions())
-        for actuator in self.description.actuators:
+        inverse = self.settings.role == "inverse-dynamics"
+        for actuator in () if inverse else self.description.actuators:
             name = self._legal(actuator.name, "actuator")
             symbol = _function(f"control_{name}")
             low, high = actuator.control
@@ -392,6 +401,8 @@ class _Modeller:
 
     def _note_what_is_left_out(self) -> None:
         joints = [part.moved_by for part in self.tree.parts[1:]]
+        if self.settings.role == "inverse-dynamics" and self.description.actuators:
+            self.notes.append("laws of actuators are left out: efforts are those along the joints")
         acting = {p.moved_by.name for p in self.tree.parts[1:] if p.coordinate and self.variables[p.coordinate[0]].q}
         left_out = [
             j.name for j in joints if j.friction and (self.settings.friction == "ignore" or j.name not in acting)
@@ -408,6 +419,8 @@ class _Modeller:
 
     def _ask_for_outputs(self, model: Model, mechanics: RobotMechanics) -> None:
         faults = []
+        if self.settings.role == "inverse-dynamics":
+            model.declared += efforts_asked_for(self.tree, self.variables, self._where)
         for item in self.settings.outputs:
             if item.frame in mechanics.frames:
                 _ask_for(model, mechanics, item)
@@ -436,6 +449,9 @@ class _Modeller:
 
     def _experiment(self, weights: _Weights) -> dict[sm.Expr, sm.Expr]:
         """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
+        if self.settings.role == "inverse-dynamics":
+            starts = {item.symbol: item.start for item in self.declared if isinstance(item, Input)}
+            return prescribed_motions(self.tree, self.variables, starts, self.settings.excitation)
         driven = [i for i, each in self.variables.items() if each.effort is not None]
         rubbing = {each.part: each.friction for each in self.rubbing}
         M, weight, row = weights.M, weights.weight, weights.row
@@ -445,7 +461,7 @@ class _Modeller:
             hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
             wanted = self.settings.excitation * (M[row[i], row[i]] + _TO_SLIDE * rubbing.get(i, 0.0))
             swing = float(f"{min(wanted, most - abs(hold)):.6g}")
-            rate = round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
+            rate = excitation_rate(k)
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)

@@ -15,6 +15,7 @@ from mb2fmu.robots.robot_description import LoopKind
 Base = Literal["fixed", "floating", "planar"]
 OnLimits = Literal["stop", "ignore"]
 OnFriction = Literal["stick", "ignore"]
+Role = Literal["plant", "inverse-dynamics"]
 OnInertia = Literal["refuse", "repair", "keep"]
 OnMimic = Literal["couple", "free"]
 OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
@@ -66,6 +67,8 @@ class RobotSettings:
 
     Attributes:
         name: Of the model; that of the robot, unless given.
+        role: Of the unit. ``plant``: efforts move the robot; ``inverse-dynamics``: position, speed and acceleration of
+            every joint are inputs, and the efforts that this takes are outputs.
         base: How the root link stands: ``fixed``, ``floating`` (six degrees of freedom, by a quaternion), ``planar``.
         gravity: Acceleration in the root's frame at rest, m/s²; None: as the file says, or 9.81 against z.
         inputs: Joints whose effort is an input; None: every joint that something may drive.
@@ -89,6 +92,7 @@ class RobotSettings:
     """
 
     name: str = ""
+    role: Role = "plant"
     base: Base = "fixed"
     gravity: tuple[float, float, float] | None = None
     inputs: tuple[str, ...] | None = None
@@ -254,6 +258,7 @@ def _loops(value: Any) -> tuple[LoopSetting, ...]:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "name": _text,
+    "role": _one_of(Role),
     "base": _one_of(Base),
     "gravity": _three,
     "inputs": _inputs,

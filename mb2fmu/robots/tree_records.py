@@ -12,12 +12,13 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
+from mb2fmu.mechanism.observables import Joint
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
 from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Mechanism, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
 from mb2fmu.model.expressions import rate_in_time
-from mb2fmu.model.recorded import RecordedFrame, RecordedPoint
+from mb2fmu.model.recorded import RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.loop_rows import LoopRows, independent_speeds, that_say_something, velocity_rows
 from mb2fmu.robots.moving_tree import Part
 from mb2fmu.robots.robot_description import Array, Pose
@@ -62,6 +63,10 @@ class _RobotReader:
     frame_of: dict[Any, int] = field(default_factory=dict)
     point_of: dict[Any, int] = field(default_factory=dict)
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
+    inverse: bool = False  # the efforts along prescribed joints are asked for
+
+    def __post_init__(self) -> None:
+        self.inverse = self.robot.settings.role == "inverse-dynamics"
 
     def mechanism(self) -> Mechanism:
         """All records."""
@@ -99,9 +104,11 @@ class _RobotReader:
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
             scenery=scenery,
+            joints=self._joints() if self.inverse else (),
         )
         records = self._closed(records)
-        numbers = Numbers(frames=self.frame_of, points=self.point_of)
+        joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        numbers = Numbers(frames=self.frame_of, points=self.point_of, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _closed(self, records: Mechanism) -> Mechanism:
@@ -298,6 +305,8 @@ class _RobotReader:
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             inertial = part.inertial
             if inertial is None:
+                if self.inverse:  # efforts are handed on from body to body
+                    bodies.append(Body(part.name, self.origin[i], self.own[i], sm.S.Zero, sm.zeros(3).as_immutable()))
                 continue
             center = self._fixed_point(f"mass centre of {part.name}", i, inertial.center)
             mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
@@ -305,6 +314,8 @@ class _RobotReader:
             if any(g != 0 for g in self.robot.gravity):
                 x, y, z = (mass * g for g in self.robot.gravity)
                 loads.append(ForceLoad(f"weight of {part.name}", center, ((0, (x, y, z)),)))
+        if self.inverse:
+            return bodies, loads
         bodies += [rotor for i in range(1, len(self.robot.tree.parts)) if (rotor := self._rotor(i)) is not None]
         return bodies, loads
 
@@ -332,6 +343,26 @@ class _RobotReader:
         frame = len(self.frames)
         self.frames.append(Frame(name, 0, own.rotation, 0, ((frame, omega),)))
         return Body(name, 0, frame, sm.S.Zero, inertia)
+
+    def _joints(self) -> tuple[Joint, ...]:
+        """Every joint between two bodies, part i being body i − 1, with what its springs, damper and rotor take."""
+        found = []
+        for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            assert part.coordinate is not None, "inverse dynamics refuse joints with several"
+            owner, factor, _ = part.coordinate
+            joint, prescribed = part.moved_by, self.robot.variables[owner].prescribed
+            assert prescribed is not None
+            position, speed = self._moved(part)
+            passive = number(joint.armature * factor) * self.plain(prescribed[2])
+            passive += number(joint.stiffness) * (position - number(joint.spring_reference))
+            if i in self.robot.damping:
+                passive += self.robot.damping[i] * speed
+            passive -= self.plain(self.robot.laws.get(joint.name, sm.S.Zero))
+            axis = (self.own[i], _along(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
+            turns = joint.kind == "revolute"
+            at = (joint.name, part.parent - 1, i - 1, self.origin[i])
+            found.append(Joint(*at, axis, turns, number(factor), passive))
+        return tuple(found)
 
     def _efforts(self) -> list[sm.Expr]:
         """Generalized forces along the speeds: efforts, dampers and springs, those of followers included."""

@@ -59,6 +59,12 @@ class Cuts:
         assert at is not None, "the formulation has refused it"
         return self._torque(bodies, at)
 
+    def through(self, number: int, *, force: bool) -> sm.Matrix:
+        """The force through a joint, or the torque about its point, in N."""
+        joint = self.m.joints[number]
+        bodies = self._beyond(joint.child)
+        return self._force(bodies) if force else self._torque(bodies, joint.point)
+
     def _beyond(self, body: int) -> set[int]:
         """A body, those that hang on it by joints, and those that are fixed in any of them."""
         held = {joint.child for joint in self.m.joints}

@@ -71,7 +71,7 @@ def known_digits(reference: Reference) -> Digits | None:
             continue  # other lengths do not close the loop
         found.append((float(run.time[k]), np.abs(base)))
         spread.append(changed)
-    if not found:
+    if not found or not numeric.n_x:
         return None
     sizes = np.max([size for _, size in found], axis=0)
     kappa = np.array(spread) / np.where(sizes > 0, sizes, np.inf)

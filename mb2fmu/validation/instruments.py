@@ -108,6 +108,7 @@ class _Instruments:
             "power": self._load,
             "reaction_force": self._cut,
             "reaction_torque": self._cut,
+            "joint_effort": self._effort,
             "angular_velocity": self._angular_velocity,
             "angular_acceleration": self._angular_acceleration,
             "relative_velocity": self._relative_velocity,
@@ -138,6 +139,16 @@ class _Instruments:
     def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """What goes through a cut."""
         yield from self._components(request, self._cuts.of(request))
+
+    def _effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """What a drive gives along a joint and those that follow it, by what goes through the cuts there."""
+        total = sm.S.Zero
+        for number in request.subject:
+            joint = self.m.joints[number]
+            assert joint.axis is not None
+            along = self.sights.in_inertial_frame([joint.axis])
+            total += joint.factor * (along.dot(self._cuts.through(number, force=not joint.turns)) + joint.passive)
+        yield request.name, total
 
     def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         vector = self._turning(request.subject[0])

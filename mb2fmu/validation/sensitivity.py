@@ -60,6 +60,8 @@ def measure_sensitivity(reference: Reference) -> Floats:
         if reference.modes:
             between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes)
         grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
+    if not grown:  # without states nothing is perturbed
+        return np.zeros_like(reference.trajectory.values)
     together = np.sum(grown, axis=0) if len(axes) == numeric.n_x else np.max(grown, axis=0)
     largest = np.maximum.accumulate(together, axis=0)
     # Between the points looked at: linear, which keeps it from decreasing.

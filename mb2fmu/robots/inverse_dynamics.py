@@ -1,0 +1,101 @@
+"""Inverse dynamics of a robot: which joints are given motions, and the efforts that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import sympy as sm
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.recorded import RecordedJoint
+from mb2fmu.model.requests import OutputRequest
+from mb2fmu.robots.moving_tree import MovingTree
+from mb2fmu.robots.robot_description import RobotDescription
+from mb2fmu.robots.robot_mechanics import JointVariables
+from mb2fmu.robots.robot_settings import RobotSettings
+
+
+def driven_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
+    """Joints whose motion goes into inverse dynamics.
+
+    Raises:
+        ModelError: Naming all that such a unit cannot have.
+    """
+    where = description.source.name if description.source else description.name
+    odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
+    faults = [
+        Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion", f"{where}:{joint.line}",
+              "inverse dynamics are those of hinges and slides on a fixed base")
+        for joint in odd
+    ]  # fmt: skip
+    what = "inverse dynamics are those of a robot on a fixed base without loops"
+    faults += [Fault(f"base is {settings.base}", where, what)] if settings.base != "fixed" else []
+    loops = [*(loop.name for loop in description.loops), *("+".join(loop.frames) for loop in settings.loops)]
+    faults += [Fault(f"{name} closes a loop", where, what) for name in loops]
+    if faults:
+        raise ModelError("there are no inverse dynamics of this robot:", faults)
+    follow = settings.mimic == "couple"
+    return tuple(
+        joint.name
+        for joint in description.joints
+        if joint.kind in {"revolute", "prismatic"}
+        and joint.name not in settings.locked
+        and not (follow and joint.mimic is not None)
+    )
+
+
+def efforts_asked_for(
+    tree: MovingTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
+) -> list[OutputRequest]:
+    """The effort along every joint that is given a motion, with what its followers take.
+
+    Args:
+        tree: The parts that move.
+        variables: Number of a part → symbols of its joint.
+        where: Line of the file → place for messages.
+    """
+    found = []
+    for i, each in variables.items():
+        joint = tree.parts[i].moved_by
+        moved = [p.moved_by.name for p in tree.parts[1:] if p.coordinate and p.coordinate[0] == i]
+        turns = joint.kind == "revolute"
+        found.append(
+            OutputRequest(
+                name=f"{each.name}.effort",
+                kind="joint_effort",
+                unit="N.m" if turns else "N",
+                subject=tuple(map(RecordedJoint, moved)),
+                where=where(joint.line),
+                description=f"{'torque' if turns else 'force'} along joint {joint.name} that its motion takes",
+            )
+        )
+    return found
+
+
+def prescribed_motions(
+    tree: MovingTree, variables: Mapping[int, JointVariables], starts: Mapping[sm.Expr, float], excitation: float
+) -> dict[sm.Expr, sm.Expr]:
+    """Position, speed and acceleration of every joint, within its range, each at a frequency of its own.
+
+    Args:
+        tree: The parts that move.
+        variables: Number of a part → symbols of its joint; all are prescribed.
+        starts: Of the inputs.
+        excitation: Size of the accelerations, rad/s² or m/s².
+    """
+    t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
+    for k, (i, each) in enumerate(variables.items()):
+        assert each.prescribed is not None
+        limits, middle, rate = tree.parts[i].moved_by.limits, starts[each.prescribed[0]], excitation_rate(k)
+        room = min(middle - limits.lower, limits.upper - middle)
+        size = float(f"{min(excitation / rate**2, room if room > 0 else np.inf):.6g}")
+        position = middle + size * sm.sin(rate * t)
+        signals |= {symbol: sm.diff(position, t, n) for n, symbol in enumerate(each.prescribed)}
+    return signals
+
+
+def excitation_rate(k: int) -> float:
+    """Of the k-th joint's excitation, rad/s: no two are alike."""
+    return round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)
