@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.equations.motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.formulation.applies import Applies, by_projection
+from mb2fmu.formulation.applies import Applies, by_projection, not_because
 from mb2fmu.formulation.assembly import assemble
 from mb2fmu.formulation.sympy_bodies import build
 from mb2fmu.mechanism.kinematics import NamedKinematics
@@ -31,8 +31,11 @@ Solver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 
 def applies(mechanism: Mechanism) -> Applies:
-    """Applies wherever there are bodies."""
-    return by_projection(mechanism)
+    """Applies wherever there are bodies, and something moves by itself."""
+    answer = by_projection(mechanism)
+    if answer.yes and not mechanism.u:
+        return not_because("all motion is prescribed: there are no speeds, and SymPy's method forms no equations")
+    return answer
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:

@@ -48,6 +48,7 @@ def _obstacle(m: Mechanism) -> str:
     """Why Lagrange's equations of the second kind cannot be used; empty if they can."""
     names = ", ".join(m.given_by_constraint)
     obstacles = [
+        (not m.q, "all motion is prescribed: there are no coordinates"),
         (len(m.q) != len(m.u), f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u"),
         (bool(m.u_auxiliary), "auxiliary speeds have no coordinates: use kane or tmt"),
         (bool(names), f"the velocity of {names} already uses a constraint: it is not the derivative of a position"),

@@ -191,7 +191,7 @@ def _joint_effort(request: RequestedOutput, k: NamedKinematics, reactions: React
     for number in request.subject:
         joint, wrench = k.mechanism.joints[number], reactions.of_joint(number, None)
         assert joint.axis is not None, "the reader gives it"
-        along = in_inertial_frame([joint.axis], k)
+        along = in_inertial_frame((joint.axis,), k)
         total += joint.factor * (dot(along, wrench.torque if joint.turns else wrench.force) + joint.passive)
     return total
 

@@ -85,7 +85,8 @@ def prescribed_motions(
         starts: Of the inputs.
         excitation: Size of the accelerations, rad/s² or m/s².
     """
-    t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
+    t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+    signals: dict[sm.Expr, sm.Expr] = {}
     for k, (i, each) in enumerate(variables.items()):
         assert each.prescribed is not None
         limits, middle, rate = tree.parts[i].moved_by.limits, starts[each.prescribed[0]], excitation_rate(k)

@@ -146,7 +146,7 @@ class _Instruments:
         for number in request.subject:
             joint = self.m.joints[number]
             assert joint.axis is not None
-            along = self.sights.in_inertial_frame([joint.axis])
+            along = self.sights.in_inertial_frame((joint.axis,))
             total += joint.factor * (along.dot(self._cuts.through(number, force=not joint.turns)) + joint.passive)
         yield request.name, total
 

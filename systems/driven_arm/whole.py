@@ -11,7 +11,7 @@ import mb2fmu
 
 def whole() -> mb2fmu.Model:
     """The arm of the robot's file, with rotors as auxiliary states."""
-    model = mb2fmu.Model.from_urdf(Path(__file__).with_name("arm.urdf"), inputs="none")
+    model = mb2fmu.Model.from_urdf(Path(__file__).with_name("arm.urdf"), inputs="none", friction="ignore")
     arm = model.mechanics
     for joint, (kind, *numbers) in DRIVES.items():
         place, effort, mass = ("rad", "N.m", "kg.m2") if kind == "hinge" else ("m", "N", "kg")
