@@ -122,7 +122,7 @@ def _geared(recursion: Recursion) -> list[int]:
     for j in sorted(set().union(*alone.values())) if alone else ():
         trees = [number for number, speeds in alone.items() if speeds == {j}]
         joints = [number for number in massive if j in own[number] and root[number] not in trees]
-        if len(joints) == 1 and own[joints[0]] == {j}:
+        if len(joints) == 1:
             geared.update(trees)
         elif not joints:
             geared.update(trees[1:])

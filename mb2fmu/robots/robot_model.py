@@ -23,7 +23,7 @@ from mb2fmu.robots.robot_description import Array, JointRecord, LoopRecord, Pose
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
-from mb2fmu.robots.tree_inertia import directions, inertia_and_weight, refuse_singular
+from mb2fmu.robots.tree_inertia import Weights, directions, inertia_and_weight, refuse_singular
 from mb2fmu.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
 
 STANDARD_GRAVITY = 9.81
@@ -57,19 +57,6 @@ def robot_model(
     tree = moving_tree(description, settings)
     refuse_singular(tree, description.source.name if description.source else description.name)
     return _Modeller(description, settings, tree).model(kind, format_)
-
-
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed."""
-
-    M: Array
-    weight: Array
-    row: dict[int, int]
-
-    def inertia_of(self, part: int) -> float:
-        """That a joint feels while all others are held, kg·m² or kg."""
-        return float(self.M[self.row[part], self.row[part]])
 
 
 @dataclass(slots=True)
@@ -122,7 +109,7 @@ class _Modeller:
         model.experiment(stop=self.settings.stop, step=self.settings.step, signals=self._experiment(weights))
         return model
 
-    def _add_elements(self, model: Model, weights: _Weights) -> None:
+    def _add_elements(self, model: Model, weights: Weights) -> None:
         """Dry friction and hard stops."""
         for each in self.rubbing:
             model.add(friction_element(each))
@@ -434,7 +421,7 @@ class _Modeller:
             model.output_potential_energy()
             model.output_total_energy()
 
-    def _weights(self, gravity: Iterable[sm.Expr]) -> _Weights:
+    def _weights(self, gravity: Iterable[sm.Expr]) -> Weights:
         """Inertias and weights along the speeds, at the start; what a floating part carries has no weight there."""
         size = next((p.value for p in self.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
         pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in gravity])
@@ -445,9 +432,9 @@ class _Modeller:
         loose = [i for i, part in enumerate(self.tree.parts) if part.joint and part.joint.kind == "floating"]
         falling = self.tree.behind(loose)
         weight[[j for j, (part, _) in enumerate(directions(self.tree)) if part in falling]] = 0.0
-        return _Weights(M, weight, row)
+        return Weights(M, weight, row)
 
-    def _experiment(self, weights: _Weights) -> dict[sm.Expr, sm.Expr]:
+    def _experiment(self, weights: Weights) -> dict[sm.Expr, sm.Expr]:
         """Efforts that hold the robot at the start and move every joint, each at a frequency of its own."""
         if self.settings.role == "inverse-dynamics":
             starts = {item.symbol: item.start for item in self.declared if isinstance(item, Input)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,19 @@ Dof = tuple[int, int]
 
 _NOTHING = 1e-12
 """Inertia left along a joint, relative to that before joints behind it gave way, that is round-off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """At the start: mass matrix, what gravity asks of each speed, and the row of each part's first speed."""
+
+    M: Array
+    weight: Array
+    row: dict[int, int]
+
+    def inertia_of(self, part: int) -> float:
+        """That a joint feels while all others are held, kg·m² or kg."""
+        return float(self.M[self.row[part], self.row[part]])
 
 
 def directions(tree: MovingTree) -> list[Dof]:

@@ -151,22 +151,23 @@ class ArticulatedBodies:
             if link in felt:
                 inertia = felt.pop(link).plus(inertia, g)
             rows = inertia.rows(g)
-            eliminated = [self._eliminated_from(rows, d, link) for d in reversed(self._spaces[link].directions)]
+            space = self._spaces[link]
+            rotors = [self._inertia.get(j, g.zero) for j in space.speeds]  # zero where directions are not the columns
+            along = list(zip(space.directions, rotors, strict=True))
+            eliminated = [self._eliminated_from(rows, d, rotor, link) for d, rotor in reversed(along)]
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
             if parent > 0:
                 carried = inertia_to_parent(g, k.joint(link), from_rows(rows))
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
-    def _eliminated_from(self, rows: list[list[int]], direction: Direction, link: int) -> Eliminated:
-        """Takes a direction out of an inertia, in place."""
+    def _eliminated_from(self, rows: list[list[int]], direction: Direction, rotor: int, link: int) -> Eliminated:
+        """Takes a direction out of an inertia, in place; ``rotor`` acts along its speed alone."""
         g, b = self._g, self._g.b
         unit = direction.unit
         column = list(rows[unit]) if unit is not None else [g.dot(row, direction.components) for row in rows]
         pivot = column[unit] if unit is not None else g.dot(direction.components, column)
-        speeds = self._spaces[link].speeds
-        if len(speeds) == 1 and speeds[0] in self._inertia:
-            pivot = b.add(pivot, self._inertia[speeds[0]])
+        pivot = b.add(pivot, rotor)
         b.require(pivot, f"the inertia felt by the joint of {self._k.recursion.links[link].name}", positive=True)
         inverse = b.div(g.one, pivot)
         ratios = [g.one if i == unit else b.mul(entry, inverse) for i, entry in enumerate(column)]

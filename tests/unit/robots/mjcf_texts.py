@@ -93,6 +93,24 @@ _NOT_HONOURED = (
 )  # fmt: skip
 
 
+LEG = """<mujoco>
+  <default><joint armature="0.02" damping="0.5"/></default>
+  <worldbody><body name="torso" pos="0 0 1.3"><freejoint name="root"/>
+    <geom type="capsule" size="0.07" fromto="0 -0.07 0 0 0.07 0"/>
+    <body name="thigh" pos="0 -0.1 -0.1">
+      <joint name="hx" axis="1 0 0"/><joint name="hz" axis="0 0.2 1"/><joint name="hy" axis="0 1 0"/>
+      <geom type="capsule" size="0.06" fromto="0 0 0 0 0.01 -0.34"/>
+      <body name="shin" pos="0 0.01 -0.4"><joint name="knee" axis="0 -1 0"/>
+        <geom type="capsule" size="0.05" fromto="0 0 0 0 0 -0.3"/></body>
+    </body>
+    <body name="arm" pos="0 0.2 0.1"><joint name="s1" axis="2 1 1"/><joint name="s2" axis="0 -1 1"/>
+      <geom type="capsule" size="0.04" fromto="0 0 0 0.16 0.16 -0.16"/></body>
+  </body></worldbody>
+</mujoco>
+"""
+"""A torso that flies, with a hip of three hinges, a knee and a shoulder of two, a rotor at each."""
+
+
 def mujoco_test_model() -> bytes:
     """The model that MuJoCo's package carries for its own tests."""
     return (Path(mujoco.__file__).parent / "testdata" / "model.xml").read_bytes()

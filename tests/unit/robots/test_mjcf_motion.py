@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from unit.robots.mjcf_texts import DEGREES, EVERYTHING, honoured_part_of, mujoco_test_model
+from unit.robots.mjcf_texts import DEGREES, EVERYTHING, LEG, honoured_part_of, mujoco_test_model
 from unit.robots.test_robot_equations import worst_against_second_reading
 
 from mb2fmu import pipeline
@@ -65,3 +65,11 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
             own = sample.rates[robot_motion.WAY]
             worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
         assert worst > 100, instead
+
+
+def test_rotors_on_a_hip_of_three_hinges_leave_the_recursion_linear(file: Path) -> None:
+    """Each hinge moves the thigh and a rotor: articulated bodies take that, and move as MuJoCo does."""
+    file.write_text(LEG)
+    derivation = pipeline.derive(file)
+    assert derivation.equations.method == "recursive-articulated"
+    assert worst_against_second_reading(file) < 0.1
