@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Model, formulation, pre, sticking_sign
+from mb2fmu import Impact, Model, formulation, pre, sticking_sign
 from mb2fmu.mechanism import read
 from mb2fmu.model import check
 from mb2fmu.validation.reference import Reference, make_reference
@@ -50,3 +50,11 @@ def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
 def reference_of(model: Model) -> Reference:
     definition = check(model)
     return make_reference(definition, formulation.formulate(read(definition), "lagrange"))
+
+
+def dropped() -> Model:
+    """Bounces three times upon a contact, and rests."""
+    model, x, _ = particle(0.3, 0.0, lambda *_: -sm.Float(9.81))
+    model.add(Impact("ground", x, restitution=0.5, rest_below=0.5))
+    model.experiment(stop=1.2, step=0.05, tolerance=1e-8)
+    return model

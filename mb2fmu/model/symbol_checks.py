@@ -44,6 +44,9 @@ class _Occurrence:
     where: str
 
 
+_SHOWN = 60  # characters of an expression in a remedy
+
+
 class _Known:
     """Symbols by what they are."""
 
@@ -64,6 +67,7 @@ class _Known:
         self.functions = (
             self.inputs | self.forces | self.multipliers | self.states | self.coordinates | self.speeds | self.auxiliary
         )
+        self.outputs = {item.name: item for item in model.declared if isinstance(item, Output)}
         # declared as something that the mechanics do not have: told once, where it is declared
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
@@ -150,9 +154,19 @@ class _Lists:
         same = [other for other in self.known.parameters if str(other) == str(symbol)]
         if same:
             remedy = f"the declared {same[0]} has other assumptions (positive, real, …): use one and the same symbol"
+        elif str(symbol) in self.known.outputs:
+            remedy = self._output_named(str(symbol), occurrence)
         else:
             remedy = f'add  model.parameter({symbol}, value, "unit"){f", or is {near[0]} meant?" if near else ""}'
         self._add(f"{symbol} is not declared", str(symbol), occurrence, remedy)
+
+    def _output_named(self, name: str, occurrence: _Occurrence) -> str:
+        """What to do about an output that is used as a symbol, perhaps in what it is computed from."""
+        if occurrence.place == f"output {name}":
+            return f"the output {name} depends on itself: model.discrete keeps a value from one event to the next"
+        expression = str(self.known.outputs[name].expression)
+        what = expression if len(expression) <= _SHOWN else "its expression"
+        return f"{name} is an output, and no symbol: write {what} in its place"
 
     def _function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
         known, name, role = self.known, plain_name(function), occurrence.role
@@ -217,6 +231,8 @@ class _Lists:
         if self.known.auxiliary and occurrence.role == "load":
             remedy += f", or  model.constraint_force({name})  if it is an unknown force"
         same = [other for other in self.known.functions if isinstance(other, sm.Expr) and plain_name(other) == name]
+        if name in self.known.outputs:
+            remedy = self._output_named(name, occurrence)
         if same:
             remedy = f"the declared {name} is another symbol of the same name: use one and the same"
         self._add(f"{name}(t) is not declared", name, occurrence, remedy)

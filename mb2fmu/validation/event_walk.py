@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DOP853
 
-from mb2fmu.validation.hybrid import HybridEquations, Modes
+from mb2fmu.validation.hybrid import HybridEquations, Modes, endless
 from mb2fmu.validation.integration import TIGHTEST, stuck
 
 Floats = npt.NDArray[np.float64]
 
 _LOOKS = 4  # on the way of a step
 _MOST_EVENTS = 20_000
+_MOST_AT_ONCE = 200  # events without time going on
+_AT_ONCE = 1e-6  # of a communication step
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,15 @@ class _Walk:
         self._relative, self._absolute = relative, absolute
         self._projected, self._budget, self._seen = projected, budget, seen
         self._spent = self._events = 0
+        self._burst: tuple[float, list[str]] = (-np.inf, [])
         self._step = np.inf
         self.number = 0  # of the communication step
+        self.span = 1.0  # its length in s
         self.modes: Modes
 
     def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int, *, changed: bool) -> Floats:
         """From one communication point to the next."""
+        self.span = end - begin
         if changed:
             y = self._event(begin, y, r, ())
         t, most = begin, (end - begin) / parts
@@ -228,6 +233,7 @@ class _Walk:
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
             raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
+        self._going_on(t, due)
         before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_at(t, x, r, self.prepared)
         after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
@@ -237,6 +243,16 @@ class _Walk:
         if self._seen is not None:
             self._note(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]))
         return behind
+
+    def _going_on(self, t: float, due: Sequence[int]) -> None:
+        """Events must not follow each other without end while time stands still."""
+        since, names = self._burst
+        if t - since > _AT_ONCE * self.span:
+            since, names = t, []
+        names.extend(self.numeric.frozen.switches[i].name for i in due)
+        self._burst = (since, names)
+        if len(names) > _MOST_AT_ONCE:
+            raise endless(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
 
     def _note(self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats) -> None:
         """Keeps an event in which anything changed."""

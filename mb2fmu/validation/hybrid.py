@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.integration import stuck
 from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_impacts import Touch, struck
@@ -283,6 +282,7 @@ class HybridEquations(NumericEquations):
         """
         name = self._names[due[0]] if due else ""
         reached: set[int] = set()
+        changed = [self._names[i] for i in due]
         if not due:
             self._moved(t, x, r, prepared, modes)
         for i in due:
@@ -296,13 +296,15 @@ class HybridEquations(NumericEquations):
                 i = int(wrong[np.argmin(margins[wrong])])
                 x = self._change(i, t, x, r, prepared, modes)
                 reached.add(i)
+                changed.append(self._names[i])
                 name = name or self._names[i]
                 continue
             fired, x = self._fired(t, x, r, prepared, modes)
             if not fired:
                 return x, name
+            changed.append(fired)
             self._moved(t, x, r, prepared, modes)
-        raise stuck(t, f"modes switch to and fro ({name})")
+        raise endless(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
 
     def _change(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
@@ -335,20 +337,26 @@ class HybridEquations(NumericEquations):
 
     def _fired(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> tuple[bool, Floats]:
-        """What the model's own events set, with the values before."""
+    ) -> tuple[str, Floats]:
+        """The first of the model's own events that happens, and what they set, with the values before."""
         look, values = self._held(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._contacts + self._latched]
             struck = [*self._blows(t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
             look = self._look(t, x, r, prepared, np.append(forces, struck))
-        after, place, fired = x.copy(), 0, False
+        after, place, fired = x.copy(), 0, ""
+        setters: dict[int, str] = {}
         for k, targets in enumerate(self._targets):
+            event = self.frozen.events[k]
             if look.conditions[k] > modes.fired[k]:
-                fired = True
+                fired = fired or event.name
                 for offset, target in enumerate(targets):
-                    after[target] = look.settings[place + offset]
-            place += len(self.frozen.events[k].settings)
+                    value = look.settings[place + offset]
+                    if target in setters and value != after[target]:
+                        raise _set_by_two(t, self.equations.states[target], setters[target], event.name)
+                    after[target] = value
+                    setters[target] = event.name
+            place += len(event.settings)
         modes.fired = look.conditions.copy()
         return fired, after
 
@@ -401,3 +409,18 @@ class HybridEquations(NumericEquations):
                 modes.fired[k] = 0.0
         x, _ = self.settle(t, x, r, prepared, modes, ())
         return modes, x
+
+
+def endless(t: float, what: str, names: Sequence[str]) -> ValidationError:
+    """Switches that go to and fro: those of the last changes, each once."""
+    last = list(dict.fromkeys(reversed(names[-12:])))[:4]
+    remedy = "give them hysteresis, or let what one of them does not make the other true again"
+    fault = Fault(f"at t = {t:.6g} s {what}: {', '.join(last)}", remedy=remedy)
+    return ValidationError("the reference cannot be integrated:", [fault])
+
+
+def _set_by_two(t: float, symbol: object, one: str, other: str) -> ValidationError:
+    """Two events of one instant do not agree."""
+    what = f"at t = {t:.6g} s the events {one} and {other} set {symbol} to different values at once"
+    remedy = "let one of them set it, or say in one condition what holds where both happen"
+    return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])

@@ -181,9 +181,11 @@ def subjects() -> Iterator[Subject]:
 
 def mechanisms_of_tests() -> Iterator[Subject]:
     """Mechanisms that other tests use, as models."""
+    import event_models
     import mechanisms
 
     yield Subject("tests.pendulum_with_reactions", lambda: mechanisms.pendulum_with_reactions()[0])
+    yield Subject("tests.dropped", event_models.dropped)
     for name in ("sympy_rolling_disc", "cart_with_pathways", "moving_pivot", "lagrangian_with_bodies"):
         yield Subject(f"tests.{name}", getattr(mechanisms, name))
 

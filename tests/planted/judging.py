@@ -234,6 +234,8 @@ def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
 
 def _of_kind(result: ValidationResult | KindResult) -> str | None:
     """Which part of a run is out of its bounds, if any."""
+    if any(event.verdict == "failed" for event in result.events):
+        return "event"
     if any(v.verdict != "passed" for v in result.variables):
         return "trajectory"
     return next((i.name.split(" of ")[0] for i in result.invariants if i.verdict != "passed"), None)

@@ -377,6 +377,20 @@ def test_derivatives_that_nobody_knows(pendulum, faults_of):
     assert "the constraint force tension stands where no load is (in the derivative of state activation)" in whats
 
 
+def test_conditions_on_outputs_by_name(pendulum, faults_of):
+    model = pendulum.model()
+    pull, again = sm.symbols("pull again")
+    model.output("pull", sm.Abs(sm.Symbol("m")))
+    model.output("again", again + 1)
+    (speed,) = [item.symbol for item in model.declared if type(item).__name__ == "Speed"]
+    model.when(pull > 3, {speed: 0})
+    remedies = {fault.what: fault.remedy for fault in faults_of(model)}
+    assert remedies["pull is not declared (in the event pull > 3)"].startswith(
+        "pull is an output, and no symbol: write "
+    )
+    assert "depends on itself" in remedies["again is not declared (in output again)"]
+
+
 def test_parameters_of_rates(pendulum, faults_of):
     model = pendulum.model(without="l")
     model.parameter(pendulum.length, pendulum.q.diff(), "m")

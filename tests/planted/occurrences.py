@@ -1,0 +1,98 @@
+"""Faults of events: C sources of a unit in which an event is late, missing, of another size, or in one kind only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from planted.fault import Mutant, Subject, generator
+from planted.runtime import replaced
+
+from mb2fmu.emit.c import Motion
+from mb2fmu.switching import freeze, switches_of
+
+Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
+
+_DENSE = "    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);\n"
+_DUE = "    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {\n        const double margin = work->settling.margin[k]"
+_SET = "        x[i] = s->after[i];\n"
+_MARGINS = "    const int failed = model_indicators(t, x, r, p, w, s->margin);\n    int due = -1;\n"
+_SIDE = "*mode = s->surface[MB2FMU_N_INDICATORS + k] > 0.0 ? 1.0 : -1.0;"
+_TAKEN = "        memcpy(now->x, instance->x_next, sizeof now->x);\n"
+_RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
+
+
+def mutants(subject: Subject) -> Iterator[Mutant]:
+    """Every fault of events that changes what this unit does; nothing where it has none."""
+    program = freeze(subject.derivation.program)
+    kinds = {switch.kind for switch in switches_of(program)}
+    if not kinds:
+        return
+    fmi: Literal["2", "3"] = "2" if generator(subject.name, "events").random() < 0.5 else "3"
+    faults = [*_of_instants()]
+    faults += _of_friction() if "sticking" in kinds else ()
+    faults += _of_jumps() if kinds & {"condition", "ticks"} else ()
+    faults += _of_memory() if "sticking" in kinds else ()  # other modes may follow from the state
+    for i, name in enumerate(program.layout.states):
+        if name.endswith(".impulse"):
+            wrong = _SET.replace("s->after[i]", f"s->after[i] * (i == {i} && s->after[i] != x[i] ? -1.0 : 1.0)")
+            faults.append(("impulse", f"{name} has the wrong sign", replaced("events.c", _SET, wrong)))
+    for kind, place, change in faults:
+        yield Mutant(kind, "sources", place, change, fmi=fmi, by_construction=True)
+
+
+def _of_instants() -> Planted:
+    late = _DENSE.replace("part, x", "part - 1e-4 / work->step, x")
+    yield (
+        "event late",
+        "by 1e-4 s, in Co-Simulation",
+        _both(
+            replaced("solver_events.c", _DENSE, late),
+            replaced("solver_events.c", _DUE, _DENSE + _DUE),
+        ),
+    )
+    yield (
+        "event late",
+        "indicators off by 1e-5, in Model Exchange",
+        replaced("events.h", "#define MB2FMU_OFFSET 1e-10", "#define MB2FMU_OFFSET 1e-5"),
+    )
+
+
+def _both(first: Callable[[Motion], Motion], second: Callable[[Motion], Motion]) -> Callable[[Motion], Motion]:
+    return lambda motion: second(first(motion))
+
+
+def _of_friction() -> Planted:
+    longer = _MARGINS + (
+        "    for (int k = 0; failed == 0 && k < MB2FMU_N_INDICATORS; k++) {\n"
+        "        s->margin[k] += model_switches[k].kind == MB2FMU_SWITCH_STICKING && *mb2fmu_mode(w, k) == 0.0\n"
+        "                            ? 1e-3 : 0.0;\n    }\n"
+    )
+    yield "sticks too long", "by a thousandth of the limit", replaced("events.c", _MARGINS, longer)
+    wrong = _SIDE.replace("? 1.0 : -1.0", "? -1.0 : 1.0")
+    yield "slips the wrong way", "as it breaks away", replaced("events.c", _SIDE, wrong)
+
+
+def _of_jumps() -> Planted:
+    more = _SET.replace("s->after[i]", "x[i] + 1.001 * (s->after[i] - x[i])")
+    yield "jump", "larger by a thousandth", replaced("events.c", _SET, more)
+    old = "    for (int i = 0; i < MB2FMU_N_STATES; i++) {\n        if (!isfinite(s->after[i]))"
+    missed = (
+        "    {\n        static int mutant_jumps;\n        int jumps = 0;\n"
+        "        for (int i = 0; i < MB2FMU_N_STATES; i++) {\n"
+        "            jumps = jumps || fabs(s->after[i] - x[i]) > 1e-6;\n        }\n"
+        "        mutant_jumps += jumps;\n"
+        "        for (int i = 0; jumps && mutant_jumps % 2 == 0 && i < MB2FMU_N_STATES; i++) {\n"
+        "            s->after[i] = x[i];\n        }\n    }\n"
+    )
+    yield "missed event", "every second", replaced("events.c", old, missed + old)
+    yield "event in one kind only", "nothing is set in Model Exchange", replaced("instance_events.c", _TAKEN, "")
+
+
+def _of_memory() -> Planted:
+    kept = (
+        "    {\n        double mutant_memory[MB2FMU_SIZE(MB2FMU_N_MEMORY)];\n"
+        "        memcpy(mutant_memory, instance->now.memory, sizeof mutant_memory);\n"
+        f"{_RESTORE}        memcpy(instance->now.memory, mutant_memory, sizeof mutant_memory);\n    }}\n"
+    )
+    yield "restored state forgets", "the modes", replaced("state.c", _RESTORE, kept)

@@ -1,0 +1,43 @@
+"""Events that never come to an end, or contradict each other, are told by the reference: who, when, what to do."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sm
+from event_models import belt, particle, reference_of
+
+from mb2fmu.errors import ValidationError
+
+
+def falling(*settings):
+    """A particle that falls for 0.5 s, then upon events."""
+    model, x, v = particle(1.22625, 0.0, lambda *_: -sm.Float(9.81))
+    for name, condition, value in settings:
+        model.when(condition(x, v), {v: value(x, v)}, name=name)
+    return model
+
+
+def test_two_events_that_set_the_same_at_one_instant_are_both_named():
+    model = falling(("floor", lambda x, _: x <= 0, lambda _, v: -v), ("mat", lambda x, _: 2 * x <= 0, lambda *_: 0))
+    with pytest.raises(
+        ValidationError, match=r"t = 0\.5 s the events floor and mat set .*v.* to different values"
+    ) as told:
+        reference_of(model)
+    assert "let one of them set it" in str(told.value)
+
+
+def test_two_events_that_set_the_same_value_agree():
+    model = falling(("floor", lambda x, _: x <= 0, lambda _, v: -v), ("mat", lambda x, _: 2 * x <= 0, lambda _, v: -v))
+    assert reference_of(model).events[0].jumped
+
+
+def test_events_that_make_each_other_true_are_named():
+    model = falling(("down", lambda _, v: v > -4, lambda *_: -5), ("up", lambda _, v: v < -4, lambda *_: -3))
+    with pytest.raises(ValidationError, match=r"to and fro 50 times at one instant: .*(up.*down|down.*up)"):
+        reference_of(model)
+
+
+def test_friction_that_holds_less_than_it_slides_with_is_told():
+    with pytest.raises(ValidationError, match="200 events follow each other at once: StickingSign") as told:
+        reference_of(belt(0.5))
+    assert "hysteresis" in str(told.value)
