@@ -51,3 +51,39 @@ def two_bodies() -> tuple[Model, me.ReferenceFrame, list[me.RigidBody]]:
     for symbol in u:
         model.speed(symbol, 0.0)
     return model, N, bodies
+
+
+def thrown_ball(speed: float, *, bowled: bool = False) -> Model:
+    """A ball of 0.1085 m in the plane of N.x and N.y, thrown or bowled upon a floor of friction 0.12.
+
+    Bowled it lies on the floor, pressed in as deep as its weight does, so that its middle is 0.1085 m above it.
+    """
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    x, y, a, vx, vy, w = me.dynamicsymbols("x y a vx vy w")
+    B, C = me.ReferenceFrame("B"), me.Point("C")
+    B.orient_axis(N, N.z, a)
+    B.set_ang_vel(N, w * N.z)
+    C.set_pos(O, x * N.x + y * N.y)
+    C.set_vel(N, vx * N.x + vy * N.y)
+    radius, mass, g, k = 0.1085, 6.0, 9.81, 1e4
+    inertia = 0.4 * mass * radius**2
+    ball = me.RigidBody("ball", C, B, mass, (me.inertia(B, inertia, inertia, inertia), C))
+    kde = [x.diff(t) - vx, y.diff(t) - vy, a.diff(t) - w]
+    parts = Parts(frame=N, origin=O, q=[x, y, a], u=[vx, vy, w], kinematic_equations=kde, bodies=[ball],
+                  loads=[(C, -mass * sm.Float(g) * N.y)])  # fmt: skip
+    model = Model("Bowling" if bowled else "Thrown", parts)
+    model.coordinate(x, 0.0, "m")
+    model.coordinate(y, radius if bowled else 0.3, "m")
+    model.coordinate(a, 0.0, "rad")
+    for symbol, start, unit in ((vx, speed, "m/s"), (vy, 0.0, "m/s"), (w, 0.0, "rad/s")):
+        model.speed(symbol, start, unit)
+    depth = mass * g / k if bowled else 0.0
+    model.add(
+        Contact(
+            "floor", ball, PlaneSurface(O, N.y), radius=radius + depth, stiffness=k, exponent=1,
+            dissipation=0.0 if bowled else 1.0, kinetic=0.12, plane=N.z,
+        )
+    )  # fmt: skip
+    model.experiment(stop=2.5 if bowled else 1.5, step=0.05, tolerance=1e-9)
+    return model

@@ -278,12 +278,13 @@ class _Assembly:
         limits = [copy.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
         margins = [self._margin(i, s) for i, s in enumerate(surfaces)]
-        for mode, s, factor, limit in zip(self._slips, slip, self._factors, limits, strict=True):
+        drives = self._held.drives(b, self._slips, self._factors, limits) if self._held else []
+        for mode, s, factor, limit in zip(self._slips, slip, drives, limits, strict=True):
             left = b.sub(limit, b.unary(Op.ABS, factor))
             margins.append(b.select(b.binary(Op.EQ, mode, b.constant(0.0)), left, b.mul(mode, s)))
         zero = b.constant(0.0)
         b.entry("indicators", labels, margins)
-        factors = [*(zero for _ in surfaces), *self._factors]
+        factors = [*(zero for _ in surfaces), *drives]
         b.entry("surfaces", [*labels, *(f"factor of {each}" for each in labels)], [*surfaces, *slip, *factors])
         self._add_event(slip)
         self._add_memory()

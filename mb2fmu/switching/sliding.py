@@ -7,6 +7,9 @@ With the values σ of the signs as unknowns, the rates of their arguments s are
 linear in σ because forces are. Of those held ds/dt = 0, of the others σ is the mode: one linear system. The same B puts
 the states back on s = 0 at an event, along the way in which the held force itself acts: x + ∂x'/∂σ y with
 B y = −s, an impulse of the friction and nothing else, so that constraints and momenta stay as they are.
+
+Friction that nothing presses (B_ii = 0: the normal force is zero) can hold nothing. It is *idle*: σ = 0, and where
+ds/dt is not zero it is let go, the way in which s is driven.
 """
 
 from __future__ import annotations
@@ -45,6 +48,26 @@ class Sliding:
         rates, matrix, _ = self._at_zero(b)
         return self._solved(b, modes, matrix, [b.neg(rate) for rate in rates], modes, "the sticking forces")
 
+    def drives(
+        self, b: ProgramBuilder, modes: Sequence[int], factors: Sequence[int], limits: Sequence[int]
+    ) -> list[int]:
+        """What is compared with the limits: σ; of what is idle and driven, more than the limit, with the sign of ds/dt.
+
+        Args:
+            b: Where nodes are made.
+            modes: As above.
+            factors: σ.
+            limits: Of their magnitudes.
+        """
+        rates, matrix, _ = self._at_zero(b)
+        zero, found = b.constant(0.0), []
+        for i, row in enumerate(matrix):
+            idle = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), b.binary(Op.EQ, row[i], zero))
+            rate = b.sum([rates[i], *(b.mul(entry, sigma) for entry, sigma in zip(row, factors, strict=True))])
+            beyond = b.mul(b.unary(Op.SIGN, rate), b.add(limits[i], b.unary(Op.ABS, rate)))
+            found.append(b.select(idle, beyond, factors[i]))
+        return found
+
     def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
         """The states x with s = 0 of those held."""
         _, matrix, reach = self._at_zero(b)
@@ -74,9 +97,12 @@ class Sliding:
         free: Sequence[int],
         name: str,
     ) -> list[int]:
-        """Row by row: the matrix's row and ``held`` where it is held, else the unknown itself and ``free``."""
+        """Row by row: the matrix's row and ``held`` where it is held and not idle, else σ = ``free``."""
         zero, one = b.constant(0.0), b.constant(1.0)
-        at = [b.binary(Op.EQ, mode, zero) for mode in modes]
+        at = [
+            b.binary(Op.AND, b.binary(Op.EQ, mode, zero), b.unary(Op.NOT, b.binary(Op.EQ, matrix[i][i], zero)))
+            for i, mode in enumerate(modes)
+        ]
         if self.count == 1:
             return [b.select(at[0], b.div(held[0], matrix[0][0]), free[0])]
         rows = [

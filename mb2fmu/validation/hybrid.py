@@ -182,6 +182,13 @@ class HybridEquations(NumericEquations):
         return B, reach
 
     def _solved(self, B: Floats, right: Floats, t: float) -> Floats:
+        """The values that hold; 0 of what has no effect, as friction that nothing presses."""
+        found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))
+        found[acting] = self._all_acting(B[np.ix_(acting, acting)], right[acting], t)
+        return found
+
+    def _all_acting(self, B: Floats, right: Floats, t: float) -> Floats:
+        """Of all that has an effect."""
         if self._contacts or self._latched:  # which may say the same, as the legs of a table
             return np.asarray(np.linalg.lstsq(B, right, rcond=1e-10)[0])
         try:
@@ -250,15 +257,25 @@ class HybridEquations(NumericEquations):
             if not held:
                 return
             look, values = self._held(t, x, r, prepared, modes)
+            values = self._drives(look, values)
             excess = [abs(values[i]) - look.limits[i] for i in held]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
+    def _drives(self, look: _Look, values: Floats) -> Floats:
+        """The values; of a held sign that has no effect, and is driven, beyond its limit the way it is driven."""
+        found = values.copy()
+        for i in self._signs:
+            if found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
+                found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
+        return found
+
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Positive where modes are right, one per switch."""
         look, values = self._held(t, x, r, prepared, modes)
+        values = self._drives(look, values)
         found = np.empty(self._count)
         for i, switch in enumerate(self.frozen.switches):
             at, mode = look.surfaces[i], modes.values[i]
@@ -316,11 +333,12 @@ class HybridEquations(NumericEquations):
         elif kind == "integer":
             modes.values[i] = mode + 1.0 if look.surfaces[i] > mode + 0.5 else mode - 1.0
         elif mode == 0.0:
-            modes.values[i] = np.sign(values[i])
+            modes.values[i] = np.sign(self._drives(look, values)[i])
         else:
             modes.values[i] = 0.0
             x = self._at_rest(t, x, r, prepared, modes)
             look, values = self._held(t, x, r, prepared, modes)
+            values = self._drives(look, values)
             if abs(values[i]) > look.limits[i]:
                 modes.values[i] = np.sign(values[i])
         return x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fmpy
+import numpy as np
 import pytest
 import touching
 
@@ -65,3 +66,44 @@ def test_opening_and_closing_have_a_name(unit):
     variables = fmpy.read_model_description(unit).modelVariables
     told = " ".join(v.description or "" for v in variables if v.name.startswith("event_indicator"))
     assert "floor.gap < 0" in told
+
+
+# --- friction that sticks ---------------------------------------------------------------------------------------------
+
+ROLLS = 2 * 8 / (7 * 0.12 * 9.81), 12 * 8**2 / (49 * 0.12 * 9.81)
+"""When and where a ball that is bowled without spin begins to roll: 2 v / (7 μ g), 12 v² / (49 μ g)."""
+
+
+def test_a_bowling_ball_slides_and_then_rolls(tmp_path):
+    assert pytest.approx((1.94165331780011, 13.3141941792007), rel=1e-14) == ROLLS
+    model = touching.thrown_ball(8.0, bowled=True)
+    found = moved(model)
+    assert [event.time for event in found.events] == pytest.approx([ROLLS[0]], rel=1e-11)
+    wanted = ROLLS[1] + 5 / 7 * 8 * (2.5 - ROLLS[0])
+    assert found.trajectory.values[-1, found.trajectory.column("x")] == pytest.approx(wanted, rel=1e-11)
+    unit = str(export(model, tmp_path).path)
+    for stop, sticks in ((ROLLS[0] - 1e-8, 0.0), (ROLLS[0] + 1e-8, 1.0)):
+        end = fmpy.simulate_fmu(unit, fmi_type="CoSimulation", stop_time=stop, output_interval=stop,
+                                relative_tolerance=1e-9)[-1]  # fmt: skip
+        assert end["floor.sticking"] == sticks
+        assert end["x"] == pytest.approx(ROLLS[1], rel=1e-8)
+
+
+@pytest.fixture(scope="module")
+def thrown(tmp_path_factory):
+    return str(export(touching.thrown_ball(0.3), tmp_path_factory.mktemp("thrown")).path)
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_what_sticks_leaves_the_floor_and_comes_back(thrown, speed):
+    """In the air nothing presses, and friction neither holds nor pulls; straight up and down it is never asked."""
+    found = moved(touching.thrown_ball(speed))
+    column = found.trajectory.column
+    values, gap = found.trajectory.values, found.trajectory.values[:, column("floor.gap")]
+    assert np.all(values[gap > 0.0, column("floor.friction")] == 0.0)
+    for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-5)):
+        end = fmpy.simulate_fmu(thrown, fmi_type=kind, stop_time=1.5, output_interval=0.05, relative_tolerance=1e-9,
+                                start_values={"vx": speed})[-1]  # fmt: skip
+        for name in ("x", "y", "vx", "w"):
+            assert end[name] == pytest.approx(values[-1, column(name)], rel=accuracy, abs=accuracy), name
+    assert values[-1, column("vx")] == pytest.approx(5 / 7 * speed, rel=0.1, abs=1e-15)  # it rolls, pressed in
