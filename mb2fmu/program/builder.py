@@ -321,8 +321,8 @@ class ProgramBuilder(Nodes):
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
             return self.constant(evaluate(op, x, y))
-        if op in _COMMUTATIVE:
-            a, b = min(a, b), max(a, b)
+        if op in _COMMUTATIVE and a > b:
+            a, b, x, y = b, a, y, x
         if a == b and op in {Op.MIN, Op.MAX, Op.AND, Op.OR}:
             return a
         if a == b and op in {Op.LT, Op.LE, Op.EQ}:

@@ -131,6 +131,8 @@ def test_selection_with_a_known_condition(b):
     assert b.select(condition, x, x) == x
     assert b.select(b.unary(Op.NOT, condition), x, y) == b.select(condition, y, x)
     assert b.binary(Op.AND, condition, b.constant(1.0)) == condition
+    one, late = b.constant(1.0), b.binary(Op.LT, b.state(1), b.state(0))
+    assert one < late == b.binary(Op.AND, late, one) == b.binary(Op.AND, one, late)
     assert b.is_zero(b.binary(Op.AND, condition, b.constant(0.0)))
     assert b.value(b.binary(Op.OR, condition, b.constant(1.0))) == 1.0
 
