@@ -128,9 +128,13 @@ class HybridEquations(NumericEquations):
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
         n, c, k, m = self._count, len(self.frozen.events), self._contacts, self._latched
-        surfaces, limits, rates, conditions, rest = np.split(ours, [n, 2 * n, 3 * n, 3 * n + c])
-        settings, touches, rows = np.split(rest, [len(rest) - 6 * k - 5 * m, len(rest) - 5 * m])
-        touch, held = Touch(*touches.reshape(6, k)), Held(*rows.reshape(5, m))
+        touched = len(ours) - 6 * k - 5 * m
+        touch, held = (
+            Touch(*ours[touched : touched + 6 * k].reshape(6, k)),
+            Held(*ours[touched + 6 * k :].reshape(5, m)),
+        )
+        surfaces, limits, rates = ours[:n], ours[n : 2 * n], ours[2 * n : 3 * n]
+        conditions, settings = ours[3 * n : 3 * n + c], ours[3 * n + c : touched]
         rates = np.concatenate([rates, touch.accelerations, held.accelerations])
         return _Look(motion, surfaces, limits, rates, conditions, settings, touch, held)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import sympy as sm
 
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
@@ -120,6 +121,8 @@ class _Maker:
         work = pathway_work(definition.mechanics)
         parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
         self.symbols = OwnSymbols(definition, parts)
+        latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
+        self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
         self.ways: list[OwnEquations | OwnKinematics] = []
         if work > MOST_PATHWAYS:
             reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
@@ -166,15 +169,22 @@ class _Maker:
     def samples(self) -> list[Sample]:
         """Of points where the numbers say something; those are left out where round-off alone is more than 1e-6."""
         found: list[Sample] = []
+        latched = 0
         for tried, point in enumerate(self._points.draw()):
+            if len(found) == POINTS or tried > _TRIED:
+                break
+            if self._latched is not None and any(self._latched(list(point.values))):
+                latched += 1
+                continue
             try:
                 sample = self._sample(point)
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 sample = None  # the object itself has no numbers there
             if sample is not None:
                 found.append(sample)
-            if len(found) == POINTS or tried == _TRIED:
-                break
+        if latched and not found:
+            reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
+            self.missing = {"equations": reason, "kinematics": reason} | self.missing
         return found
 
     def _sample(self, point: Point) -> Sample | None:

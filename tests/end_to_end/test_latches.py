@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from unittest.mock import patch
 
 import fmpy
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from scipy.interpolate import CubicHermiteSpline
 
 import mb2fmu.errors
 from mb2fmu import Latch, Model, derive, export, formulation, validation
@@ -17,6 +19,7 @@ from mb2fmu.lowering import latch_laws
 from mb2fmu.validation.validate import make_yardstick
 
 pytestmark = pytest.mark.slow
+MODELS = Path(__file__).parents[2] / "models"
 
 
 def carts(within: float | None = None, distance: float = 0.5) -> Model:
@@ -113,6 +116,24 @@ def test_a_bob_that_is_let_go_flies_on(units):
     for name, speed, g in (("x", "u", 0.0), ("y", "v", 9.81)):
         path = found[name][first] + found[speed][first] * since - g / 2 * since**2
         assert found[name][first:] == pytest.approx(path, abs=1e-9)
+
+
+def test_a_block_rocks_as_published(tmp_path):
+    """Housner 1963: half .1 m by .4 m from alpha / 2; omega- is that of the pendulum, omega+ less by what is caught."""
+    path = export(MODELS / "rocking_block.py", tmp_path).path
+    names = ["theta", "omega", "right.engaged", "left.force_y"]
+    impact, before = 0.312308575112622, -0.893414307302563
+    kept = 1 - 1.5 * np.sin(np.arctan(0.25)) ** 2
+    for stop, closed, speed in ((impact - 1e-8, 0.0, before), (impact + 1e-8, 1.0, kept * before)):
+        found = moved(path, "CoSimulation", names, stop, stop)[-1]
+        assert found["right.engaged"] == closed
+        assert found["omega"] == pytest.approx(speed, abs=1e-7)
+    found = moved(path, "CoSimulation", names, 0.61, 1e-3)
+    after = int(np.flatnonzero((found["omega"] > 0) & (found["time"] > 0.5))[0])
+    swing = CubicHermiteSpline(*(found[name][after - 1 : after + 1] for name in ("time", "theta", "omega")))
+    (top,) = swing.derivative().roots(extrapolate=False)
+    assert -swing(top) == pytest.approx(0.0947367931208167, rel=1e-8)
+    assert (found["left.force_y"][found["time"] < 0.3] > 0.0).all()
 
 
 # --- the proof --------------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ NAMES = {
     "quadrotor_slung_load",
     "rigid_body",
     "robot_arm",
+    "rocking_block",
     "rolling_disc",
     "rolling_sphere",
     "simple_pendulum",
