@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -113,9 +114,16 @@ def _tables(program: Program) -> dict[str, Any]:
         "a": program.a.tolist(),
         "b": program.b.tolist(),
         "c": program.c.tolist(),
-        "constants": [float(value) for value in program.constants],
+        "constants": [_constant(value) for value in program.constants],
         "entries": {name: list(program.entries[name].results) for name in _ENTRIES if name in program.entries},
     }
+
+
+def _constant(value: float) -> float | str:
+    """A number; what JSON has none for in words that JavaScript reads as one, such as NaN where no loop closes."""
+    if math.isfinite(value):
+        return float(value)
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
 def _plain(each: Knob) -> list[Any]:

@@ -52,6 +52,7 @@ NAMES = {
     "rolling_sphere",
     "simple_pendulum",
     "snakeboard",
+    "steering_linkage",
     "stick_slip_belt",
     "three_body_pendulum",
     "transmission",
@@ -178,6 +179,29 @@ def _transmission(unit: Simulation) -> None:
     assert _far((0.08 + 3 * 0.3**2) * a, -3 * 9.81 * 0.3 * np.cos(arm) - 0.12 * teeth) < 1e-10
 
 
+def _steering_linkage(unit: Simulation) -> None:
+    wheel, rack = unit["wheel"], unit["rack"]
+    assert np.ptp(rack) > 0.04
+    assert _far(rack, 0.008 * wheel) < 1e-12
+    l = np.hypot(0.17 - 0.14, 0.70 - 0.05 - 0.33)
+    steer = {}
+    for side, name in ((1, "left"), (-1, "right")):
+        # The arm's end is on two circles: about the king pin, and about the end of the rack.
+        x, y = -0.17 + 0 * rack, side * 0.33 + rack - side * 0.70
+        reach, far = np.hypot(0.14, 0.05), np.hypot(x, y)
+        between = np.arccos((reach**2 + far**2 - l**2) / (2 * reach * far))
+        steer[name] = np.arctan2(y, x) - side * between - np.arctan2(-side * 0.05, -0.14)
+        steer[name] -= 2 * np.pi * np.round(steer[name] / (2 * np.pi))
+        assert _far(unit[f"steer_{name}"], steer[name]) < 1e-10
+    inner = np.where(wheel > 0, np.abs(steer["right"]), np.abs(steer["left"]))
+    outer = np.where(wheel > 0, np.abs(steer["left"]), np.abs(steer["right"]))
+    assert (inner >= outer - 1e-12).all()
+    # The teeth turn the hand wheel back: J w' = torque - r force.
+    moving = np.abs(unit["w_wheel"]) > 0.1
+    torque = unit["hand_power"][moving] / unit["w_wheel"][moving]
+    assert _far(0.04 * unit["wheel_acceleration"][moving], torque + 0.008 * unit["tooth_force"][moving]) < 1e-9
+
+
 def _excavator_arm(unit: Simulation) -> None:
     def turned(angle: np.ndarray, x: float, y: float) -> np.ndarray:
         return np.array([x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle)])
@@ -278,6 +302,7 @@ KNOWN: dict[str, Callable[[Simulation], None]] = {
     "rolling_sphere": _rolling_sphere,
     "simple_pendulum": _simple_pendulum,
     "snakeboard": _snakeboard,
+    "steering_linkage": _steering_linkage,
     "transmission": _transmission,
     "turntable_ball": _turntable_ball,
 }

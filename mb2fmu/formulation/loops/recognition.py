@@ -14,6 +14,7 @@ from mb2fmu.equations.motion import ClosedForm, VelocityConstraints
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.loops.given import GivenLoop, given_loops
 from mb2fmu.formulation.loops.kind import LoopKind, LoopRows, Misfit, Start
+from mb2fmu.formulation.loops.leg import Leg
 from mb2fmu.formulation.loops.planar import CrankSlider, FourBar, FourBarTrans
 from mb2fmu.formulation.loops.relations import reduction_of
 from mb2fmu.formulation.loops.rod import Rod
@@ -23,7 +24,7 @@ from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_constraints import NumericConstraints
 from mb2fmu.mechanism.records import Mechanism
 
-KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans(), Rod())
+KINDS: tuple[LoopKind, ...] = (Transmission(), FourBar(), CrankSlider(), FourBarTrans(), Rod(), Leg())
 """In the order in which they are tried."""
 
 HEADLINE = "the loops have no closed form:"
@@ -176,7 +177,7 @@ def _solved(
 
 
 def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopRows]:
-    """Single rows, or pairs of rows, that have as many unknowns as there are rows."""
+    """Single rows, pairs, or three rows, that have as many unknowns as there are rows."""
 
     def group(*taken: _Row) -> LoopRows:
         """These rows and the wanted coordinates that occur in them."""
@@ -189,6 +190,12 @@ def _groups(rows: Sequence[_Row], wanted: Sequence[sm.Symbol], size: int) -> Ite
 
     if size == 1:
         yield from (group(row) for row in rows if len(row.unknowns) == 1)
+        return
+    if size == 3:
+        alike = [row for row in rows if 2 <= len(row.unknowns) <= 3]
+        for three in itertools.combinations(alike, 3):
+            if len(set().union(*(row.unknowns for row in three))) == 3:
+                yield group(*three)
         return
     pairs = [row for row in rows if len(row.unknowns) == 2]
     for first in pairs:
