@@ -10,7 +10,9 @@ from mb2fmu.audit.auditing import audit
 from mb2fmu.audit.finding import SEVERITIES, Finding, Rule, Severity, rules
 from mb2fmu.audit.outcome import AuditResult
 from mb2fmu.audit.policy import Policy, read_policy
+from mb2fmu.audit.recorded_run import Recorded, beside, read_recorded
 
 __all__ = [
-    "SEVERITIES", "AuditResult", "Finding", "Policy", "Rule", "Severity", "audit", "read_policy", "rules",
+    "SEVERITIES", "AuditResult", "Finding", "Policy", "Recorded", "Rule", "Severity", "audit", "beside", "read_policy",
+    "read_recorded", "rules",
 ]  # fmt: skip

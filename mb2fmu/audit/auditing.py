@@ -23,6 +23,7 @@ from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.audit.finding import SEVERITIES, Finding, Observation, finding, rules
 from mb2fmu.audit.outcome import AuditResult
 from mb2fmu.audit.policy import NO_POLICY, Policy
+from mb2fmu.audit.recorded_run import Recorded
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.extras import required
 
@@ -56,7 +57,7 @@ class _Seen:
 def audit(
     path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
     budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
-    policy: Policy = NO_POLICY, effort: float | None = None,
+    policy: Policy = NO_POLICY, effort: float | None = None, recorded: Recorded | None = None,
 ) -> AuditResult:  # fmt: skip
     """Judges a unit.
 
@@ -73,6 +74,7 @@ def audit(
         policy: What the one who asks accepts.
         effort: What all probes together may take of the processor, in s; None: as the budget. What is judged within
             it does not depend on what else the machine does, as long as the budget lasts.
+        recorded: A run that is repeated and compared (rule ``experiment.reference``).
 
     Raises:
         PackageError: If it cannot be read as an archive.
@@ -87,7 +89,7 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_others, path, budget) if others else None
         spent = time.monotonic() - began
-        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort)
+        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort, recorded)
         seen = _seen(unit, wanted, bounds, run=run)
         said = _answers(asked, path, began + budget)
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))

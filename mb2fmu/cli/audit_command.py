@@ -61,6 +61,12 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
 )  # fmt: skip
 @click.option("--baseline", type=_there, metavar="OLD.json", help="JSON of an earlier audit: only what is new fails.")
 @click.option(
+    "--reference", type=_there, metavar="REF.csv",
+    help="A recorded run to be repeated (FMI cross-check form); UNIT_ref.csv beside the unit is taken if it is there.",
+)  # fmt: skip
+@click.option("--input", "input_file", type=_there, metavar="IN.csv", help="Inputs of the recorded run.")
+@click.option("--options", type=_there, metavar="REF.opt", help="StartTime, StopTime, StepSize, RelTol of that run.")
+@click.option(
     "--budget", type=click.FloatRange(min=1.0), default=120.0, show_default=True, metavar="S",
     help="For the whole audit; what it did not come to is listed.",
 )  # fmt: skip
@@ -86,7 +92,7 @@ def audit(
     fmu: Path, json_file: Path | None, html_file: Path | None, sarif_file: Path | None, junit_file: Path | None,
     github: bool, only: tuple[str, ...], skip: tuple[str, ...], no_run: bool, no_checkers: bool, fail_on: Any,
     policy: Path | None, baseline: Path | None, budget: float, time_limit: float, memory_limit: float | None,
-    jobs: int | None,
+    jobs: int | None, reference: Path | None, input_file: Path | None, options: Path | None,
 ) -> None:  # fmt: skip
     """Judges any FMU of FMI 2 or 3, from any tool: archive, description, binaries, and what it does when it runs.
 
@@ -100,16 +106,20 @@ def audit(
       mb2fmu audit theirs.fmu --report audit.html --json audit.json
       mb2fmu audit theirs.fmu --only 'dependencies.*' --only 'derivative.*'
       mb2fmu audit theirs.fmu --github --fail-on warning
+      mb2fmu audit theirs.fmu --reference theirs_ref.csv --input theirs_in.csv
       mb2fmu audit theirs.fmu --baseline audit.json --sarif audit.sarif --junit audit.xml
     """
     from mb2fmu.audit import audit as judge
-    from mb2fmu.audit import read_policy
+    from mb2fmu.audit import beside, read_policy, read_recorded
 
+    if reference is None and (input_file or options):
+        raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
     rules = read_policy(policy, baseline)
+    recorded = read_recorded(reference, input_file, options) if reference else beside(fmu)
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, others=not no_checkers and not only, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,
-        policy=rules,
+        policy=rules, recorded=recorded,
     )  # fmt: skip
     to_stdout = json_file is not None and str(json_file) == "-"
     _write(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})

@@ -28,6 +28,7 @@ from mb2fmu.audit.behaviour import (
     life,
     memory_trials,
     order_trials,
+    recorded_trials,
     slope_trials,
     state_trials,
     step_trials,
@@ -42,11 +43,12 @@ from mb2fmu.audit.behaviour.probe import PROBES, Probe
 from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION
 from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.audit.recorded_run import Recorded
 
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
-    life, values, exchange, step_trials, slope_trials, event_trials, state_trials, dependency_trials, derivative_trials,
-    evaluation_trials, instance_trials, order_trials, array_trials, memory_trials, host,
+    life, values, exchange, step_trials, recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
+    derivative_trials, evaluation_trials, instance_trials, order_trials, array_trials, memory_trials, host,
 )  # fmt: skip
 SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
@@ -166,7 +168,11 @@ def _kind(
                 write({"ended": kind, "why": "its library cannot be loaded"})
                 return
             library = Library(handle, description, str(folder / "resources"), pace=pace)
-            stage = Stage(library, kind, folder, tell=lambda text: write({"at": text}), effort=request["effort"])
+            recorded = request.get("recorded")
+            stage = Stage(
+                library, kind, folder, tell=lambda text: write({"at": text}), effort=request["effort"],
+                recorded=None if recorded is None else Recorded.of_json(recorded),
+            )  # fmt: skip
         pace.begin(SHARE * request["effort"] * each.weight)
         good = attempt(each, stage, write)
         for text in dict.fromkeys(stage.skipped):

@@ -152,6 +152,8 @@ class Integration:
         self._moment, self._at_once = -math.inf, 0
         self.jumps: list[Jump] = []
         self.watch: Callable[[str], None] = lambda _: None
+        self.moves: Callable[[float], Mapping[Variable, Value]] | None = None
+        """Continuous inputs by time, set wherever something is evaluated."""
 
     @property
     def following(self) -> float:
@@ -162,8 +164,14 @@ class Integration:
         count = self._stage.n_indicators
         return self._instance.vector("GetEventIndicators", count) if count else []
 
-    def _slopes(self, time: float, states: Sequence[float]) -> list[float]:
+    def _go_to(self, time: float) -> None:
+        """Sets the time, and the inputs that move with it."""
         self._instance.set_time(time)
+        if self.moves is not None:
+            self._instance.set(self.moves(time))
+
+    def _slopes(self, time: float, states: Sequence[float]) -> list[float]:
+        self._go_to(time)
         if not self._size:
             return []
         self._instance.set_states(states)
@@ -228,7 +236,7 @@ class Integration:
     def _crossed(self, time: float, state: Sequence[float]) -> bool:
         if not self._signs:
             return False
-        self._instance.set_time(time)
+        self._go_to(time)
         if self._size:
             self._instance.set_states(state)
         return any((a > 0.0) != (b > 0.0) for a, b in zip(self._signs, self._indicators(), strict=True))
@@ -251,7 +259,7 @@ class Integration:
     def _accept(self, size: float, state: list[float]) -> None:
         self.time += size
         self.states = state
-        self._instance.set_time(self.time)
+        self._go_to(self.time)
         if self._size:
             self._instance.set_states(state)
         if self._needs_completed:

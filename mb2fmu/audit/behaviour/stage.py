@@ -16,6 +16,7 @@ from mb2fmu.audit.behaviour.binding import Events, Library, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.description.described_model import FLOATS, Description, Variable, number
+from mb2fmu.audit.recorded_run import Recorded
 
 MOST_ITERATIONS = 100
 ROUND_OFF = 1e-12
@@ -67,6 +68,7 @@ class Stage:
         effort: Seconds for all probes of this kind.
         idle: Rule → why it has nothing to judge here; filled by the probes.
         notes: What probes have found out once for all of them.
+        recorded: A run to be repeated, if one was given.
     """
 
     library: Library
@@ -77,6 +79,7 @@ class Stage:
     effort: float = 120.0
     idle: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    recorded: Recorded | None = None
 
     def nothing(self, rule: str, why: str) -> None:
         """Says that a rule has nothing to judge in this unit."""

@@ -23,6 +23,7 @@ from mb2fmu.audit.behaviour.reaping import marked
 from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.described_model import Description
 from mb2fmu.audit.finding import Observation
+from mb2fmu.audit.recorded_run import Recorded
 from mb2fmu.scratch import work_folder
 
 _FOLDERS = {
@@ -86,7 +87,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a trial may take.
+    """What a trial may take, and what it is held against.
 
     Attributes:
         seconds: Altogether, by the clock.
@@ -94,6 +95,7 @@ class Bounds:
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
         effort: Of the processor, for all probes, in s; None: as ``seconds``.
+        recorded: A run to be repeated.
     """
 
     seconds: float
@@ -101,6 +103,7 @@ class Bounds:
     memory: int
     jobs: int
     effort: float | None = None
+    recorded: Recorded | None = None
 
 
 def libraries(description: Description, names: Collection[str]) -> dict[str, str]:
@@ -140,6 +143,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         base = {
             "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "deadline": deadline, "tool": tool,
             "scratch": str(scratch), "left": bounds.seconds,
+            "recorded": bounds.recorded and bounds.recorded.as_json(),
         }  # fmt: skip
         groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
         base["effort"] = (bounds.seconds if bounds.effort is None else bounds.effort) / (

@@ -1,0 +1,114 @@
+"""Recorded runs in the form of the FMI cross-check: repeated, met or not met; files that cannot be used."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import ball
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from fmpy import simulate_fmu
+
+from mb2fmu.audit import AuditResult, audit, beside, read_recorded
+from mb2fmu.cli import commands
+from mb2fmu.errors import Mb2FmuError
+
+Base = Callable[[str], dict[str, bytes]]
+RULE = "experiment.reference"
+STOP = 1.0
+COLUMNS = ["x", "theta"]
+
+
+@pytest.fixture
+def unit(base: Base, tmp_path: Path) -> Path:
+    return ball.pack(base("cart2"), tmp_path / "cart.fmu")
+
+
+def written(path: Path, names: list[str], rows: object) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["time", *names], *rows])
+    return path
+
+
+def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: float) -> None:
+    """Files beside the unit, the result as fmpy finds it; the force is a ramp that jumps at 0.5 s.
+
+    fmpy holds inputs between output points, also in Model Exchange: these are close together.
+    """
+    rows = [(0.0, 0.0), (0.5, 4.0), (0.5, -2.0), (end, -2.0)]
+    signal = np.array([(t, gain * f) for t, f in rows], dtype=[("time", float), ("force", float)])
+    found = simulate_fmu(
+        str(unit), fmi_type="ModelExchange", stop_time=STOP, output_interval=0.001, relative_tolerance=1e-8,
+        input=signal, output=COLUMNS, start_values=starts,
+    )  # fmt: skip
+    written(unit.with_name("cart_ref.csv"), COLUMNS, ([row["time"], *(row[c] for c in COLUMNS)] for row in found))
+    written(unit.with_name("cart_in.csv"), ["force"], rows)
+    unit.with_name("cart_ref.opt").write_text(f"StartTime, 0.0\nStopTime, {STOP}\nStepSize, 0.002\nRelTol, 1e-8\n")
+
+
+def judged(unit: Path) -> AuditResult:
+    return audit(unit, only=[RULE], others=False, recorded=beside(unit))
+
+
+def test_a_right_unit_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
+    recorded(unit)
+    result = judged(unit)
+    assert [str(each) for each in result.findings] == []
+    assert RULE in result.judged
+    assert {"ModelExchange: repeating the recorded run", "CoSimulation: repeating the recorded run"} <= set(
+        result.tried
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gain": -1.0}, {"gain": 1.2}, {"m": 1.3}, {"theta": 0.4}],
+    ids=["sign of the input", "size of the input", "parameter", "start value"],
+)
+def test_what_is_not_met_is_told_with_its_variable(unit: Path, wrong: dict[str, float]) -> None:
+    recorded(unit, **wrong)
+    found = judged(unit).findings
+    assert found
+    assert {each.rule for each in found} == {RULE}
+    assert any('"x"' in each.where or '"theta"' in each.where for each in found)
+
+
+def test_names_that_the_unit_does_not_have_are_told(unit: Path) -> None:
+    recorded(unit)
+    written(unit.with_name("cart_in.csv"), ["x", "gust"], [(0, 0, 0), (1, 0, 0)])
+    text = " ".join(str(each) for each in judged(unit).findings)
+    assert "no variable gust" in text
+    assert 'no input: "x"' in text
+
+
+def test_without_a_recorded_run_nothing_is_judged(unit: Path) -> None:
+    result = judged(unit)
+    assert "no recorded result was given" in result.unjudged[RULE]
+    done = CliRunner().invoke(commands, ["audit", str(unit), "--input", str(unit)], obj={})
+    assert done.exit_code == 2
+    assert "--reference" in done.output
+
+
+def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    reference = written(tmp_path / "a_ref.csv", ["x", "x"], [(0, 1, 1), (1, 2, 2)])
+    inputs = written(tmp_path / "a_in.csv", ["force"], [(1, 0), (0, "much"), (2,)])
+    options = tmp_path / "a_ref.opt"
+    options.write_text("StopTime, soon\nColour, red\n")
+    with pytest.raises(Mb2FmuError) as error:
+        read_recorded(reference, inputs, options)
+    text = str(error.value)
+    for part in ("occur twice: x", "row 3", "row 4", 'StopTime is no number: "soon"'):
+        assert part in text
+
+
+def test_a_jump_is_taken_at_its_time(tmp_path: Path) -> None:
+    written(tmp_path / "b_ref.csv", ["x"], [(0, 0), (2, 1)])
+    written(tmp_path / "b_in.csv", ["force", "on"], [(0, 0, "true"), (1, 1, "true"), (1, 5, "false"), (2, 6, "false")])
+    found = beside(tmp_path / "b.fmu")
+    assert found is not None
+    assert found.inputs is not None
+    assert (found.start, found.stop, found.step) == (0.0, 2.0, None)
+    assert found.inputs.rows == [[0.0, 1.0], [1.0, 1.0], [5.0, 0.0], [6.0, 0.0]]
