@@ -225,13 +225,20 @@ class _Modeller:
         where, q = self._where(joint.line), _function(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         symbols = (q, q.diff(t), q.diff(t, 2))
-        start = _between(joint.start, joint.limits.lower, joint.limits.upper)
-        names = (f"{name}.{word}", f"{name}.speed", f"{name}.acceleration")
-        for symbol, own, value, unit in zip(
-            symbols, names, (start, 0.0, 0.0), (*units[:2], f"{units[0]}/s2"), strict=True
-        ):
-            text = f"{own.rpartition('.')[2]} of joint {joint.name}, prescribed"
-            self.declared.append(Input(symbol=symbol, name=own, start=value, unit=unit, where=where, description=text))
+        limits = joint.limits
+        start = _between(joint.start, limits.lower, limits.upper)
+        parts = (
+            (word, start, units[0], _finite(limits.lower), _finite(limits.upper)),
+            ("speed", 0.0, units[1], None, None),
+            ("acceleration", 0.0, f"{units[0]}/s2", None, None),
+        )
+        for symbol, (part, value, unit, low, high) in zip(symbols, parts, strict=True):
+            self.declared.append(
+                Input(
+                    symbol=symbol, name=f"{name}.{part}", start=value, unit=unit, minimum=low, maximum=high,
+                    where=where, description=f"{part} of joint {joint.name}, prescribed",
+                )
+            )  # fmt: skip
         return JointVariables(name=name, prescribed=symbols)
 
     def _planar(self, joint: JointRecord, name: str) -> JointVariables:

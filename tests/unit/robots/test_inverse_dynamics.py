@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from sympy.physics.vector import dynamicsymbols
 from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu import pipeline
@@ -76,3 +77,15 @@ def test_what_has_no_inverse_dynamics_is_refused_by_name(tmp_path: Path) -> None
         "joint loose is floating, and no drive gives all of its motion",
         "base is floating",
     ]
+
+
+def test_ranges_are_bounds_of_the_positions_that_go_in(tmp_path: Path) -> None:
+    """And the default experiment stays within them."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('lower="-2" upper="2"', 'lower="-0.01" upper="2"'))
+    definition = pipeline.derive(path, arguments={"role": "inverse-dynamics"}).checked
+    bounds = {i.name: (i.minimum, i.maximum) for i in definition.inputs}
+    assert bounds["j1.angle"] == (-0.01, 2.0)
+    assert bounds["j1.acceleration"] == (None, None)
+    signal = next(s for r, s in definition.experiment.signals.items() if r == definition.inputs[0].symbol)
+    assert abs(float(signal.subs(dynamicsymbols._t, 0.1))) <= 0.01
