@@ -26,6 +26,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 
 _EXAMPLE = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
+_SYSTEM = "write  def build() -> CoupledSystem: …  in it; docs/systems.md shows how"
 
 
 class _Sourced(Protocol):
@@ -73,7 +74,7 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
 def load_promised(path: Path | str, arguments: Mapping[str, Any] | None, promised: type[Promised]) -> Promised:
     """As :func:`load`, for any class that a file's function is annotated to return and that has a ``source``."""
     path = located(path)
-    _refuse_unreadable(path)
+    _refuse_unreadable(path, promised)
     path = path.resolve()
     kind, headline = promised.__name__, f"the {_word(promised)} cannot be built from {path.name}:"
     with _importable_beside(path.parent):
@@ -169,19 +170,22 @@ def _names(annotation: object, promised: type) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, promised)
 
 
-def _refuse_unreadable(path: Path) -> None:
+def _refuse_unreadable(path: Path, promised: type) -> None:
+    """A file that is not there, or is no Python; what else would be taken for what was promised."""
+    is_model, word = issubclass(promised, Model), _word(promised)
     if path.suffix == ".py" and path.is_file():
         return
     if path.suffix != ".py" and path.exists():
-        fault = Fault("a model file ends in .py", str(path), "give the Python file that has the model function")
+        remedy = f"give the Python file that has the {word} function" + ("" if is_model else ", or an .ssp")
+        fault = Fault(f"a {word} file ends in .py", str(path), remedy)
     else:
         beside = [str(other) for other in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        shipped = [model.stem for model in shipped_models().glob("*.py")]
+        shipped = [model.stem for model in shipped_models().glob("*.py")] if is_model else []
         near = difflib.get_close_matches(str(path), [*beside, *shipped], n=3) or sorted(beside)[:5]
         remedy = f"did you mean {' or '.join(near)}?" if near else "give the path of a Python file"
-        remedy += "; mb2fmu list shows the models that come with it"
+        remedy += "; mb2fmu list shows the models that come with it" if is_model else ""
         fault = Fault("there is no such file", str(path), remedy)
-    raise ModelError("no model could be loaded:", [fault])
+    raise ModelError(f"no {word} could be loaded:", [fault])
 
 
 @contextmanager
@@ -258,7 +262,7 @@ def _promising_function(path: Path, module: ModuleType, promised: type) -> Calla
     what = f"no function is annotated -> {promised.__name__}"
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
-    raise ModelError(headline, [Fault(what, path.name, _EXAMPLE)])
+    raise ModelError(headline, [Fault(what, path.name, _EXAMPLE if promised is Model else _SYSTEM)])
 
 
 def _converted(path: Path, function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import package
-from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.filetree import FileTree
 from mb2fmu.model.loading import load_promised
 from mb2fmu.pipeline.deriving import derive
@@ -99,7 +99,31 @@ def joined_system(
     if faults:
         raise CouplingError(f"{given.name} cannot be coupled:", faults)
     with work_folder("build the units") as folder:
-        return join(given, [_component(given, name, folder, observer) for name in given.names])
+        return join(given, _components(given, folder, observer))
+
+
+def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
+    """All units; what keeps several of them from being had is told together, with the line of each.
+
+    Raises:
+        CouplingError: With every fault of models and archives.
+        ToolError: If a tool outside fails.
+    """
+    found, faults = [], []
+    for declared in system.components:
+        try:
+            found.append(_component(system, declared.name, folder, observer))
+        except ToolError:
+            raise
+        except Mb2FmuError as error:
+            told = error.faults or (Fault(str(error)),)
+            where = f"{declared.where}, {declared.name}"
+            faults += [
+                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
+            ]
+    if faults:
+        raise CouplingError(f"components of {system.name} cannot be had:", faults)
+    return found
 
 
 def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
@@ -173,6 +197,7 @@ def couple(
     except SystemRunError as error:
         package.write_tree(FileTree({f"{name}.csv": table(error.motion)}), target)
         raise
+    written += package.write_tree(FileTree({f"{name}.csv": table(motion)}), target)  # kept, whatever the whole says
     truth: tuple[Deviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
@@ -185,8 +210,7 @@ def couple(
             answers = ask_others(masters, archive, target / name, run.stepping.step, run.stop, wanted)
     with stage("report"):
         page = system_page(joined, motion, truth, answers)
-        results = FileTree({f"{name}.html": page, f"{name}.csv": table(motion)})
-    written += package.write_tree(results, target)
+    written += package.write_tree(FileTree({f"{name}.html": page}), target)
     return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
 
 

@@ -139,7 +139,7 @@ def _states(component: Component) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _watched(joined: Joined, folder: Path, progress: Progress | None, limit: float) -> tuple[int, str]:
     """Runs the process and tells how far it is; its exit code and its last words."""
-    command = [sys.executable, "-m", "mb2fmu.systems.master.master_process", str(folder / "request.pickle")]
+    command = [sys.executable, "-P", "-m", "mb2fmu.systems.master.master_process", str(folder / "request.pickle")]
     row = 8 * _width(joined)
     steps = joined.system.run.stop / joined.system.run.stepping.step
     rows = folder / "rows.f64"
