@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,13 @@ from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.language_targets import described
 from mb2fmu.pipeline.options import FormulationOptions
-from mb2fmu.studies.ensembles import Batch, Ensemble
+from mb2fmu.studies.ensembles import Batch, Ensemble, Motion
+
+if TYPE_CHECKING:
+    from mb2fmu.toolchain import CompiledMotion, CompiledProgram
+    from mb2fmu.toolchain.batch_motion import Course, Moved
+
+Floats = npt.NDArray[np.float64]
 
 
 def compiled(
@@ -47,7 +54,7 @@ def compiled(
     parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
 
     def entry(name: str) -> Batch:
-        return _batch(toolchain.compile_program(program, name))
+        return _batch(cache(lambda: toolchain.compile_program(program, name)))
 
     projected = "project" in program.entries and program.entries["project"].results
     return Ensemble(
@@ -64,14 +71,24 @@ def compiled(
         most=longest_walk(program),
         rhs=entry("rhs"),
         outputs=entry("outputs"),
+        motion=_motion(cache(lambda: toolchain.compile_motion(program))),
         project=entry("project") if projected else None,
     )
 
 
-def _batch(program: Any) -> Batch:
-    """The compiled program as a function of t, x, r, p."""
+def _batch(program: Callable[[], CompiledProgram]) -> Batch:
+    """The program, compiled when it is first needed, as a function of t, x, r, p."""
 
     def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        return np.asarray(program(t, x, r, p))
+        return np.asarray(program()(t, x, r, p))
 
     return call
+
+
+def _motion(compiled_motion: Callable[[], CompiledMotion]) -> Motion:
+    """The integrator, compiled when it is first needed."""
+
+    def move(x0: Floats, p: Floats, course: Course, states: bool, outputs: Sequence[int]) -> Moved:
+        return compiled_motion()(x0, p, course, states=states, outputs=outputs)
+
+    return move

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.studies.dormand_prince import SLOTS, Course, Indices, integrate
 from mb2fmu.studies.reductions import Reduction
-from mb2fmu.studies.step_control import Floats, Tolerance
+from mb2fmu.toolchain.batch_motion import Course, Moved
 
+Floats = npt.NDArray[np.float64]
 Batch = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
 """f(t, x, r, p), each one set of values or a row per instance."""
 
+Motion = Callable[[Floats, Floats, Course, bool, Sequence[int]], Moved]
+"""Starts (n, n_x), parameters (n, n_p) or one set, from where to where, whether states are kept at all communication
+points, which outputs are."""
+
 Solver = Literal["explicit", "rk4"]
+
+BLOCK = 1024
+"""Instances that are run before what is reduced is reduced: their outputs are in memory at all communication points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Ensemble:
         most: Steps that may be tried within one communication step.
         rhs: x' of a batch.
         outputs: y of a batch.
+        motion: Integrates with a step size for each instance.
         project: Puts states on the constraints; None where there is nothing to do.
     """
 
@@ -87,6 +95,7 @@ class Ensemble:
     most: int
     rhs: Batch
     outputs: Batch
+    motion: Motion
     project: Batch | None = None
 
     def simulate(
@@ -126,24 +135,39 @@ class Ensemble:
         for name, value in given.items():
             array, names = (p, self.parameters) if name in self.parameters else (x, self.states)
             array[:, names.index(name)] = value
-        one_set = not any(name in self.parameters for name in given)
-        inputs = self._held(points)
-        recorder = _Recorder(self, inputs, p[0] if one_set else p, trajectories, wanted, n)
-        recorder.begin(x)
+        shared = not any(name in self.parameters for name in given)
+        chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
+        course = self._course(h, points, chosen)
+        asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
+        select = [self.output_names.index(name) for name in asked]
+        blocks, memory = [], {name: one.begin(n) for name, one in wanted.items()}
+        for first in range(0, n, BLOCK):
+            some = slice(first, min(first + BLOCK, n))
+            parameters = p[0] if shared else p[some]
+            if solver == "rk4":
+                moved = _fixed_steps(self, x[some], parameters, course, internal_step, trajectories, select)
+            else:
+                moved = self.motion(x[some], parameters, course, trajectories, select)
+            instances = np.arange(n)[some]
+            for name, one in wanted.items():
+                _reduce(one, memory[name], instances, moved, select.index(self.output_names.index(one.output)), h)
+            blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
+        messages = tuple(message for block in blocks for message in block.messages)
+        reduced = {name: one.finish(memory[name]) for name, one in wanted.items()}
+        for numbers in reduced.values():
+            numbers[[bool(message) for message in messages]] = np.nan
+        kept = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
+        states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in kept)
+        time = h * np.arange(points + 1, dtype=np.float64)
+        return Runs(time, states, outputs, self.states, self.output_names, reduced, messages)
+
+    def _course(self, step: float, points: int, tolerance: float) -> Course:
+        """From where to where; beyond the experiment the last inputs stay."""
+        inputs = np.asarray(self.inputs[np.minimum(np.arange(points), len(self.inputs) - 1)])
         turns = np.zeros(points + 1, dtype=bool)
         turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1)
-        course = Course(0.0, h, points, self.most, turns, self.project is not None)
-        if solver == "rk4":
-            messages = _fixed_steps(recorder, x, course, internal_step)
-        else:
-            chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
-            messages = integrate(recorder.slopes, x, course, Tolerance(chosen, self.scale), recorder.arrived)
-        return recorder.runs(h, messages)
-
-    def _held(self, points: int) -> Floats:
-        """Inputs over each communication step, shape (points, n_r); beyond the experiment the last ones stay."""
-        rows = np.minimum(np.arange(points), len(self.inputs) - 1)
-        return np.asarray(self.inputs[rows])
+        held = inputs if turns.any() else inputs[:1]
+        return Course(0.0, step, points, self.most, tolerance, self.scale, held, turns)
 
     def _check(
         self,
@@ -181,120 +205,72 @@ class Ensemble:
             raise AnalysisError("these instances cannot be simulated:", faults)
 
 
-class _Recorder:
-    """Evaluates for instances, and keeps what was asked for of them."""
-
-    def __init__(
-        self,
-        ensemble: Ensemble,
-        inputs: Floats,
-        p: Floats,
-        trajectories: bool,
-        wanted: Mapping[str, Reduction],
-        n: int,
-    ) -> None:
-        self._ensemble, self._p, self._all, self._wanted = ensemble, p, trajectories, wanted
-        self._inputs, self._points = inputs, len(inputs)
-        self._picked: tuple[Indices, Floats] = (np.arange(0), p[:0])
-        points = len(inputs)
-        middle = (points + 1,) if trajectories else ()
-        self._states = np.full((n, *middle, len(ensemble.states)), np.nan)
-        self._outputs = np.full((n, *middle, len(ensemble.output_names)), np.nan)
-        self._memory = {name: one.begin(n) for name, one in wanted.items()}
-
-    def begin(self, x: Floats) -> None:
-        """Keeps the start."""
-        n = len(x)
-        self._keep(np.arange(n), np.zeros(n, dtype=np.intp), np.zeros(n), x)
-
-    def slopes(self, t: Floats, x: Floats, instance: Indices, point: Indices) -> Floats:
-        """x'."""
-        return self._ensemble.rhs(t, x, self._r(point), self._of(instance))
-
-    def arrived(self, instance: Indices, point: Indices, t: Floats, x: Floats) -> Floats:
-        """Puts states on the constraints, and keeps them."""
-        if self._ensemble.project is not None:
-            # The inputs are still those of the step that ends.
-            put = self._ensemble.project(t, x, self._r(point - 1), self._of(instance))
-            possible = np.isfinite(put).all(axis=1)
-            x = x.copy()
-            x[possible, : put.shape[1]] = put[possible]
-        self._keep(instance, point, t, x)
-        return x
-
-    def runs(self, step: float, messages: Sequence[str]) -> Runs:
-        """All that was kept."""
-        reduced = {name: one.finish(self._memory[name]) for name, one in self._wanted.items()}
-        early = np.array([bool(message) for message in messages])
-        for values in reduced.values():
-            values[early] = np.nan
-        names = self._ensemble.states, self._ensemble.output_names
-        time = step * np.arange(self._points + 1, dtype=np.float64)
-        return Runs(time, self._states, self._outputs, *names, reduced, tuple(messages))
-
-    def _of(self, instance: Indices) -> Floats:
-        """Parameters of instances; who is under way seldom changes."""
-        if self._p.ndim == 1:
-            return self._p
-        if instance is not self._picked[0]:
-            self._picked = instance, self._p[instance]
-        return self._picked[1]
-
-    def _r(self, point: Indices) -> Floats:
-        """Inputs held after communication points."""
-        rows = np.minimum(point, self._points - 1)
-        return self._inputs[rows] if self._inputs.shape[1] else self._inputs[0]
-
-    def _keep(self, instance: Indices, point: Indices, t: Floats, x: Floats) -> None:
-        """Stores states and outputs, as far as they are asked for."""
-        last = point == self._points
-        if not (self._all or self._wanted or last.any()):
-            return
-        if not (self._all or self._wanted):
-            instance, point, t, x = instance[last], point[last], t[last], x[last]
-            last = last[last]
-        # As in a unit, inputs change after the outputs of a communication point have been read.
-        y = self._ensemble.outputs(t, x, self._r(np.maximum(point - 1, 0)), self._of(instance))
-        for name, one in self._wanted.items():
-            one.take(self._memory[name], instance, t, y[:, self._ensemble.output_names.index(one.output)])
-        if self._all:
-            self._states[instance, point], self._outputs[instance, point] = x, y
-        else:
-            self._states[instance[last]], self._outputs[instance[last]] = x[last], y[last]
+def _reduce(
+    one: Reduction, memory: Floats, instances: npt.NDArray[np.intp], moved: Moved, place: int, step: float
+) -> None:
+    """Hands the values of one output to a reduction, communication point by communication point."""
+    for k, y in enumerate(np.ascontiguousarray(moved.path_outputs[:, :, place].T)):
+        one.take(memory, instances, np.full(len(instances), step * k), y)
 
 
-def _fixed_steps(recorder: _Recorder, x0: Floats, course: Course, internal: float | None) -> list[str]:
+def _fixed_steps(
+    ensemble: Ensemble,
+    x: Floats,
+    p: Floats,
+    course: Course,
+    internal: float | None,
+    keep: bool,
+    select: Sequence[int],
+) -> Moved:
     """The classical method of order 4 with equal steps, by the arithmetic of ``emit/c/runtime/solver_rk4.c``."""
-    messages = [""] * len(x0)
+    n, points = len(x), course.points
     pieces = 1 if internal is None else max(int(np.ceil(course.step / internal * (1.0 - 1e-9))), 1)
     h = course.step / pieces
-    for first in range(0, len(x0), SLOTS):
-        instance = np.arange(first, min(first + SLOTS, len(x0)))
-        x = x0[instance]
-        clock = rest = 0.0
-        for point in range(course.points):
-            at = np.full(len(instance), point, dtype=np.intp)
+    messages = [""] * n
+    path_x = np.full((n if keep else 0, points + 1, x.shape[1]), np.nan)
+    path_y = np.full((n, points + 1, len(select)), np.nan)
+    clock = rest = 0.0
+    held = np.broadcast_to(course.inputs, (points, course.inputs.shape[1]))
+    r = held[0]
+    for point in range(points + 1):
+        if point:
+            r = held[point - 1]
             for piece in range(pieces):
-                x = _rk4_step(recorder, clock + piece * h if piece else clock, h, x, instance, at)
-            good = np.isfinite(x).all(axis=1)
-            for k in instance[~good]:
-                messages[k] = f"x' is not finite before t = {clock + course.step:.6g} s"
-            instance, x, at = instance[good], x[good], at[good]
+                x = _rk4_step(ensemble, clock + piece * h if piece else clock, h, x, r, p)
+            for k in np.flatnonzero(~np.isfinite(x).all(axis=1)):
+                messages[k] = messages[k] or f"x' is not finite before t = {clock + course.step:.6g} s"
+                x[k] = np.nan
             total = clock + course.step
             added = total - clock
             rest = rest + ((clock - (total - added)) + (course.step - added))
             clock, rest = total + rest, rest - ((total + rest) - total)
-            x = recorder.arrived(instance, at + 1, np.full(len(instance), clock), x)
-    return messages
+            x = _projected(ensemble, clock, x, r, p)
+        if keep:
+            path_x[:, point] = x
+        if select:
+            # As in a unit, inputs change after the outputs of a communication point have been read.
+            path_y[:, point] = ensemble.outputs(clock, x, r, p)[:, list(select)]
+    return Moved(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 
 
-def _rk4_step(recorder: _Recorder, t: float, h: float, x: Floats, instance: Indices, point: Indices) -> Floats:
+def _projected(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
+    """On the constraints, where that is possible."""
+    if ensemble.project is None:
+        return x
+    put = ensemble.project(t, x, r, p)
+    possible = np.isfinite(put).all(axis=1)
+    x = x.copy()
+    x[possible, : put.shape[1]] = put[possible]
+    return x
+
+
+def _rk4_step(ensemble: Ensemble, t: float, h: float, x: Floats, r: Floats, p: Floats) -> Floats:
     """One step."""
     stages: list[Floats] = []
     at = x
     with np.errstate(invalid="ignore", over="ignore"):
         for node, ahead in ((0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 0.0)):
-            stages.append(recorder.slopes(np.full(len(x), t + node * h), at, instance, point))
+            stages.append(ensemble.rhs(t + node * h, at, r, p))
             at = x + ahead * h * stages[-1]
         inner = stages[1] + stages[2]
         return np.asarray(x + h / 6.0 * (stages[0] + 2.0 * inner + stages[3]))

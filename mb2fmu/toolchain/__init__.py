@@ -9,6 +9,7 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 """
 
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
+from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_motion
 from mb2fmu.toolchain.compilers import Compiler
 from mb2fmu.toolchain.libraries import load_library
 from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
@@ -21,10 +22,12 @@ __all__ = [
     "PLATFORMS",
     "Compilation",
     "CompileObserver",
+    "CompiledMotion",
     "CompiledProgram",
     "Compiler",
     "Order",
     "Platform",
+    "compile_motion",
     "compile_program",
     "compile_unit",
     "compile_web",

@@ -144,10 +144,13 @@ def compile_program(
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    return CompiledProgram(program, entry, _library(emit_batch(program, entry), compiler, variant or widest(compiler)))
+    return CompiledProgram(
+        program, entry, compiled_library(emit_batch(program, entry), compiler, variant or widest(compiler))
+    )
 
 
-def _library(sources: FileTree, compiler: Compiler, variant: Variant) -> ctypes.CDLL:
+def compiled_library(sources: FileTree, compiler: Compiler, variant: Variant) -> ctypes.CDLL:
+    """Compiles sources for the running machine, and loads them."""
     tree = compile_unit(sources, "batch", [host()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
     with work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
@@ -160,4 +163,4 @@ def _library(sources: FileTree, compiler: Compiler, variant: Variant) -> ctypes.
 def widest(compiler: Compiler = "zig") -> Variant:
     """The variant for the widest vectors that the running machine has: 8 instances side by side, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
-    return known[int(_library(emit_probe(), compiler, "any")[PROBE]())]
+    return known[int(compiled_library(emit_probe(), compiler, "any")[PROBE]())]

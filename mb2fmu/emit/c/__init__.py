@@ -11,7 +11,7 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
-from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_probe
+from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe
 from mb2fmu.emit.c.sources import (
     Motion,
     emit,
@@ -31,6 +31,7 @@ __all__ = [
     "emit",
     "emit_batch",
     "emit_derivatives",
+    "emit_ensemble",
     "emit_motion",
     "emit_probe",
     "emit_standalone",

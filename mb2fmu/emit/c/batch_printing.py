@@ -7,6 +7,9 @@ choose their pivots, and Newton's method its number of iterations, in each lane 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 from mb2fmu.emit.c.loops import print_rolled
 from mb2fmu.emit.c.model import hoisted_places, print_bodies, printed_tables, required_nodes
 from mb2fmu.emit.c.operation_code import lane_functions, operation_files
@@ -22,6 +25,7 @@ _RUNTIME = (
     "portability.h",
 )
 
+_OWN = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
 _LEAVES = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
 PROBE = "mb2fmu_probe"
@@ -41,7 +45,67 @@ def emit_batch(program: Program, entry: str) -> FileTree:
         program: Any.
         entry: Name of an entry point.
     """
-    results = program.entries[entry].results
+    arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*_LEAVES.values(), "w")), *_OWN, "mb2fmu_reals y[]")
+    printed = _print(program, {"evaluate": entry}, arrays, {Op.TIME: "t", **_LEAVES})
+    layout = program.layout
+    sizes = {
+        "states": len(layout.states),
+        "inputs": len(layout.inputs),
+        "parameters": len(layout.parameters),
+        "memory": len(layout.memory),
+        "seeds": len(layout.seeds),
+        "results": len(program.entries[entry].results),
+        "prepared": printed.prepared,
+    }
+    text = render("batch.c.jinja", **printed.facts, vectors=1 + sum(sizes.values()) + printed.work, **sizes)
+    return _tree(program, text, _RUNTIME)
+
+
+def emit_ensemble(program: Program) -> FileTree:
+    """Prints the code of a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
+
+    Args:
+        program: One without memory, seeds and events.
+    """
+    entries = {name: name for name in ("rhs", "outputs", "project") if name in program.entries}
+    leaves: dict[Op, str] = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
+    arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")), *_OWN, "mb2fmu_reals y[]")
+    printed = _print(program, entries, arrays, {Op.TIME: "t", **leaves})
+    layout = program.layout
+
+    def count(entry: str) -> int:
+        return len(program.entries[entry].results) if entry in program.entries else 0
+
+    sizes = {
+        "states": len(layout.states),
+        "inputs": len(layout.inputs),
+        "parameters": len(layout.parameters),
+        "outputs": count("outputs"),
+        "projected": count("project"),
+        "prepared": printed.prepared,
+        "work": printed.work,
+    }
+    return _tree(program, render("ensemble.c.jinja", **printed.facts, sizes=sizes), (*_RUNTIME, "batch_dopri5.h"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """Entry points as C.
+
+    Attributes:
+        facts: What the head of the templates needs.
+        prepared: Values that depend on parameters only.
+        work: Vectors that functions work in.
+    """
+
+    facts: dict[str, object]
+    prepared: int
+    work: int
+
+
+def _print(program: Program, entries: Mapping[str, str], arrays: Sequence[str], leaves: dict[Op, str]) -> _Printed:
+    """Prints ``batch_prepare`` and ``batch_…`` of entry points (name in C → entry), which share what is prepared."""
+    results = [node for entry in entries.values() for node in program.entries[entry].results]
     graph = Graph(program)
     hoisted = graph.of_parameters & ~graph.is_leaf
     names = Names(
@@ -51,39 +115,28 @@ def emit_batch(program: Program, entry: str) -> FileTree:
         domains=required_nodes(program, "domains"),
     )
     bodies, inner = print_bodies(program, names, batch=True)
-    own = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
     prepare = Signature(
         "batch_prepare",
-        ("const mb2fmu_reals p[]", "mb2fmu_reals w[]", *own),
+        ("const mb2fmu_reals p[]", "mb2fmu_reals w[]", *_OWN),
         {Op.PARAMETER: "p"},
         batch=True,
     )
-    arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*_LEAVES.values(), "w")), *own, "mb2fmu_reals y[]")
-    evaluate = Signature("batch_evaluate", ("mb2fmu_reals t", *arrays), {Op.TIME: "t", **_LEAVES}, batch=True)
     places = [(f"w[{place}]", node) for node, place in names.prepared.items()]
-    stores = [(f"y[{i}]", node) for i, node in enumerate(results)]
-    functions = (
-        print_rolled(graph, prepare, places, names),
-        print_rolled(graph, evaluate, stores, names, given=hoisted),
-    )
-    layout = program.layout
-    sizes = {
-        "states": len(layout.states),
-        "inputs": len(layout.inputs),
-        "parameters": len(layout.parameters),
-        "memory": len(layout.memory),
-        "seeds": len(layout.seeds),
-        "results": len(results),
-        "prepared": len(places),
+    functions = [print_rolled(graph, prepare, places, names)]
+    for name, entry in entries.items():
+        signature = Signature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
+        stores = [(f"y[{i}]", node) for i, node in enumerate(program.entries[entry].results)]
+        functions.append(print_rolled(graph, signature, stores, names, given=hoisted))
+    facts: dict[str, object] = {
+        "functions": (*bodies, *functions),
+        "files": operation_files(program),
+        "lanes": lane_functions(program),
+        "tables": printed_tables(program, names, inner),
     }
-    text = render(
-        "batch.c.jinja",
-        functions=(*bodies, *functions),
-        files=operation_files(program),
-        lanes=lane_functions(program),
-        tables=printed_tables(program, names, inner),
-        vectors=1 + sum(sizes.values()) + max(function.work for function in functions),
-        **sizes,
-    )
-    runtime = {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in _RUNTIME}
+    return _Printed(facts, len(places), max(function.work for function in functions))
+
+
+def _tree(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
+    """The sources of a library."""
+    runtime = {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in names}
     return FileTree({**runtime, **packaged_operations(program), "unit.c": text}).under("sources")

@@ -95,7 +95,19 @@ MB2FMU_UNUSED static inline mb2fmu_words mb2fmu_finite(mb2fmu_reals x)
         return result.reals;                                                                                           \
     }
 
+#if MB2FMU_LANES > 1 && defined(__has_builtin)
+#if __has_builtin(__builtin_elementwise_sqrt)
+#define MB2FMU_SQRT_OF_VECTORS
+#endif
+#endif
+#ifdef MB2FMU_SQRT_OF_VECTORS
+MB2FMU_UNUSED static inline mb2fmu_reals mb2fmu_each_sqrt(mb2fmu_reals x)
+{
+    return __builtin_elementwise_sqrt(x);
+}
+#else
 MB2FMU_EACH_1(sqrt, sqrt(x.lane[i]))
+#endif
 /* All others are defined beside the equations that use them, from the table of operations. */
 
 /* The value itself; marks the lanes in which it may not be divided by: a pivot that is not positive, a divisor that is
