@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import numpy as np
@@ -43,7 +44,7 @@ def ours(n: int) -> tuple[dict[str, Contender], Floats]:
     """Many at once, at two tolerances and by fixed steps; and what is true."""
     ensemble = compiled(MODEL)
     ensemble = replace(ensemble, inputs=np.zeros((1, ensemble.inputs.shape[1])))
-    elbows = {"elbow.angle": np.linspace(LOW, HIGH, n), "shoulder.angle": 0.0}
+    elbows: dict[str, npt.ArrayLike] = {"elbow.angle": np.linspace(LOW, HIGH, n), "shoulder.angle": 0.0}
 
     def contender(**how: object) -> Contender:
         def run() -> tuple[float, Floats | None]:
@@ -95,7 +96,7 @@ def unit(n: int, folder: Path, tolerance: float) -> Contender:
 
 def mujoco(n: int, h: float) -> Contender:
     """MuJoCo's rollout on one thread, by its Runge and Kutta's method."""
-    import mujoco as mj
+    import mujoco as mj  # type: ignore[import-untyped]
     from mujoco import rollout
 
     model = mj.MjModel.from_xml_string(MJCF.format(h=h, i=1 / 12))
@@ -122,7 +123,7 @@ def casadi(n: int, tolerance: float) -> Contender:
     first = -1.5 * 9.81 * ca.sin(x[0]) - weight + 0.5 * s * x[3] * (2 * x[2] + x[3])
     second = -weight - 0.5 * s * x[2] ** 2
     slope = ca.vertcat(x[2:], ca.inv(mass) @ ca.vertcat(first, second))
-    options = {"reltol": tolerance, "abstol": 0.01 * tolerance, "linear_multistep_method": "adams",
+    options: Any = {"reltol": tolerance, "abstol": 0.01 * tolerance, "linear_multistep_method": "adams",
                "max_num_steps": 100_000, "nonlinear_solver_iteration": "functional"}  # fmt: skip
     one = ca.integrator("one", "cvodes", {"x": x, "ode": slope}, 0.0, STOP, options)
     many = one.map(n, "serial")
