@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sympy as sm
+from sympy.physics.mechanics import ReferenceFrame
 
 from mb2fmu.elements.attachment import Attachment, On, attached, attachment_fault
 from mb2fmu.elements.element import NamedElement
+from mb2fmu.elements.impact import Impact
 from mb2fmu.errors import Fault
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
+
+
+_SLOWEST = 1e-300
+"""Lower bound of the speed of rest: it must be above zero, or rebounds follow each other without end."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +27,9 @@ class _Pushing(NamedElement):
     """A spring and damper behind each of two bounds; the damper takes no more than the spring, so that none pulls."""
 
     on: On
-    stiffness: float | sm.Expr
+    stiffness: float | sm.Expr | None = None
     damping: float | sm.Expr = 0.0
-    position: sm.Expr | None = None
+    position: sm.Expr | tuple[sm.Expr, sm.Expr] | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Of attachment, stiffness and damping."""
@@ -36,6 +42,7 @@ class _Pushing(NamedElement):
 
     def _pushes(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
         """Adds what pushes from the bounds inwards, and its output."""
+        assert self.stiffness is not None  # or it has faults
         c = self.parameter(
             model, "stiffness", self.stiffness, f"{at.effort_unit}/{at.position_unit}", "stiffness", low=0.0
         )
@@ -43,7 +50,7 @@ class _Pushing(NamedElement):
         if self.damping != 0:
             unit = "N.m.s/rad" if at.turns else "N.s/m"
             d = self.parameter(model, "damping", self.damping, unit, "damping, limited by the spring", low=0.0)
-        here = at.position if self.position is None else self.position
+        here = _position(self.position, at)
         effort = sm.S.Zero
         for bound, sense in zip(bounds, (1, -1), strict=True):
             if bound is not None:
@@ -56,10 +63,12 @@ class _Pushing(NamedElement):
 
 @dataclass(frozen=True)
 class HardStop(_Pushing):
-    """End stops of a joint or between two points: a stiff spring with a damper beyond each bound, which never pulls.
+    """End stops of a joint or between two points: compliant, which never pull, or rigid, from which it rebounds.
 
-    Beyond the bound by p the push is c p + d p', its second part between −c p and c p, so that it begins and ends at
-    zero: the ElastoGap of the Modelica Standard Library.
+    With a stiffness there is a spring with a damper beyond each bound: beyond it by p the push is c p + d p', its
+    second part between −c p and c p, so that it begins and ends at zero, the ElastoGap of the Modelica Standard
+    Library. With a restitution each bound is an :class:`Impact`, ``name.lower_stop`` and ``name.upper_stop``: the speed
+    is reversed and multiplied by it, until it rests at the bound.
 
     Attributes:
         name: In front of the names of its variables.
@@ -69,10 +78,14 @@ class HardStop(_Pushing):
         position: Of the second against the first, where ``on`` does not say it: the angle between two frames.
         lower: Smallest position; None: there is no stop.
         upper: Largest position; None: there is no stop.
+        restitution: In place of stiffness, from 0 to 1.
+        rest_below: Speed after an impact below which it rests at the bound, in m/s or rad/s.
     """
 
     lower: float | sm.Expr | None = None
     upper: float | sm.Expr | None = None
+    restitution: float | sm.Expr | None = None
+    rest_below: float | sm.Expr = 1e-3
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Of the bounds too."""
@@ -82,6 +95,15 @@ class HardStop(_Pushing):
             yield self.fault("it has no bound", "give lower, upper, or both")
         if len(given) == 2 and all(bound.is_number for bound in given) and given[0] >= given[1]:
             yield self.fault(f"lower {given[0]} is not below upper {given[1]}", "exchange them")
+        if (self.stiffness is None) == (self.restitution is None):
+            has = "neither stiffness nor restitution" if self.stiffness is None else "both stiffness and restitution"
+            yield self.fault(f"it has {has}", "give a stiffness (compliant) or a restitution (rigid)")
+        elif self.restitution is not None:
+            if self.damping != 0:
+                yield self.fault("it has damping and is rigid", "leave the damping out, or give a stiffness")
+            rebound = Impact("stop", sm.S.One, restitution=self.restitution, rest_below=self.rest_below)
+            for fault in rebound.faults(model):
+                yield self.fault(fault.what.removeprefix("Impact stop: "), fault.remedy)
 
     def declare(self, model: Model) -> None:
         """Its load, parameters and output."""
@@ -91,7 +113,31 @@ class HardStop(_Pushing):
             None if bound is None else self.parameter(model, part, bound, at.position_unit, f"{part} stop")
             for part, bound in given
         ]
-        self._pushes(model, at, (bounds[0], bounds[1]))
+        if self.restitution is None:
+            self._pushes(model, at, (bounds[0], bounds[1]))
+        else:
+            self._rebounds(model, at, (bounds[0], bounds[1]))
+
+    def _rebounds(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
+        """An impact at each bound, of one restitution."""
+        assert self.restitution is not None  # or it is compliant
+        here = _position(self.position, at)
+        e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
+        slow = self.parameter(
+            model, "rest_below", self.rest_below, at.speed_unit, "speed below which it rests", low=0.0
+        )
+        for part, bound, sense in zip(("lower", "upper"), bounds, (1, -1), strict=True):
+            if bound is not None:
+                gap = sense * (here - bound)
+                stop = Impact(
+                    f"{self.name}.{part}_stop",
+                    gap,
+                    restitution=e,
+                    rest_below=slow,
+                    unit=at.position_unit,
+                    where=self.where,
+                )
+                stop.declare(model)
 
 
 @dataclass(frozen=True)
@@ -104,23 +150,77 @@ class Backlash(_Pushing):
         stiffness: Beyond the play, in N.m/rad or N/m.
         damping: Beyond the play, in N.m.s/rad or N.s/m; it takes no more than the spring.
         position: Of the second against the first, where ``on`` does not say it.
-        play: From one end to the other, in rad or m.
+        play: From one end to the other, in rad or m, of the second.
         middle: Position in the middle of it.
+        ratio: Of a gear, whose housing is the ground: the first turns so many times as fast as the second. It is
+            between two frames, and ``position`` is (angle of the first, angle of the second).
     """
 
     play: float | sm.Expr = 0.0
     middle: float | sm.Expr = 0.0
+    ratio: float | sm.Expr | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
-        """Of the play too."""
+        """Of play and ratio too."""
         yield from super().faults(model)
+        if self.stiffness is None:
+            yield self.fault("it has no stiffness", "give that of the teeth")
         yield from self.negative("play", self.play)
+        if self.ratio is None:
+            if isinstance(self.position, tuple):
+                yield self.fault("it has two positions and no ratio", "give ratio=…, or one position")
+            return
+        if sm.sympify(self.ratio).is_zero:
+            yield self.fault("ratio is 0", "give how many times as fast the first turns")
+        if not (isinstance(self.on, tuple) and isinstance(self.on[0], ReferenceFrame)):
+            yield self.fault("a gear with a ratio is between two frames", "give (frame, frame, axis)")
+        if not (isinstance(self.position, tuple) and len(self.position) == 2):
+            yield self.fault("a gear with a ratio needs both angles", "give position=(of the first, of the second)")
 
     def declare(self, model: Model) -> None:
         """Its load, parameters and output."""
-        at = attached(self.on, model)
+        at = attached(self.on, model) if self.ratio is None else self._geared(model)
         play = self.parameter(model, "play", self.play, at.position_unit, "from one end to the other", low=0.0)
         middle = sm.S.Zero
         if self.middle != 0:
             middle = self.parameter(model, "middle", self.middle, at.position_unit, "middle of the play")
         self._pushes(model, at, (middle - play / 2, middle + play / 2))
+
+    def _geared(self, model: Model) -> Attachment:
+        """Where it acts, seen from the second; the first has its part of the torque by the ratio."""
+        assert isinstance(self.on, tuple)  # or it has faults
+        assert isinstance(self.position, tuple)
+        assert self.ratio is not None
+        ratio = self.parameter(model, "ratio", self.ratio, "1", "how many times as fast the first turns")
+        first, second, axis = self.on
+        fast, slow = (attached((None, frame, axis), model) for frame in (first, second))
+        position = sm.sympify(self.position[1]) - sm.sympify(self.position[0]) / ratio
+        return _Geared(
+            turns=True,
+            speed=slow.speed - fast.speed / ratio,
+            position=position,
+            places=slow.places,
+            fast=fast,
+            ratio=ratio,
+        )
+
+
+@dataclass(frozen=True)
+class _Geared(Attachment):
+    """The second of a gear, with the first on its side of the ratio."""
+
+    fast: Attachment | None = None
+    ratio: sm.Expr = sm.S.One
+
+    def load(self, model: Model, effort: sm.Expr) -> None:
+        """The effort on the second, and what balances it on the first; the rest is held by the housing."""
+        super().load(model, effort)
+        assert self.fast is not None
+        self.fast.load(model, -effort / self.ratio)
+
+
+def _position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: Attachment) -> sm.Expr:
+    """Where the second is against the first."""
+    here = at.position if given is None or isinstance(given, tuple) else given
+    assert here is not None  # or it has faults
+    return sm.sympify(here)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu import Backlash, Brake, Clutch, HardStop, OneWayClutch, rhs
+from mb2fmu import Backlash, Brake, Clutch, HardStop, OneWayClutch, derive, formulation, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check
+from mb2fmu.validation.reference import make_reference
 
 t = lines.t
 
@@ -41,6 +42,29 @@ def test_stops_push_by_a_spring_and_no_more_than_twice_it(x, v):
     assert rhs(model)(0.0, np.array([x, v]))[1] == pytest.approx(-np.sign(x) * (10 * beyond + damper), abs=1e-14)
 
 
+def test_play_of_a_gear_turns_both_sides_by_its_ratio():
+    model, N, (A, B) = lines.inertias("Gear", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
+    angles = [item.symbol for item in model.declared[::2]]
+    model.add(Backlash("g", (A, B, N.z), stiffness=10, damping=0.5, position=tuple(angles), play=0.2, ratio=-4.0))
+    f = rhs(model)
+    for x in ((2.0, 0.3, 0.4, 0.05), (-1.0, 0.2, 0.4, 0.05), (-4.0, 0.3, -8.0, 0.2)):
+        behind = x[1] + x[0] / 4
+        spring = -10 * np.sign(behind) * max(abs(behind) - 0.1, 0.0)
+        push = spring + np.clip(-0.5 * (x[3] + x[2] / 4), -abs(spring), abs(spring))
+        assert f(0.0, np.array(x))[2:] == pytest.approx([push / 4 / 2.0, push / 2.0], rel=1e-13)
+
+
+def test_a_rigid_stop_is_an_impact_at_each_bound():
+    model, N, O, (P,) = lines.masses("One", [(0.0, 1.0)], lambda _: [sm.S.Zero])
+    model.add(HardStop("s", (O, P, N.x), restitution=0.5, lower=-0.5, upper=0.25))
+    model.experiment(stop=2.0, step=0.1)
+    definition = check(model)
+    assert [p.name for p in definition.parameters] == ["s.lower", "s.upper", "s.restitution", "s.rest_below"]
+    assert [str(c.gap) for c in model.own_contacts] == ["-s_lower + x1(t)", "s_upper - x1(t)"]
+    found = make_reference(definition, formulation.formulate(derive(model).mechanism, "kane")).events
+    assert sorted({round(event.time, 10) for event in found}) == [0.25, 0.25 + 0.75 / 0.5]
+
+
 def test_what_is_wrong_with_elements_is_told_at_once():
     model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
     for wrong in (
@@ -49,6 +73,9 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         HardStop("c", (A, B, N.z), stiffness=1e3),
         HardStop("d", (A, B, N.z), stiffness=-1, lower=1, upper=0, position=model.declared[0].symbol),
         Backlash("e", (A, B, N.z), stiffness=1, play=-0.1, position=model.declared[0].symbol),
+        HardStop("f", (A, B, N.z), lower=0.0, position=model.declared[0].symbol),
+        HardStop("g", (A, B, N.z), restitution=1.2, damping=1.0, lower=0.0, position=model.declared[0].symbol),
+        Backlash("h", (A, B, N.z), ratio=0.0, position=model.declared[0].symbol),
     ):
         model.add(wrong)
     with pytest.raises(ModelError) as caught:
@@ -63,5 +90,11 @@ def test_what_is_wrong_with_elements_is_told_at_once():
         "HardStop d: stiffness is -1",
         "HardStop d: lower 1 is not below upper 0",
         "Backlash e: play is -0.1",
+        "HardStop f: it has neither stiffness nor restitution",
+        "HardStop g: its restitution is 1.2",
+        "HardStop g: it has damping and is rigid",
+        "Backlash h: it has no stiffness",
+        "Backlash h: ratio is 0",
+        "Backlash h: a gear with a ratio needs both angles",
     ):
         assert part in str(caught.value), part
