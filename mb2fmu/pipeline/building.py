@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 from mb2fmu import derivatives, switching
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
+from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.options import Backend, BuildOptions, major_version
 from mb2fmu.pipeline.outcomes import Build, Derivation, Observer
 from mb2fmu.pipeline.stopwatch import Compiling, Stopwatch
@@ -48,8 +49,8 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
     from mb2fmu.emit import python, xml
 
     _refuse_native_options(options)
-    if derivation.mechanism.has_own_events:
-        what = f"{derivation.definition.name} has events, which units of Python do not have"
+    if needs_events(derivation):
+        what = f"{derivation.definition.name} has events or friction that sticks, which units of Python do not have"
         raise EmitError("this unit cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
         target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))

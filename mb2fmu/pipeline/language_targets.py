@@ -16,6 +16,7 @@ from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.evaluating import start_values
+from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.outcomes import Derivation
 
 if TYPE_CHECKING:
@@ -117,12 +118,14 @@ def _modelica(derivation: Derivation) -> FileTree:
 
 
 def _refuse_rest(derivation: Derivation) -> None:
-    """Contacts and friction that sticks have modes that Modelica's clauses do not choose as the unit does."""
+    """Contacts, latches and friction that sticks have modes that Modelica's clauses do not choose as the unit does."""
     from mb2fmu import switching
 
     faults = []
     if derivation.mechanism.contacts:
         faults.append(Fault("it has contacts, which rest", "contacts", "export a unit"))
+    if derivation.mechanism.latches:
+        faults.append(Fault("it has latches, which hold and let go", "latches", "export a unit"))
     sticking = (s for s in switching.switches_of(switching.freeze(derivation.program)) if s.kind == "sticking")
     faults += [Fault("friction sticks", switch.name, "export a unit, or write tanh(v/v0)") for switch in sticking]
     if faults:
@@ -205,9 +208,9 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu import package
 
-    if derivation.mechanism.has_own_events and target != "modelica":
-        what = f"{derivation.definition.name} has events of its own, which source code of this kind does not have"
-        raise EmitError(
-            "the equations cannot be printed:", [Fault(what, "events", "export a unit; its sources have them")]
-        )
+    if target != "modelica" and needs_events(derivation):
+        name = derivation.definition.name
+        what = f"{name} has events or friction that sticks, which source code of this kind does not have"
+        remedy = "export a unit, whose sources have them; or write tanh(v/v0) for friction"
+        raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
     return package.write_tree(PRINTERS[target](derivation), Path(folder))

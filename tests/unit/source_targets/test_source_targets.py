@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from click.testing import CliRunner
 
-from mb2fmu import derivatives, pipeline, validation
+from mb2fmu import Latch, Model, derivatives, pipeline, validation
 from mb2fmu.cli import commands
+from mb2fmu.errors import EmitError
 from mb2fmu.evaluation import evaluator
 from mb2fmu.program.program import first_memory
 
@@ -153,3 +155,32 @@ def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) 
     refused = runner.invoke(commands, ["equations", model, "-o", str(tmp_path / "n")])
     assert refused.exit_code == 2
     assert not (tmp_path / "n").exists()
+
+
+@pytest.mark.parametrize("target", ["c", "matlab", "casadi", "modelica"])
+@pytest.mark.parametrize("name", ["stick_slip_belt", "latched"])
+def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path):
+    """Friction that sticks and latches that hold are modes, which x' alone does not have."""
+    derivation = pipeline.derive(MODELS / f"{name}.py" if name != "latched" else latched())
+    with pytest.raises(EmitError, match=r"stick|latch"):
+        pipeline.source_code(derivation, target, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_units_of_python_refuse_friction_that_sticks(tmp_path):
+    with pytest.raises(EmitError, match="friction that sticks, which units of Python do not have"):
+        pipeline.export(MODELS / "stick_slip_belt.py", tmp_path, backend="python")
+
+
+def latched() -> Model:
+    """A mass that is caught."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    model = Model("Latched", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 1.0, "m/s")
+    model.add(Latch("catch", x - 1, close=x >= 1, within=1e-9))
+    return model
