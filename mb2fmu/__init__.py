@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SpringDamper,
         Tyre,
         Valve,
+        Work,
     )
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.functions import no_event, pre, sticking_sign
@@ -99,6 +100,7 @@ __all__ = [
     "SpringDamper",
     "Tyre",
     "Valve",
+    "Work",
     "__version__",
     "animate",
     "build",
@@ -150,6 +152,7 @@ _HOMES |= dict.fromkeys(
         "SpringDamper",
         "Tyre",
         "Valve",
+        "Work",
     ),
     "mb2fmu.elements",
 )

@@ -23,6 +23,7 @@ from mb2fmu.elements.stops import Backlash, HardStop
 from mb2fmu.elements.surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
 from mb2fmu.elements.surroundings import Drag, GravityGradient
 from mb2fmu.elements.tyre import Brush, MagicFormula, Tyre
+from mb2fmu.elements.work import Work
 
 __all__ = [
     "Backlash",
@@ -48,4 +49,5 @@ __all__ = [
     "SpringDamper",
     "Tyre",
     "Valve",
+    "Work",
 ]
