@@ -26,7 +26,7 @@ _limits = click.option(
 _friction = click.option(
     "--friction",
     type=click.Choice(["stick", "ignore"]),
-    help="Robots: what becomes of dry friction of joints. stick: it slides and sticks (the default); ignore: left out.",
+    help="Robots: what becomes of dry friction of joints. stick: it slides and sticks; ignore (the default): left out.",
 )
 _inertia = click.option(
     "--inertia",

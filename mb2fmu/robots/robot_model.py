@@ -399,10 +399,11 @@ class _Modeller:
             self.notes.append("laws of actuators are left out: efforts are those along the joints")
         acting = {p.moved_by.name for p in self.tree.parts[1:] if p.coordinate and self.variables[p.coordinate[0]].q}
         left_out = [
-            j.name for j in joints if j.friction and (self.settings.friction == "ignore" or j.name not in acting)
+            j.name for j in joints if j.friction and (self.settings.friction != "stick" or j.name not in acting)
         ]
         if left_out:
-            self.notes.append(f"Coulomb friction is left out: joint{_plural(left_out)}")
+            how = "" if self.settings.friction else " (--friction stick adds it)"
+            self.notes.append(f"Coulomb friction is left out{how}: joint{_plural(left_out)}")
         tendons = [tendon.name for tendon in self.description.tendons if tendon.friction]
         if tendons:
             self.notes.append(f"Coulomb friction is left out: tendon{_plural(tendons)}")

@@ -78,7 +78,7 @@ class RobotSettings:
         speeds: Joint → speed at the start, rad/s or m/s.
         limits: ``ignore``: ranges are declared as bounds of the variables; ``stop``: joints have hard stops; None: as
             ``ignore``, and told.
-        friction: ``stick``: dry friction of joints acts; ``ignore``: it is left out, and told.
+        friction: ``stick``: dry friction of joints acts; ``ignore``, and None: it is left out, and told.
         inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each told;
             ``keep``: taken as they are, each told.
         mimic: ``free``: joints that mimic another one move by themselves.
@@ -101,7 +101,7 @@ class RobotSettings:
     start: Mapping[str, float] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
     limits: OnLimits | None = None
-    friction: OnFriction = "stick"
+    friction: OnFriction | None = None
     inertia: OnInertia = "refuse"
     mimic: OnMimic = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)

@@ -51,7 +51,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
 @pytest.mark.parametrize("method", ["auto", "recursive-composite"])
 def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
     """CRBA and RNEA, with damping, dry friction and the mimic, which ``aba`` leaves out."""
-    f = pipeline.rhs(file, method=method)
+    f = pipeline.rhs(file, method=method, arguments={"friction": "stick"})
     model = pin.buildModelFromUrdf(str(file), mimic=True)
     data, random = model.createData(), np.random.default_rng(3)
     damping, friction = np.array([0.3, 0.1, 0.0]), np.array([0.1, 0.0, 0.0])
@@ -68,7 +68,7 @@ def test_all_formulations_agree_with_pinocchio(file: Path, method: str) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
+        {"friction": "stick"},
         {"mimic": "free"},
         {"locked": {"j2": 0.4}},
         {"prescribed": ["j1"], "gravity": [1.0, -2.0, 9.0]},
@@ -100,7 +100,7 @@ def test_every_kind_of_joint_on_a_moving_base(tmp_path: Path, base: str) -> None
 )
 def test_the_second_reading_notices_a_fault_of_the_first(file: Path, given: str, instead: str) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
-    derivation = pipeline.derive(file)
+    derivation = pipeline.derive(file, arguments={"friction": "stick"})
     file.write_text(ARM.replace(given, instead, 1))
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     made = robot_motions(d)
@@ -145,10 +145,10 @@ def test_impossible_inertias_are_refused_repaired_or_kept(tmp_path: Path) -> Non
 def test_friction_of_followers_is_felt_by_their_leader(tmp_path: Path) -> None:
     path = tmp_path / "rub.urdf"
     path.write_text(ARM.replace('offset="0.1"/>', 'offset="0.1"/><dynamics friction="0.4"/>'))
-    model = pipeline.Model.from_urdf(path)
+    model = pipeline.Model.from_urdf(path, friction="stick")
     kinetic = [p.value for p in model.declared if p.name == "j1.friction.kinetic"]
     assert kinetic == pytest.approx([0.1 + 0.5 * 0.4])
-    assert worst_against_second_reading(path) < 0.1
+    assert worst_against_second_reading(path, friction="stick") < 0.1
     ignored = pipeline.Model.from_urdf(path, friction="ignore")
     assert not ignored.added_loads
     assert "Coulomb friction is left out: joints j1, jm" in ignored.mechanics.notes
