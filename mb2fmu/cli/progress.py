@@ -53,6 +53,10 @@ class Progress:
         if self._long:
             click.echo(f"{stage} …", err=True)
 
+    def advanced(self, stage: str, share: float) -> None:
+        """Shows which part of a stage is done, 0 to 1."""
+        self._progress.update(self._tasks[stage], description=f"{stage} [dim]{share:4.0%}")
+
     def finished(self, timing: Timing) -> None:
         """Ends it, with its time."""
         how = " (as before)" if timing.cached else ""

@@ -44,6 +44,7 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu.pipeline.coupled import couple
+    from mb2fmu.systems.coupling import stale_reads
     from mb2fmu.systems.other_masters import farthest
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
@@ -52,6 +53,8 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):
+        say(f"Note: {note}")
+    for note in stale_reads(done.joined.wiring).values() if wanted else ():
         say(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:

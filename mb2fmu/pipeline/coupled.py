@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -193,7 +194,7 @@ def couple(
         written = list(package.write_tree(files, target))
     try:
         with stage("run the system"):
-            motion = simulate_system(joined)
+            motion = simulate_system(joined, _advanced(observer, "run the system"))
     except SystemRunError as error:
         package.write_tree(FileTree({f"{name}.csv": table(error.motion)}), target)
         raise
@@ -212,6 +213,12 @@ def couple(
         page = system_page(joined, motion, truth, answers)
     written += package.write_tree(FileTree({f"{name}.html": page}), target)
     return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
+
+
+def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] | None:
+    """Tells an observer that wants to know (it has a method ``advanced``) which part of a stage is done."""
+    told: Callable[[str, float], None] | None = getattr(observer, "advanced", None)
+    return None if told is None else partial(told, stage)
 
 
 def _files(joined: Joined) -> FileTree:

@@ -120,6 +120,27 @@ class Wiring:
         return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
 
 
+def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
+    """Connected inputs on which a connected output depends at the same moment, as ``component.variable``.
+
+    A master that passes the output on before it sets them passes an old value on.
+    """
+    fed = {link.target for link in wiring.links}
+    return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
+
+
+def stale_reads(wiring: Wiring) -> dict[int, str]:
+    """Source of a link → what a master does wrong there that reads outputs before their inputs are new."""
+    found = {}
+    for source in sorted({link.source for link in wiring.links}):
+        if inputs := read_at_once(wiring, source):
+            found[source] = (
+                f"{wiring.output_name(source)} depends on {', '.join(inputs)} at the same moment: "
+                "read it after they are set, else an old value is passed on"
+            )
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
     """How a system is stepped.

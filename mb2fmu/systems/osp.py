@@ -5,7 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.filetree import FileTree
-from mb2fmu.systems.coupling import Port
+from mb2fmu.systems.coupling import Port, stale_reads
 from mb2fmu.systems.joining import Joined
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
@@ -40,7 +40,9 @@ def _structure(joined: Joined) -> Element:
         for k, link in changed.items():
             factor, offset = repr(link.factor), repr(link.offset)
             _child(functions, "LinearTransformation", name=f"link{k}", factor=factor, offset=offset)
-    connections = _child(root, "Connections")
+    connections, stale = _child(root, "Connections"), stale_reads(wiring)
+    for text in stale.values():
+        connections.append(etree.Comment(f" {text.replace('--', '- -')} "))
     for k, link in enumerate(wiring.links):
         source, target = wiring.outputs[link.source], wiring.inputs[link.target]
         if k not in changed:

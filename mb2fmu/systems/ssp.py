@@ -18,6 +18,7 @@ from lxml import etree
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.systems.component import Component, UnitOfMeasure
+from mb2fmu.systems.coupling import stale_reads
 from mb2fmu.systems.joining import Joined
 from mb2fmu.systems.system_layout import Box, boxes
 from mb2fmu.units import BASE_UNITS
@@ -78,7 +79,7 @@ def _structure(joined: Joined) -> Element:
     for k, component in enumerate(joined.components):
         _component(elements, joined, k, component, places[k])
     if joined.wiring.links:
-        connections = _child(top, SSD, "Connections")
+        connections, stale = _child(top, SSD, "Connections"), stale_reads(joined.wiring)
         for link in joined.wiring.links:
             source, target = joined.wiring.outputs[link.source], joined.wiring.inputs[link.target]
             made = _child(
@@ -86,6 +87,8 @@ def _structure(joined: Joined) -> Element:
                 startElement=joined.wiring.components[source.component], startConnector=source.name,
                 endElement=joined.wiring.components[target.component], endConnector=target.name,
             )  # fmt: skip
+            if link.source in stale:
+                made.set("description", stale[link.source])
             if (link.factor, link.offset) != (1.0, 0.0):
                 made.set("suppressUnitConversion", "true")
                 _child(made, SSC, "LinearTransformation", factor=repr(link.factor), offset=repr(link.offset))

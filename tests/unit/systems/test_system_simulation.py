@@ -11,7 +11,16 @@ import pytest
 from coupled_masses import exact
 
 from mb2fmu.driving.instances import Log, Unit2
-from mb2fmu.systems import CoupledSystem, CouplingError, Joined, Stepping, SystemMotion, join, read_component
+from mb2fmu.systems import (
+    CoupledSystem,
+    CouplingError,
+    Joined,
+    Stepping,
+    SystemMotion,
+    join,
+    read_component,
+    system_simulation,
+)
 from mb2fmu.systems import simulate_system as simulate
 from mb2fmu.systems.master.marching import March
 from mb2fmu.systems.master.slaves import Slave2
@@ -64,6 +73,15 @@ def test_a_small_step_of_real_units_reaches_the_known_number(mass_units: Units) 
     assert error(simulate(joined(two_masses(mass_units["2"], step=0.00125, **options)))) == pytest.approx(
         1.64e-6, rel=0.02
     )
+
+
+def test_who_wants_to_know_is_told_how_far_it_is(mass_units: Units, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(system_simulation, "_PULSE", 0.001)
+    simulate(joined(two_masses(mass_units["2"], step=0.0005, order=0)), seen.append)
+    assert seen
+    assert seen == sorted(seen)
+    assert 0.0 < seen[-1] <= 1.0
 
 
 def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path: Path) -> None:

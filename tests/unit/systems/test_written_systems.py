@@ -71,6 +71,13 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) ->
     assert b'value="1.0" unit="kg"' in files["resources/left.ssv"]
 
 
+def test_files_say_where_an_old_value_would_be_read(joined: Joined) -> None:
+    said = "right.force depends on right.s at the same moment"
+    connections = etree.fromstring(ssp_files(joined)[STRUCTURE]).findall(".//{*}Connection")
+    assert [said in c.get("description", "") for c in connections] == [False, True]
+    assert osp_files(joined)[FILE].decode().count(said) == 1
+
+
 def test_a_broken_structure_is_noticed(joined: Joined) -> None:
     content = ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
     assert list(schema_faults(STRUCTURE, content))
