@@ -44,6 +44,8 @@ class Impact(NamedElement):
             of a model.
         unit: Of the gap, ``m`` or ``rad``.
         starts_resting: Whether it rests at the start.
+        stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests, for
+            contacts that rest long; 0: not at all.
     """
 
     gap: sm.Expr
@@ -53,6 +55,7 @@ class Impact(NamedElement):
     order: ImpactOrder = "in turn"
     unit: str = "m"
     starts_resting: bool = False
+    stabilization: float | sm.Expr = 0.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Coefficients out of range, and what cannot be chosen."""
@@ -63,6 +66,7 @@ class Impact(NamedElement):
             yield self.fault(f"its restitution is {e}", "give a number from 0 (plastic) to 1 (elastic)")
         if slow.is_number and not (slow.is_finite and slow > 0):
             yield self.fault(f"rest_below is {slow}", "give a speed > 0, as small as you like")
+        yield from self.negative("stabilization", self.stabilization)
         if self.law not in {"newton", "poisson"}:
             yield self.fault(f"the law {self.law!r} is not known", "take 'newton' or 'poisson'")
         if self.order not in {"in turn", "at once"}:
@@ -79,6 +83,10 @@ class Impact(NamedElement):
         slowest = "speed below which it rests"
         slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", slowest, low=_SLOWEST)
         told = f"of {self.name}"
+        back = f"rate {told} against drift while it rests"
+        stabilization = sm.sympify(self.stabilization)
+        if stabilization != 0:
+            stabilization = self.parameter(model, "stabilization", self.stabilization, "1/s", back, low=0.0)
         rests = f"1 while the contact {told} rests, 0.25 as it leaves"
         model.discrete(resting, float(self.starts_resting), name=f"{self.name}.resting", description=rests)
         last = f"impulse of the last impact {told}"
@@ -91,6 +99,7 @@ class Impact(NamedElement):
                 gap=sm.sympify(self.gap),
                 restitution=e,
                 rest_below=slow,
+                stabilization=stabilization,
                 law=self.law,
                 order=self.order,
                 resting=resting,

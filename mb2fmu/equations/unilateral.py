@@ -3,7 +3,7 @@
 Of contact k with the gap g_k(q, t) >= 0 and G_k = dg_k'/du:
 
     g_k'  = G_k u + b_k                    rate of the gap
-    g_k'' = G_k u' + c_k                   where the contact rests: 0, by the force N_k >= 0 that it exerts
+    g_k'' = G_k u' + c_k                   where the contact rests: -2 s g' - s^2 g, by the force N_k >= 0
     M u' + A^T lambda = f + sum G_k^T N_k
     M (u+ - u-) + A^T Gamma = sum G_k^T Lambda_k,    A (u+ - u-) = 0       at an impact
 
@@ -38,6 +38,7 @@ class UnilateralContact:
         bias: c(q, u, t).
         restitution: Coefficient e in [0, 1], an expression of parameters.
         rest_below: Where it leaves an impact more slowly than this it rests, in the gap's unit per second, > 0.
+        stabilization: s in 1/s, an expression of parameters.
         law: What e is a ratio of: rates of the gap (Newton), or impulses of restitution and compression (Poisson).
         resting: State: 1 while the contact rests, :data:`LEAVING` as it leaves, else 0.
         impulse: State: Lambda of its last impact.
@@ -54,6 +55,7 @@ class UnilateralContact:
     bias: sm.Expr
     restitution: sm.Expr
     rest_below: sm.Expr
+    stabilization: sm.Expr
     law: Restitution
     resting: sm.Symbol
     impulse: sm.Symbol
@@ -66,9 +68,11 @@ class UnilateralContact:
         """The rate of the gap."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
-    def acceleration(self, u_dot: Sequence[sm.Symbol]) -> sm.Expr:
-        """The second rate of the gap."""
-        return sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
+    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
+        """What is zero while it rests: the second rate of the gap, with the terms that bring back what has drifted."""
+        s = self.stabilization
+        second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
+        return second + 2 * s * self.rate(u) + s**2 * self.gap
 
     @property
     def closed(self) -> sm.Basic:

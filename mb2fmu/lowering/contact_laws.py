@@ -61,7 +61,7 @@ class ContactLaws:
         flat = [symbol for column in self._response for symbol in column]
         walker.define([s for row in self._W for s in row], [*self.rows, *flat], self._mobility)
         W = [s for row in self._W for s in row]
-        gaps = [contact.acceleration(self._free) for contact in each]
+        gaps = [contact.acceleration(e.u, self._free) for contact in each]
         walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._accelerations)
         blows = [contact.blow for contact in each]

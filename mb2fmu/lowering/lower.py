@@ -46,8 +46,13 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, 
         The program, without nodes that no entry point needs.
 
     Raises:
-        LoweringError: Names every function without a counterpart and every symbol that nothing defines.
+        LoweringError: Names every function without a counterpart and every symbol that nothing defines; forward and
+            inverse dynamics of equations with contacts or latches.
     """
+    if optional and (equations.contacts or equations.latches):
+        which = " and ".join(sorted(optional))
+        what = f"{which} dynamics leave out the forces of contacts that rest and of closed latches"
+        raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="ask a model without them")])
     sets = range(forces if "forward" in optional else 1)
     seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
     lowering = Lowering.start(equations, seeds)

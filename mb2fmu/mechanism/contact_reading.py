@@ -110,6 +110,7 @@ def _read(
         bias=bias,
         restitution=plain(contact.restitution),
         rest_below=plain(contact.rest_below),
+        stabilization=plain(contact.stabilization),
         law=contact.law,
         resting=plain(contact.resting),
         impulse=plain(contact.impulse),

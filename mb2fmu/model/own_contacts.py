@@ -30,6 +30,7 @@ class DeclaredContact:
         gap: g(q, t) >= 0.
         restitution: Coefficient of restitution, a number or an expression of parameters.
         rest_below: Speed after an impact below which the contact rests.
+        stabilization: In 1/s, while it rests.
         law: What the coefficient is a ratio of.
         order: Of impacts at the same instant.
         resting, impulse, count: States: whether it rests, the impulse of its last impact, the number of its impacts.
@@ -41,6 +42,7 @@ class DeclaredContact:
     gap: sm.Expr
     restitution: sm.Expr
     rest_below: sm.Expr
+    stabilization: sm.Expr
     law: Restitution
     order: ImpactOrder
     resting: sm.Expr

@@ -107,7 +107,7 @@ def _eventful_expressions(model: Model) -> Iterator[_Occurrence]:
         for expression in event_expressions(event):
             yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
     for contact in model.own_contacts:
-        for expression in (contact.gap, contact.restitution, contact.rest_below):
+        for expression in (contact.gap, contact.restitution, contact.rest_below, contact.stabilization):
             yield _Occurrence(f"the contact {contact.name}", "state", expression, contact.where)
     for latch in model.own_latches:
         for expression in latch_expressions(latch):

@@ -246,7 +246,7 @@ def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
 
 def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """What is asked of contacts at an instant: one thing of all, then the next."""
-    yield from (c.acceleration(e.u_dot) for c in contacts.each)
+    yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)
     yield from (c.restitution for c in contacts.each)
     yield from (c.rest_below for c in contacts.each)

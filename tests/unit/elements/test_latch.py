@@ -11,8 +11,9 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Latch, Model, Parts, derive
 from mb2fmu.elements.latch_rows import LatchRow
-from mb2fmu.errors import MechanismError, ModelError
+from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.evaluation import evaluator
+from mb2fmu.lowering import lower
 from mb2fmu.model import check, load
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -204,6 +205,15 @@ def test_an_impact_moves_what_is_latched(engaged, impulse):
     state = {"coupling_engaged": engaged, "coupling_changes": 1.0}
     found = values(derive(train(engaged=engaged)), "resets", state)
     assert found["wall_impulse"] == pytest.approx(impulse, rel=1e-13)
+
+
+def test_forward_and_inverse_dynamics_are_refused():
+    """They would leave out what holds."""
+    for make in (lambda: train(engaged=1.0), machine):
+        equations = derive(make()).equations
+        for entry in ("forward", "inverse"):
+            with pytest.raises(LoweringError, match="leave out the forces of contacts that rest"):
+                lower(equations, [entry])
 
 
 # --- what is wrong is told --------------------------------------------------------------------------------------------
