@@ -205,7 +205,7 @@ def bowl(stabilization: float) -> Model:
 
 
 def test_a_contact_that_rests_does_not_drift(tmp_path):
-    """Over 100 s and 49 swings; without stabilization the gap is lost by millimetres, which tells that the measure can."""
+    """Over 100 s and 49 swings; without stabilization the gap is lost by millimetres: so it can be measured."""
     drift = {}
     for rate in (0.0, 10.0):
         path = str(export(bowl(rate), tmp_path / f"{rate}").path)
