@@ -33,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 Signals = Callable[[float], Floats]
 
 _GROUPS: tuple[Group, ...] = ("states", "parameters")
+_FEW = 4
+"""Directions that are followed one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,10 +105,7 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     )
     if not solution.success:
         raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
-    values = np.empty((len(study.time), len(study.of)))
-    derivatives = np.empty((len(study.time), len(study.of), k))
-    for row, (t, y) in enumerate(zip(solution.t.tolist(), solution.y.T, strict=True)):
-        values[row], derivatives[row] = variation.observe(t, y[:n], y[n:].reshape(k, n))
+    values, derivatives = variation.observe(solution.t, solution.y[:n].T, solution.y[n:].T.reshape(-1, k, n))
     return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
 
 
@@ -149,16 +148,32 @@ class _Variation:
         r = self._signals(t)
         return np.concatenate([self._rates(t, x, r, self._p), self._along(self._rate_slopes, t, x, S, r).ravel()])
 
-    def observe(self, t: float, x: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """What is differentiated, shape (n_of,), and its derivatives, shape (n_of, k)."""
-        r = self._signals(t)
-        values = np.concatenate([x[self._states], self._outputs(t, x, r, self._p)])
-        slopes = np.concatenate([S[:, self._states], self._along(self._output_slopes, t, x, S, r)], axis=1)
-        return values[self._order], slopes.T[self._order]
+    def observe(self, t: Floats, x: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """What is differentiated, at all times at once.
+
+        Args:
+            t: Shape (n_t,).
+            x: Shape (n_t, n_x).
+            S: Shape (n_t, k, n_x).
+
+        Returns:
+            Values, shape (n_t, n_of), and derivatives, shape (n_t, n_of, k).
+        """
+        r = np.array([self._signals(each) for each in t.tolist()])
+        values = np.concatenate([x[:, self._states], self._outputs(t, x, r, self._p)], axis=1)
+        slopes = np.empty((len(t), values.shape[1], len(self._along_p)))
+        for row, direction in enumerate(self._along_p):
+            seeds = np.concatenate([S[:, row], np.broadcast_to(direction, (len(t), len(direction)))], axis=1)
+            seen = np.asarray(self._output_slopes(t, x, r, self._p, (), seeds))
+            slopes[:, :, row] = np.concatenate([S[:, row][:, self._states], seen], axis=1)
+        return values[:, self._order], slopes[:, self._order]
 
     def _along(self, slopes: Evaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
-        """Directional derivatives along all rows of (S, θ) at once, shape (k, n_results)."""
-        return np.asarray(slopes(t, x, r, self._p, (), np.concatenate([S, self._along_p], axis=1)))
+        """Directional derivatives along all rows of (S, θ), shape (k, n_results)."""
+        seeds = np.concatenate([S, self._along_p], axis=1)
+        if len(seeds) <= _FEW:  # numbers are quicker than short arrays
+            return np.array([slopes(t, x, r, self._p, (), seed) for seed in seeds])
+        return np.asarray(slopes(t, x, r, self._p, (), seeds))
 
     @staticmethod
     def _pair(program: Program, entry: str, results: list[int] | None = None) -> tuple[Evaluator, Evaluator]:

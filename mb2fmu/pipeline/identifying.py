@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,8 @@ def identify(
         return np.concatenate(parts), np.concatenate(slopes)
 
     with Stopwatch(observer)("fit"):
-        return fit(unknowns, predict, measured, columns)
+        precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
+        return fit(unknowns, predict, measured, columns, precision=precision)
 
 
 def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
@@ -107,7 +109,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
     signals = analysis.signals_of(definition, start)
     given = {
-        k: PchipInterpolator(experiment.time, experiment.inputs[item.name])
+        k: _cubic(experiment.time, experiment.inputs[item.name])
         for k, item in enumerate(definition.inputs)
         if item.name in experiment.inputs
     }
@@ -115,11 +117,30 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
     def inputs(t: float) -> Floats:
         r = signals(t)
         for k, curve in given.items():
-            r[k] = curve(min(t, experiment.time[-1]))
+            r[k] = curve(t)
         return r
 
     found = analysis.sensitivities(derivation.program, start, inputs, replace(study, time=time))
     return replace(found, values=found.values[ahead:], derivatives=found.derivatives[ahead:])
+
+
+def _cubic(time: Floats, values: Floats) -> Callable[[float], float]:
+    """The monotone cubic from row to row, for one instant at a time: SciPy's own takes 50 times as long for that.
+
+    After the last row it keeps the last value.
+    """
+    curve = PchipInterpolator(time, values)
+    begins, pieces = curve.x[:-1].tolist(), curve.c.T.tolist()
+    last = float(time[-1])
+
+    def at(t: float) -> float:
+        t = min(t, last)
+        k = max(bisect_right(begins, t) - 1, 0)
+        s = t - begins[k]
+        a, b, c, d = pieces[k]
+        return float(((a * s + b) * s + c) * s + d)
+
+    return at
 
 
 def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:

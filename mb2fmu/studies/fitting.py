@@ -79,7 +79,14 @@ class Fitted:
     evaluations: int
 
 
-def fit(unknowns: Sequence[Unknown], predict: Predict, measured: Floats, columns: Sequence[str]) -> Fitted:
+def fit(
+    unknowns: Sequence[Unknown],
+    predict: Predict,
+    measured: Floats,
+    columns: Sequence[str],
+    *,
+    precision: float = 1e-10,
+) -> Fitted:
     """Finds the unknowns.
 
     Args:
@@ -87,6 +94,7 @@ def fit(unknowns: Sequence[Unknown], predict: Predict, measured: Floats, columns
         predict: The model.
         measured: Shape (n_data,).
         columns: Name of the column of each number, shape (n_data,).
+        precision: Relative, of predictions: the search ends where a step is smaller.
 
     Raises:
         AnalysisError: If there are fewer numbers than unknowns, or the search ends without an answer.
@@ -96,7 +104,7 @@ def fit(unknowns: Sequence[Unknown], predict: Predict, measured: Floats, columns
         raise AnalysisError("nothing can be fitted:", [Fault(what, remedy="measure more, or free less")])
     names = np.array(columns)
     spread = {name: float(np.std(measured[names == name])) or 1.0 for name in dict.fromkeys(columns)}
-    search = _Search(unknowns, predict, measured)
+    search = _Search(unknowns, predict, measured, precision)
     found = search.run(np.array([spread[name] for name in columns]), np.array([each.start for each in unknowns]))
     left = search.left_over(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
@@ -111,10 +119,10 @@ def fit(unknowns: Sequence[Unknown], predict: Predict, measured: Floats, columns
 class _Search:
     """Least squares over the unknowns; the last motion is kept, since values and derivatives come together."""
 
-    def __init__(self, unknowns: Sequence[Unknown], predict: Predict, measured: Floats) -> None:
+    def __init__(self, unknowns: Sequence[Unknown], predict: Predict, measured: Floats, precision: float) -> None:
         self.unknowns, self._predict, self._measured = tuple(unknowns), predict, measured
         self._last: tuple[bytes, Floats, Floats] = (b"", measured, measured)
-        self.evaluations = 0
+        self.evaluations, self._precision = 0, max(precision, 1e-10)
         # A start value of zero says nothing of its size.
         self.sizes = np.array([abs(each.start) or 1.0 for each in unknowns])
 
@@ -146,7 +154,7 @@ class _Search:
             jac=slopes,
             bounds=(bounds[0] / self.sizes, bounds[1] / self.sizes),
             method="trf",
-            xtol=1e-10,
+            xtol=self._precision,
             ftol=1e-10,
             gtol=1e-10,
             max_nfev=200,
