@@ -4,7 +4,8 @@ With the values σ of the signs as unknowns, the rates of their arguments s are
 
     ds/dt = ∂s/∂t + ∂s/∂x x'(σ) = a + B σ,
 
-linear in σ because forces are. Of those held ds/dt = 0, of the others σ is the mode: one linear system. The same B puts
+linear in the σ of those held, because forces are. Of those ds/dt = 0, of the others σ is the mode, at which a and B are
+taken (Stribeck's curve is not linear in it): one linear system. The same B puts
 the states back on s = 0 at an event, along the way in which the held force itself acts: x + ∂x'/∂σ y with
 B y = −s, an impulse of the friction and nothing else, so that constraints and momenta stay as they are.
 
@@ -45,8 +46,9 @@ class Sliding:
 
     def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """σ; ``modes``: nodes of −1, 1, or 0 for held."""
-        rates, matrix, _ = self._at_zero(b)
-        return self._solved(b, modes, matrix, [b.neg(rate) for rate in rates], modes, "the sticking forces")
+        rates, matrix, _ = self._at_modes(b, modes)
+        right = [self._less(b, row, modes, rate) for row, rate in zip(matrix, rates, strict=True)]
+        return self._solved(b, modes, matrix, right, modes, "the sticking forces")
 
     def drives(
         self, b: ProgramBuilder, modes: Sequence[int], factors: Sequence[int], limits: Sequence[int]
@@ -59,18 +61,21 @@ class Sliding:
             factors: σ.
             limits: Of their magnitudes.
         """
-        rates, matrix, _ = self._at_zero(b)
+        rates, matrix, _ = self._at_modes(b, modes)
         zero, found = b.constant(0.0), []
         for i, row in enumerate(matrix):
             idle = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), b.binary(Op.EQ, row[i], zero))
-            rate = b.sum([rates[i], *(b.mul(entry, sigma) for entry, sigma in zip(row, factors, strict=True))])
+            rate = b.sub(
+                b.sum(b.mul(entry, sigma) for entry, sigma in zip(row, factors, strict=True)),
+                self._less(b, row, modes, rates[i]),
+            )
             beyond = b.mul(b.unary(Op.SIGN, rate), b.add(limits[i], b.unary(Op.ABS, rate)))
             found.append(b.select(idle, beyond, factors[i]))
         return found
 
     def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
         """The states x with s = 0 of those held."""
-        _, matrix, reach = self._at_zero(b)
+        _, matrix, reach = self._at_modes(b, modes)
         none = [b.constant(0.0)] * self.count
         y = self._solved(b, modes, matrix, [b.neg(s) for s in slip], none, "the end of slip")
         moved = list(x)
@@ -78,9 +83,17 @@ class Sliding:
             moved[i] = b.add(moved[i], b.mul(factor, y[j]))
         return moved
 
-    def _at_zero(self, b: ProgramBuilder) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
-        """a, B and ∂x'/∂σ."""
-        copy = _ZeroCopy(self.program, b, self.count)
+    def _less(self, b: ProgramBuilder, row: Sequence[int], modes: Sequence[int], rate: int) -> int:
+        """B σ - ds/dt at the modes: what held signs must make of ds/dt, beside what the others do."""
+        if self.count == 1:
+            return b.neg(rate)
+        return b.sub(b.sum(b.mul(entry, mode) for entry, mode in zip(row, modes, strict=True)), rate)
+
+    def _at_modes(
+        self, b: ProgramBuilder, modes: Sequence[int]
+    ) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
+        """ds/dt, B and ∂x'/∂σ where held signs are 0 and the others slide: their forces may be curved in σ."""
+        copy = _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
         rates = [copy.node[node] for node in self.program.entries["rates"].results]
         matrix = [[b.constant(0.0)] * self.count for _ in range(self.count)]
         for (i, j), node in zip(self.places, self.program.entries["B"].results, strict=True):
@@ -113,17 +126,18 @@ class Sliding:
         return solve_dense(b, rows, [right], name=name)[0]
 
 
-class _ZeroCopy(ProgramCopy):
-    """A copy with σ = 0."""
+class _AtModes(ProgramCopy):
+    """A copy with the modes for σ."""
 
-    def __init__(self, program: Program, builder: ProgramBuilder, count: int) -> None:
-        self._from = len(program.layout.inputs) - count
+    def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
+        self._from = len(program.layout.inputs) - len(modes)
+        self._modes = modes
         builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(program, builder, ())
 
     def _leaf(self, op: Op, index: int) -> int:
         if op is Op.INPUT and index >= self._from:
-            return self.builder.constant(0.0)
+            return self._modes[index - self._from]
         return super()._leaf(op, index)
 
 
