@@ -237,7 +237,7 @@ def judge_events(
             continue
         found = next(places, "not looked at") if places else _noted(watch, kind, answers)
         results.append(_judged(reference, limits, watch, kind, found, rates))
-    if kind == "ModelExchange":
+    if kind == "ModelExchange" and isinstance(reference.numeric, HybridEquations):  # else nothing was watched
         results += _further(reference, limits, looked, answers)
     return tuple(results)
 
