@@ -356,6 +356,8 @@ def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], note
     end = reference.events[-1].time if len(looked) == MOST else float("inf")
     horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
     for time, before, after in noted:
+        if not before:  # nothing is read where the reference has no events: an input that jumps is one to the unit
+            continue
         jump = np.abs(np.array(after) - np.array(before))[columns]
         bound = _beside_bounds(reference, limits, time)[columns]
         if np.all(jump <= _CLEAR * bound) or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step:
