@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 from scipy.interpolate import CubicHermiteSpline
 
 import mb2fmu.errors
-from mb2fmu import Latch, Model, derive, export, formulation, validation
+from mb2fmu import Impact, Latch, Model, derive, export, formulation, validation
 from mb2fmu.equations.latches import Latch as EquationsLatch
 from mb2fmu.lowering import latch_laws
 from mb2fmu.validation.validate import make_yardstick
@@ -116,6 +116,61 @@ def test_a_bob_that_is_let_go_flies_on(units):
     for name, speed, g in (("x", "u", 0.0), ("y", "v", 9.81)):
         path = found[name][first] + found[speed][first] * since - g / 2 * since**2
         assert found[name][first:] == pytest.approx(path, abs=1e-9)
+
+
+def gripper() -> Model:
+    """A hand that is drawn down to the ring of a ball on the ground, picks it up, swings it and drops it at 2 s."""
+    t = me.dynamicsymbols._t
+    q, speeds = me.dynamicsymbols("x y bx by theta"), me.dynamicsymbols("u v bu bv omega")
+    (x, y, bx, by, theta), (u, v, bu, bv, omega) = q, speeds
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    H, C = O.locatenew("H", x * N.x + y * N.y), O.locatenew("C", bx * N.x + by * N.y)
+    H.set_vel(N, u * N.x + v * N.y)
+    C.set_vel(N, bu * N.x + bv * N.y)
+    B = N.orientnew("B", "Axis", (theta, N.z))
+    B.set_ang_vel(N, omega * N.z)
+    bodies = [me.Particle("hand", H, 1), me.RigidBody("ball", C, B, 0.5, (me.inertia(B, 0, 0, 0.002), C))]
+    way = (0.3 * (1 - sm.cos(sm.pi * (t - 1) / 2)), 0.3 + sm.cos(sm.pi * t) / 10)
+    drawn = [4000 * (w - p) + 150 * (w.diff(t) - s) for w, p, s in zip(way, (x, y), (u, v), strict=True)]
+    loads = [(H, drawn[0] * N.x + drawn[1] * N.y), (C, -0.5 * sm.Float(9.81) * N.y)]
+    rates = [place.diff() - speed for place, speed in zip(q, speeds, strict=True)]
+    model = Model("Gripper", me.KanesMethod(N, q, speeds, rates, bodies=bodies, forcelist=loads))
+    for place, start in zip(q, (0.3, 0.4, 0.0, 0.1, 0.0), strict=True):
+        model.coordinate(place, start, "rad" if place == theta else "m")
+    for speed in speeds:
+        model.speed(speed, -0.15 * np.pi if speed == u else 0.0, "rad/s" if speed == omega else "m/s")
+    ring = C.locatenew("ring", 0.1 * B.y)
+    grasp = {"close": sm.And(t >= 0.5, t < 2), "open": t >= 2}
+    model.add(Latch("grip", Latch.point(H, ring, N), within=2e-3, **grasp))
+    model.add(Impact("ground", by - 0.1, restitution=0.3, rest_below=0.05, starts_resting=True))
+    model.experiment(stop=3.0, step=0.01, tolerance=1e-9)
+    return model
+
+
+def test_a_gripper_picks_up_and_drops(tmp_path):
+    """Latch and impact together: the ring stays where it was caught, the ball is lifted, flies, bounces and rests."""
+    path = export(gripper(), tmp_path).path
+    names = ["x", "y", "bx", "by", "theta", "bu", "bv", "omega"]
+    names += ["grip.engaged", "grip.changes", "grip.held_at_x", "grip.held_at_y", "ground.resting", "ground.impacts"]
+    found = moved(path, "CoSimulation", names, 3.0, 0.01)
+    time, held = found["time"], found["grip.engaged"] > 0.5
+    sure = np.abs(time - 2.0) > 1e-6
+    assert (held == ((time >= time[held][0]) & (time < 2.0)))[sure].all()
+    assert 0.9 < time[held][0] < 1.0
+    ring = (found["bx"] - 0.1 * np.sin(found["theta"]), found["by"] + 0.1 * np.cos(found["theta"]))
+    for place, hand, name in zip(ring, ("x", "y"), ("grip.held_at_x", "grip.held_at_y"), strict=True):
+        assert (place - found[hand])[held] == pytest.approx(found[name][held], abs=1e-8)
+        assert np.abs(found[name]).max() <= 2e-3 + 1e-9
+    assert found["by"][held].max() > 0.25
+    flies = (time > 2.005) & (time < 2.15)
+    since, first = time[flies] - time[flies][0], int(np.flatnonzero(flies)[0])
+    for name, speed, g in (("bx", "bu", 0.0), ("by", "bv", 9.81), ("theta", "omega", 0.0)):
+        way = found[name][first] + found[speed][first] * since - g / 2 * since**2
+        assert found[name][flies] == pytest.approx(way, abs=1e-8)
+    assert found["ground.resting"][-1] == 1.0
+    assert found["ground.impacts"][-1] > 1
+    assert found["by"][-1] == pytest.approx(0.1, abs=1e-9)
 
 
 def test_a_block_rocks_as_published(tmp_path):
