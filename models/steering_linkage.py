@@ -36,7 +36,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 340 180" font-
 <circle cx="228" cy="120" r="4"/></g>
 <path d="M170 52V22M170 52H140" stroke="#333" stroke-width="2"/><path d="M170 16l-4 9h8zM134 52l9 -4v8z" fill="#333"/>
 <path d="M194 138A26 26 0 0 1 160 156" fill="none" stroke="#d62728" stroke-width="2"/>
-<path d="M154 155l9 -5l-1 9z" fill="#d62728"/>
+<path d="M196 130l-6 9l9 1z" fill="#d62728"/>
 <g font-style="italic"><text x="178" y="24">x</text><text x="124" y="48">y</text><text x="86" y="122">l</text>
 <text x="62" y="78">ax, ay</text><text x="198" y="158" fill="#d62728">wheel, torque</text>
 <text x="200" y="110">rack</text>
@@ -162,7 +162,8 @@ def _draw(model: Model, bodies: list, looks: list, sizes: tuple[sm.Symbol, ...])
     model.visual(hand, Cylinder(h / 12, h), along=hand.frame.z, color="#c9ced6")
     model.visual(hand, Box(1.8 * h, h / 8, h / 8), color="#5b6470")
     model.visual(N, Box(h / 6, 2 * w, h / 6), at=rack.masscenter, color="#8a94a3")
-    for rod, knuckle, (inner, outer, king, arm) in looks:
+    for side, (rod, knuckle, (inner, outer, king, arm)) in zip((1, -1), looks, strict=True):
         model.link(rod, inner, outer, radius=h / 14)
         model.link(knuckle, king, arm, radius=h / 10)
-        model.visual(knuckle, Cylinder(1.1 * h, 1.7 * h), at=king, along=knuckle.frame.y, color="#3b4048")
+        tyre = king.locatenew(f"tyre_{knuckle.name}", side * 0.8 * h * knuckle.frame.y)
+        model.visual(knuckle, Cylinder(1.1 * h, 1.7 * h), at=tyre, along=knuckle.frame.y, color="#3b4048")
