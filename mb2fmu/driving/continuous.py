@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fmpy.fmi1 import FMICallException
 from fmpy.sundials import CVodeSolver
 
 MOST_EVENTS = 1000
@@ -40,10 +41,10 @@ class Integration:
         fmu.enterContinuousTimeMode()
         self._solver = self._made()
 
-    def _made(self) -> CVodeSolver:
+    def _made(self) -> _Stepper:
         """CVODE at the unit's states and time."""
         fmu = self._fmu
-        return CVodeSolver(
+        return _Stepper(
             nx=self._request["states"],
             nz=self._request["indicators"],
             get_x=fmu.getContinuousStates,
@@ -104,6 +105,31 @@ class Integration:
         while needed and not self._terminated:
             needed, self._terminated, _, _, defined, time_event = self._update()
             self._next_event = time_event if defined else float("inf")
+
+
+TRY_SHORTER = 1
+"""What a callback of CVODE answers where it has no value: a shorter step may do; without end it gives up."""
+
+
+class _Stepper(CVodeSolver):  # type: ignore[misc]
+    """CVODE, told where a unit gives no derivatives or indicators.
+
+    An exception in a callback is lost: CVODE would go on with the values that lay there before.
+    """
+
+    def f(self, t: float, y: Any, ydot: Any, user_data: Any) -> int:
+        """The right-hand side."""
+        try:
+            return int(super().f(t, y, ydot, user_data))
+        except FMICallException:
+            return TRY_SHORTER
+
+    def g(self, t: float, y: Any, gout: Any, user_data: Any) -> int:
+        """Event indicators."""
+        try:
+            return int(super().g(t, y, gout, user_data))
+        except FMICallException:
+            return TRY_SHORTER
 
 
 class _Held:

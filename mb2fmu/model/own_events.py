@@ -33,6 +33,7 @@ class DeclaredEvent:
         name: For messages and reports.
         where: ``file:line`` of the declaration.
         period: Of an event that repeats, in s.
+        offset: Of its first instant, in s.
     """
 
     kind: Literal["when", "ticks"]
@@ -41,6 +42,7 @@ class DeclaredEvent:
     name: str
     where: str = ""
     period: float = math.inf
+    offset: float = 0.0
 
 
 class OwnEvents:
@@ -96,7 +98,7 @@ class OwnEvents:
         ticks = sm.Integer(0)
         if period > 0.0:
             ticks = sm.Max(0, 1 + sm.floor((now - sm.Float(offset)) / sm.Float(period)))
-        self._add("ticks", ticks, settings, name or f"every {period:g} s", float(period))
+        self._add("ticks", ticks, settings, name or f"every {period:g} s", float(period), float(offset))
 
     def discrete(
         self, symbol: sm.Expr, start: float = 0.0, unit: str = "1", *, name: str | None = None, description: str = ""
@@ -121,9 +123,10 @@ class OwnEvents:
         settings: Mapping[sm.Expr, sm.Expr],
         name: str,
         period: float = math.inf,
+        offset: float = 0.0,
     ) -> None:
         known = {symbol: sm.sympify(value) for symbol, value in settings.items()}
-        self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period))
+        self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period, offset))
 
 
 def event_faults(model: Model) -> Iterator[Fault]:
@@ -138,6 +141,9 @@ def event_faults(model: Model) -> Iterator[Fault]:
         if not event.period > 0.0:
             what = f"the event {event.name} has a period of {event.period:g} s"
             yield Fault(what, event.where, "take a positive one")
+        if not 0.0 <= event.offset < math.inf:
+            what = f"the event {event.name} begins at {event.offset:g} s"
+            yield Fault(what, event.where, "take an offset of 0 s or more")
         if event.kind == "when" and not isinstance(event.condition, sm.logic.boolalg.Boolean):
             what = f"{event.condition} is no condition"
             yield Fault(what, event.where, "compare: h <= 0, sm.And(a > b, c < d)")

@@ -123,7 +123,9 @@ class Sliding:
             for i, row in enumerate(matrix)
         ]
         right = [b.select(at[i], held[i], free[i]) for i in range(self.count)]
-        return solve_dense(b, rows, [right], name=name)[0]
+        solved = solve_dense(b, rows, [right], name=name)[0]
+        # Elimination mixes the rows: what slides is at its mode to the bit, and not to round-off.
+        return [b.select(held_here, value, other) for held_here, value, other in zip(at, solved, free, strict=True)]
 
 
 class _AtModes(ProgramCopy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -22,6 +22,8 @@ _TURN = 0.6
 """How far angles and numbers without a unit go from their start values."""
 BEYOND = 2.0
 """Times the largest speeds of both experiments, up to which speeds of points go."""
+_NOISE = 1e-9
+"""Start values that are smaller than this part of what has their unit say nothing of a scale."""
 _RATES = 10.0
 """Speeds that are not known better go through the scale of their coordinate so often in an experiment."""
 
@@ -49,6 +51,8 @@ class Admissible:
         constraints: What holds the states.
         quaternions: Numbers of coordinates (in the definition's order) that form unit quaternions.
         reach: FMU name of a speed → its largest magnitude in the experiments; points go beyond it.
+        computed: FMU names of coordinates that the unit computes from the others, in the way in which the mechanism is
+            put together at the start: points are put together so.
     """
 
     def __init__(
@@ -59,8 +63,10 @@ class Admissible:
         constraints: OwnConstraints,
         quaternions: Sequence[Sequence[int]] = (),
         reach: Mapping[str, float] = MappingProxyType({}),
+        computed: Collection[str] = (),
     ) -> None:
         self._reach = reach
+        self._computed = [symbols.slot[c.symbol] for c in definition.coordinates if c.name in computed]
         self._definition, self._symbols, self._constraints = definition, symbols, constraints
         names = {c.symbol: c for c in definition.coordinates}
         self._quaternions = [[symbols.slot[definition.coordinates[i].symbol] for i in group] for group in quaternions]
@@ -80,7 +86,7 @@ class Admissible:
         while True:
             values = self._drawn(attempt)
             found = self._projected(values)
-            if found is None:
+            if found is None or not self._alike_assembled(found):
                 attempt += 1
                 if attempt > 40 * len(_SPREADS):
                     return
@@ -95,6 +101,23 @@ class Admissible:
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None
         return found if found is not None and np.all(np.isfinite(found)) else None
+
+    def _alike_assembled(self, found: list[float]) -> bool:
+        """Whether what the unit computes is on the branch of the start."""
+        if not self._computed:
+            return True
+        d, slot = self._definition, self._symbols.slot
+        start = [0.0] * len(slot)
+        for p in d.parameters:
+            if not p.calculated:
+                start[slot[p.symbol]] = float(p.value)
+        for c in d.coordinates:
+            start[slot[c.symbol]] = c.start
+        for r in d.inputs:
+            start[slot[r.symbol]] = r.start
+        scale = {slot[qi]: size for qi, size in zip(self._symbols.q, self.q_scale.tolist(), strict=True)}
+        whole = self._symbols.completed(start)
+        return self._constraints.assembled_alike(whole, found, self._computed, scale)
 
     def _speed_scale(self, values: list[float]) -> Floats:
         """How far each speed may go to find the constraints."""
@@ -135,7 +158,9 @@ class Admissible:
         """How far a coordinate goes from its start."""
         if c.unit in {"rad", "1", "deg"}:
             return _TURN
-        return c.nominal or 0.3 * (abs(c.start) or self._alike(c))
+        alike = self._alike(c)
+        # Where loops were closed, a start value of zero is round-off: no scale.
+        return c.nominal or 0.3 * (abs(c.start) if abs(c.start) > _NOISE * alike else alike)
 
     def _of_speed(self, s: Speed) -> float:
         """How far a speed goes from its start: at least about its coordinates' scale in a part of the experiment."""
@@ -164,7 +189,9 @@ class Admissible:
             return (item.maximum - item.minimum) / 2
         same = [abs(float(p.value)) for p in d.parameters if not p.calculated and p.unit == item.unit and p.value]
         starts: list[Coordinate | Speed | Input] = [*d.coordinates, *d.speeds, *d.inputs]
-        same = same or [abs(x.start) for x in starts if x.unit == item.unit and x.start]
+        if not same:
+            others = [abs(x.start) for x in starts if x.unit == item.unit and x.start]
+            same = [size for size in others if size > _NOISE * max(others)]
         return float(np.median(same)) if same else 1.0
 
 

@@ -10,7 +10,7 @@ mechanism that was read is held against the objects too: velocities, kinetic ene
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -111,7 +111,7 @@ def prove_independently(
     """
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    made = motions or _motions(definition, mechanism, reach)
+    made = motions or _motions(definition, mechanism, reach, computed_coordinates(description, definition))
     lacking = _lacking(description, made)
     if lacking or not made.samples:
         return _unjudged(made, lacking)
@@ -121,11 +121,19 @@ def prove_independently(
     return judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
 
 
-def _motions(definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float]) -> OwnMotions:
+def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:
+    """Coordinates that a unit takes from nobody: it computes them from the others."""
+    known = description.variables
+    return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
+
+
+def _motions(
+    definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
+) -> OwnMotions:
     """Samples from the user's own objects; of a robot from a second reading of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
-    return own_motions(definition, mechanism, reach)
+    return own_motions(definition, mechanism, reach, computed)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ _POLISHED = 2
 """Steps more than are needed, until nothing but round-off is left."""
 _RANK = 1e-9
 _SLOPE_STEP = 1e-6
+_WAY, _FOLLOWED, _NEAR, _LEAP = 40, 12, 1e-8, 0.5
+"""From the start to a point: steps, Newton's steps in each, how near they come, and the largest change in one."""
+_FLAT = 0.03
+"""Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
 
 
 class OwnConstraints:
@@ -126,8 +131,49 @@ class OwnConstraints:
             values[k] = value
         return self.with_rates(values)
 
+    def assembled_alike(
+        self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
+    ) -> bool:
+        """Whether a mechanism is put together at a state as it is at the start, and not in the mirrored way.
+
+        All slots but the computed ones go from the start to the state in a line, by small steps; the computed ones
+        follow by Newton's method. They must come to the state's, without a leap on the way. Where two ways to be put
+        together nearly meet, units give up: there it is neither.
+
+        Args:
+            start: Of all slots, on the constraints.
+            values: Of all slots, on the constraints.
+            computed: Slots of the coordinates that the others determine.
+            scale: Slot → how far its coordinate moves, in its own unit.
+        """
+        if self._holonomic is None or not computed:
+            return True
+        sizes, here = np.array([scale[k] for k in computed]), list(start)
+        for part in np.linspace(0.0, 1.0, _WAY + 1)[1:].tolist():
+            kept = [here[k] for k in computed]
+            here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
+            for k, value in zip(computed, kept, strict=True):
+                here[k] = value
+            for _ in range(_FOLLOWED):
+                step = self._position_step(here, list(computed), sizes)
+                for k, change in zip(computed, (step * sizes).tolist(), strict=True):
+                    here[k] -= change
+                if np.max(np.abs(step)) <= _NEAR:
+                    break
+            else:
+                return False
+            if np.max(np.abs(np.array([here[k] for k in computed]) - kept) / sizes) > _LEAP:
+                return False
+        away = np.abs(np.array([here[k] - values[k] for k in computed])) / sizes
+        return bool(np.max(away) <= _NEAR) and _apart(self._slopes(values, list(computed), sizes))
+
     def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
         """Newton's step of least norm, in parts of the scales; slopes by central differences are near enough."""
+        assert self._holonomic is not None
+        return _least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
+
+    def _slopes(self, values: list[float], places: list[int], scale: Floats) -> Floats:
+        """What a part of its scale of each coordinate changes the rows by, shape (m, n)."""
         assert self._holonomic is not None
         columns = []
         for k, size in zip(places, scale.tolist(), strict=True):
@@ -137,7 +183,13 @@ class OwnConstraints:
                 moved[k] += sign * _SLOPE_STEP * size
                 sides.append(np.array(self._holonomic(moved)))
             columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
-        return _least_norm(np.array(columns).T, np.array(self._holonomic(values)))
+        return np.array(columns).T
+
+
+def _apart(slopes: Floats) -> bool:
+    """Whether the directions in which computed coordinates change the rows are well apart."""
+    lengths = np.linalg.norm(slopes, axis=0)
+    return bool(lengths.all() and np.linalg.svd(slopes / lengths, compute_uv=False)[-1] > _FLAT)
 
 
 def _least_norm(J: Floats, residual: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -73,7 +73,10 @@ class OwnMotions:
 
 
 def own_motions(
-    definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float] = MappingProxyType({})
+    definition: ModelDefinition,
+    mechanism: Mechanism,
+    reach: Mapping[str, float] = MappingProxyType({}),
+    computed: Collection[str] = (),
 ) -> OwnMotions:
     """Samples of x' from the mechanics themselves, which are left as they were.
 
@@ -81,10 +84,11 @@ def own_motions(
         definition: The checked model.
         mechanism: What was read from it; it is held against the objects where their equations are not formed.
         reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
+        computed: FMU names of coordinates that the unit computes itself: samples are put together as the start is.
     """
     definition = _as_handed_over(definition, mechanism)
     with untouched(definition.mechanics):
-        maker = _Maker(definition, mechanism, reach)
+        maker = _Maker(definition, mechanism, reach, computed)
         samples = maker.samples() if maker.ways else []
     d, slot = definition, maker.symbols.slot
     free = [p for p in d.parameters if not p.calculated]
@@ -114,7 +118,9 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
 class _Maker:
     """Forms what can be formed, and samples it."""
 
-    def __init__(self, definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float]) -> None:
+    def __init__(
+        self, definition: ModelDefinition, mechanism: Mechanism, reach: Mapping[str, float], computed: Collection[str]
+    ) -> None:
         self._definition = definition
         self._rate = mechanism.stabilization_rate
         self.missing: dict[str, str] = {}
@@ -142,7 +148,7 @@ class _Maker:
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
         self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
-        self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach)
+        self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed)
 
     def _form_equations(self) -> OwnEquations | None:
         work = expected_work(self._definition.mechanics, self._parts)

@@ -24,6 +24,16 @@ NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
 NOT_THERE = {"pyfmi"}
 """Packages of importers that the tests do not have."""
 
+PLAN = """model = "pendulum.py"
+stop = 1.0
+[cases]
+method = "grid"
+[vary]
+l = [0.4, 0.5, 0.6]
+[results]
+lowest = { of = "bob.y", take = "smallest" }
+"""
+
 Block = tuple[str, str]
 
 
@@ -87,13 +97,15 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_readme(reader: Reader) -> None:
-    """The reader is in a copy of the repository, and has a robot's description."""
+    """The reader is in a copy of the repository, and has a robot's description and the plan of a study."""
     shutil.copytree(ROOT / "systems", "systems")
     Path("arm.urdf").write_text(ARM)
+    Path("plan.toml").write_text(PLAN)
     reader.read(ROOT / "README.md")
     assert set(reader.commands) == set(commands.commands)
     assert Path("out/Crane.fmu").is_file()
     assert Path("out/Pendulum.html").is_file()
+    assert Path("cases/results.parquet").is_file()
 
 
 @pytest.mark.slow

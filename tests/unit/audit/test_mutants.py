@@ -133,6 +133,7 @@ UNTRIED = {
     "log.null",
     "archive.suffix",
     "archive.compression",
+    "experiment.reference",  # by test_recorded_runs.py
     "header.interfaces",
     "binary.libraries",
     "binary.search",

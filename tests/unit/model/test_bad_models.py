@@ -467,3 +467,13 @@ def test_all_faults_are_told_at_once(pendulum):
         assert said in text
     assert text.startswith("the model my model cannot be used:")
     assert len(caught.value.faults) == 8
+
+
+@pytest.mark.parametrize(
+    ("period", "offset", "words"),
+    [(0.0, 0.0, "has a period of 0 s"), (-1.0, 0.0, "has a period of -1 s"), (0.1, -0.05, "begins at -0.05 s")],
+)
+def test_what_repeats_has_a_period_and_begins_at_zero_or_later(pendulum, faults_of, period, offset, words):
+    model = pendulum.model()
+    model.every(period, {pendulum.q: 0}, offset=offset)
+    assert any(words in fault.what for fault in faults_of(model))

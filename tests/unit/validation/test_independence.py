@@ -30,10 +30,11 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu import CoulombFriction, pipeline
-from mb2fmu.mechanism import Mechanism, read
+from mb2fmu.mechanism import Mechanism, close_loops, read
 from mb2fmu.mechanism.observables import RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.model import Model, ModelDefinition, Parts, check
+from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.deriving import read_model
 from mb2fmu.pipeline.stopwatch import Stopwatch
 from mb2fmu.validation.independence import SOLVED, Independence, judged, prove_independently
@@ -414,3 +415,41 @@ def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
     assert len(wrong) == 5
     for name, mechanism in wrong.items():
         assert not verdict(true, mechanism, motions).passed, name
+
+
+def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
+    """Sines of the angles between tie rods and steering arms, whose signs tell the branches; rows: start, points."""
+    definition = check(load_model(MODELS / "steering_linkage.py"))
+    mechanism = close_loops(read(definition))
+    made = own_motions(definition, mechanism, computed=computed)
+    start = {item.name: item.start for item in mechanism.declared.coordinates}
+    start |= {p.name: float(p.value) for p in definition.parameters if not p.calculated}
+    points = [start, *({n: s.point.values[k] for n, k in made.starts.items()} for s in made.samples)]
+    found = []
+    for v in points:
+        for side, way in (("left", 1.0), ("right", -1.0)):
+            tie, steer = v[f"tie_{side}"], v[f"steer_{side}"]
+            rod = np.array([-np.sin(tie), np.cos(tie)]) * way
+            c, s = np.cos(steer), np.sin(steer)
+            arm = np.array([[c, -s], [s, c]]) @ np.array([-v["ax"], -way * v["ay"]])
+            found.append((rod[0] * arm[1] - rod[1] * arm[0]) / np.hypot(*arm))
+    return np.array(found).reshape(-1, 2)
+
+
+def test_points_are_put_together_as_the_start_where_the_unit_computes():
+    """A unit by ``explicit`` has the start's branch of each loop; it is asked there, away from where two meet."""
+    computed = ("rack", "tie_left", "steer_left", "tie_right", "steer_right")
+    own = steering_crosses(computed)
+    assert len(own) > 20
+    assert np.all(own * own[0] > 0.0)
+    assert np.abs(own).min() > 0.03
+    anywhere = steering_crosses(())
+    assert np.any(anywhere * anywhere[0] < 0.0) or np.abs(anywhere).min() < 0.03
+
+
+def test_round_off_of_closed_loops_is_no_scale():
+    """The rack starts at 1e-33 m where its loops were closed: points move it by millimetres all the same."""
+    definition = check(load_model(MODELS / "steering_linkage.py"))
+    made = own_motions(definition, close_loops(read(definition)))
+    rack = [abs(sample.point.values[made.starts["rack"]]) for sample in made.samples]
+    assert np.median(rack) > 1e-3

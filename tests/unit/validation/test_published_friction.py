@@ -40,6 +40,17 @@ def test_the_unit_of_coupled_clutches_ends_where_it_should(clutches, kind, accur
     assert [found["w1"][-1], found["phi1"][-1]] == pytest.approx([3.247058272419, 7.486119099114], rel=accuracy)
 
 
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+def test_each_clutch_says_that_it_sticks_while_it_does(clutches, kind):
+    """What slides beside what is held is at its mode to the bit: elimination must not make it stick for an instant."""
+    names = [f"clutch{i}.sticking" for i in (1, 2, 3)]
+    found = fmpy.simulate_fmu(clutches, fmi_type=kind, stop_time=1.5, output_interval=0.01, output=names)
+    changes = [found["time"][1:][np.diff(found[name]) != 0.0] for name in names]
+    wanted = ([0.7916623592, 0.8311085061, 0.9068501928, 1.0002958599], [0.7096214747], [0.4, 1.1439674925])
+    for seen, instants in zip(changes, wanted, strict=True):
+        assert seen == pytest.approx(instants, abs=0.0101)
+
+
 @pytest.fixture(scope="module")
 def clutches(tmp_path_factory):
     return str(export(lines.coupled_clutches(), tmp_path_factory.mktemp("clutches")).path)
