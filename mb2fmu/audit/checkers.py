@@ -66,7 +66,7 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
 
 def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
     checker = f"fmpy {version('fmpy')}"
-    done = _run(checker, [sys.executable, "-c", _FMPY, str(fmu)], time_limit)
+    done = _run(checker, [sys.executable, "-P", "-c", _FMPY, str(fmu)], time_limit)
     try:
         problems = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError) as error:
@@ -78,7 +78,7 @@ def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
 
 def _fmutool(fmu: Path, time_limit: float) -> list[Finding]:
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
-    command = [sys.executable, "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
+    command = [sys.executable, "-P", "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
     done = _run(checker, command, time_limit)
     lines = (done.stdout + done.stderr).splitlines()
     findings: list[Finding] = []

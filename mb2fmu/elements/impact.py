@@ -85,7 +85,9 @@ class Impact(NamedElement):
         told = f"of {self.name}"
         back = f"rate {told} against drift while it rests"
         stabilization = sm.sympify(self.stabilization)
-        if stabilization != 0:
+        if stabilization.is_zero:
+            stabilization = sm.S.Zero
+        else:
             stabilization = self.parameter(model, "stabilization", self.stabilization, "1/s", back, low=0.0)
         rests = f"1 while the contact {told} rests, 0.25 as it leaves"
         model.discrete(resting, float(self.starts_resting), name=f"{self.name}.resting", description=rests)

@@ -304,7 +304,7 @@ def _started(
         return _Process(number, None)
     asked = Path(request["root"]) / "now.json"
     asked.write_text(json.dumps(now), encoding="utf-8")
-    command = [sys.executable, "-m", "mb2fmu.audit.behaviour.child", str(asked)]
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.child", str(asked)]
     return _Process(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
 
 

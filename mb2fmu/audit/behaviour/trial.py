@@ -242,7 +242,7 @@ def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: fl
     """One guard; how it ended, if not as it should."""
     token = secrets.token_hex(16)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
-    command = [sys.executable, "-m", "mb2fmu.audit.behaviour.guard", str(asked)]
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.guard", str(asked)]
     complete = False
     with spoken.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module

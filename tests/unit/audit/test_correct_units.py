@@ -72,6 +72,19 @@ def test_stiff_states_at_the_end_of_a_ramp_raise_no_alarm(tmp_path: Path) -> Non
     assert "CoSimulation: inputs with slopes" in result.tried
 
 
+def test_modules_of_the_working_folder_are_not_taken_for_the_library(
+    base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user may have a platform.py beside the unit."""
+    for name in ("platform", "json", "secrets"):
+        (tmp_path / f"{name}.py").write_text('raise RuntimeError("taken from the working folder")\n')
+    monkeypatch.chdir(tmp_path)
+    result = audit(ball.pack(base("cart2"), tmp_path / "cart.fmu"), only=["life.load"], others=True)
+    assert (result.findings, result.faults) == ((), ())
+    assert "life.load" in result.judged
+    assert result.consulted
+
+
 def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
     """Our description of these units is right; what is found is pythonfmu's C++ side, and true."""
     result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), others=False)
