@@ -28,11 +28,13 @@ REPRESENTATIVES = {
 
 OF_A_KIND_THAT_IS_PROVEN = {
     "cart_pole": "as double_pendulum",
+    "dry_friction_oscillator": "as stick_slip_belt; it rests where it should in test_events",
     "hand": "as chain; its pathways as muscle_arm",
     "msl_planar_four_bar": "as four_bar; its end is known in test_closed_loops",
     "n_four_bar": "as four_bar; its motion is known in test_closed_loops",
     "n_link_pendulum": "as double_pendulum",
     "robot_arm": "as chain; its equations are known in test_published_arms",
+    "rocking_block": "latches are proven in test_latches, which knows its numbers",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
 }

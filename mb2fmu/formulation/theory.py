@@ -138,7 +138,17 @@ class _Theory:
             note += f" Of coordinates none was looked for: {self.obstacle('lagrange')}." * bool(
                 self.obstacle("lagrange")
             )
-        return QuantitySection(kind, TITLES[kind], quantities, note.strip())
+        return QuantitySection(kind, TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip())
+
+    def _by_events(self, kind: str) -> str:
+        """What events, contacts and latches change of a kind of quantity, which is formed without them."""
+        touching = bool(self.m.contacts or self.m.latches)
+        if kind == "integrals" and self.m.has_own_events:
+            where = ", where nothing touches and no latch holds" if touching else ""
+            return f"They keep their values between events{where}."
+        if kind in ("generalized-active-forces", "lagrange") and touching:
+            return "Forces of contacts and latches are not among them."
+        return ""
 
     # ------------------------------------------------------------------ Kane
 

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 from large_models import LARGE
-from representatives import marked
+from representatives import REPRESENTATIVES, marked
 
 from mb2fmu import pipeline
 
 MODELS = sorted(path for path in (Path(__file__).parents[2] / "models").glob("*.py") if path.stem not in LARGE)
 
 
-@pytest.mark.parametrize("path", marked(MODELS))
+# What is stiff takes minutes in Python's own time.
+NIGHTLY = {path.stem for path in MODELS} - set(REPRESENTATIVES) | {"governor"}
+
+
+@pytest.mark.parametrize("path", marked(MODELS, repeating=NIGHTLY))
 def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path) -> None:
     finished = pipeline.run(path, tmp_path, backend="python")
     result = finished.validated.result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sm
@@ -14,7 +16,10 @@ from mb2fmu import Model, Parts
 from mb2fmu.equations.motion import Assignment
 from mb2fmu.equations.named_quantities import NamedQuantities
 from mb2fmu.formulation.theory import named_quantities
+from mb2fmu.mechanism import read
+from mb2fmu.model import check, load
 
+MODELS = Path(__file__).parents[3] / "models"
 t = me.dynamicsymbols._t
 
 
@@ -136,3 +141,10 @@ def test_of_constraints_and_other_speeds_it_says_what_it_could_not_look_for() ->
     assert [q.of.split(" (")[0] for q in sleigh.quantities] == ["energy T + V"]
     sphere = named_quantities(mechanism_of(mb2fmu.load("models/rolling_sphere.py")), ["integrals"])["integrals"]
     assert "none was looked for" in sphere.note
+
+
+@pytest.mark.parametrize(("name", "words"), [("bouncing_ball", "events."), ("rocking_block", "no latch holds.")])
+def test_integrals_of_models_with_events_say_where_they_hold(name: str, words: str) -> None:
+    mechanism = read(check(load(MODELS / f"{name}.py")))
+    (section,) = named_quantities(mechanism, ["integrals"]).sections
+    assert section.note.endswith(words)
