@@ -27,7 +27,11 @@ rumoca = pytest.importorskip("rumoca", reason="the compiler of Modelica that jud
 pytest.importorskip("pymoca", reason="the reader of Modelica that judges is not installed")
 readers = import_module("modelica_readers")
 
-NOT_WRITTEN = {"dry_friction_oscillator": "friction sticks", "stick_slip_belt": "friction sticks"}
+NOT_WRITTEN = {
+    "dry_friction_oscillator": "friction sticks",
+    "rocking_block": "it has latches",
+    "stick_slip_belt": "friction sticks",
+}
 NOT_READ_BY_PYMOCA = {"bouncing_ball": "when", "driven_crank": "asin"}
 NOT_RUN_BY_RUMOCA = {
     "andrews": "its check of its own steps ends the run",
