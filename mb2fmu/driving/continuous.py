@@ -107,29 +107,31 @@ class Integration:
             self._next_event = time_event if defined else float("inf")
 
 
-TRY_SHORTER = 1
-"""What a callback of CVODE answers where it has no value: a shorter step may do; without end it gives up."""
+DISCARD = 2
+TRY_SHORTER, GIVE_UP = 1, -1
+"""What a callback of CVODE answers where it has no value: a shorter step may do; or nothing will."""
 
 
 class _Stepper(CVodeSolver):  # type: ignore[misc]
     """CVODE, told where a unit gives no derivatives or indicators.
 
-    An exception in a callback is lost: CVODE would go on with the values that lay there before.
+    An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
+    step is tried; after Error the instance is of no use any more.
     """
 
     def f(self, t: float, y: Any, ydot: Any, user_data: Any) -> int:
         """The right-hand side."""
         try:
             return int(super().f(t, y, ydot, user_data))
-        except FMICallException:
-            return TRY_SHORTER
+        except FMICallException as error:
+            return TRY_SHORTER if error.status == DISCARD else GIVE_UP
 
     def g(self, t: float, y: Any, gout: Any, user_data: Any) -> int:
         """Event indicators."""
         try:
             return int(super().g(t, y, gout, user_data))
-        except FMICallException:
-            return TRY_SHORTER
+        except FMICallException as error:
+            return TRY_SHORTER if error.status == DISCARD else GIVE_UP
 
 
 class _Held:
