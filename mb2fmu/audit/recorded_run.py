@@ -157,6 +157,12 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
     stop = said.get("stop", table.times[-1] if table else 1.0)
     if not stop > start:
         reading.fault(f"the run ends at {stop:g}, not after its start at {start:g}", (options or reference).name)
+    elif table and not _covers(table, start, stop):
+        reading.fault(
+            f"has times from {table.times[0]:g} to {table.times[-1]:g}, and the run goes from {start:g} to {stop:g}",
+            reference.name,
+            "record the whole run, or name the part that was recorded as StartTime and StopTime",
+        )
     elif moving and moving.times[0] > start:
         reading.fault(
             f"inputs begin at {moving.times[0]:g}, after the start at {start:g}", inputs.name if inputs else ""
@@ -164,6 +170,12 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
     if reading.faults or table is None:
         raise Mb2FmuError("the recorded run cannot be used:", reading.faults)
     return Recorded(table, moving, start, stop, said.get("step"), said.get("tolerance"))
+
+
+def _covers(table: Table, start: float, stop: float) -> bool:
+    """Whether a result is there from the start to the end: what is not there cannot be judged."""
+    slack = 1e-6 * (stop - start)
+    return table.times[0] <= start + slack and table.times[-1] >= stop - slack
 
 
 def beside(path: Path) -> Recorded | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from mb2fmu.audit.behaviour.binding import Value
 from mb2fmu.audit.behaviour.instance import Instance
@@ -18,6 +19,9 @@ from mb2fmu.audit.recorded_run import Recorded, Table
 RULE = "experiment.reference"
 BAND = 0.02
 """Part of a variable's range, and of the run's length, that other solvers and output points are granted."""
+
+OWN_PACE = 0.1
+"""Part of the time in which a variable goes through its range, at its mean rate."""
 
 MOST = 5000
 """Communication steps, where their size is free."""
@@ -141,12 +145,12 @@ def _departures(
     times = recorded.reference.times
     assert recorded.start is not None
     assert recorded.stop is not None
-    spacing = max((b - a for a, b in zip(run.times, run.times[1:], strict=False)), default=0.0)
-    reach = max(BAND * (recorded.stop - recorded.start), 2.0 * spacing)
+    spacing = max((b - a for a, b in pairwise(run.times)), default=0.0)
     for column, variable in enumerate(watched):
         truth = [row[column] for row in recorded.reference.rows]
         extent = max(truth) - min(truth)
         size = max(map(abs, truth))
+        reach = max(_reach(truth, recorded.stop - recorded.start), 2.0 * spacing)
         loose = 1e3 * (recorded.tolerance or 0.0)
         width = max(max(BAND, loose) * extent, 1e-3 * size, 1e-6 * stage.scale(variable))
         worst, place, found = 0.0, 0, 0.0
@@ -169,10 +173,27 @@ def _departures(
             )
 
 
+def _reach(values: Sequence[float], length: float) -> float:
+    """How far beside a time a value may come, s: a part of the run's length, and of the variable's own pace.
+
+    What goes to and fro many times in a run would else be right with any phase. A sine has an own time of half a
+    period: its extent over its mean rate.
+    """
+    variation = sum(abs(b - a) for a, b in pairwise(values))
+    extent = max(values) - min(values)
+    own = length * extent / variation if variation > 0.0 else math.inf
+    return min(BAND * length, OWN_PACE * own)
+
+
 def _near(times: Sequence[float], values: Sequence[float], time: float, reach: float) -> list[float]:
-    """Recorded values from ``time - reach`` to ``time + reach``, the ends between rows among them."""
+    """Recorded values from ``time - reach`` to ``time + reach``; beyond the ends they go on in a line."""
     low, high = bisect_left(times, time - reach), bisect_right(times, time + reach)
-    return [*values[low:high], *(_between(times, values, t) for t in (time - reach, time, time + reach))]
+    found = [*values[low:high], *(_between(times, values, t) for t in (time - reach, time, time + reach))]
+    for beyond, end, inner in ((times[0] - time + reach, 0, 1), (time + reach - times[-1], -1, -2)):
+        width = abs(times[inner] - times[end])
+        if beyond > 0.0 and width > 0.0:
+            found.append(values[end] + (values[end] - values[inner]) / width * beyond)
+    return found
 
 
 def _between(times: Sequence[float], values: Sequence[float], time: float) -> float:

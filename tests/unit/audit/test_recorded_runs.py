@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import ball
 import numpy as np
@@ -12,7 +13,10 @@ import pytest
 from click.testing import CliRunner
 from fmpy import simulate_fmu
 
-from mb2fmu.audit import AuditResult, audit, beside, read_recorded
+from mb2fmu.audit import AuditResult, Recorded, audit, beside, read_recorded
+from mb2fmu.audit.behaviour.recorded_trials import _departures
+from mb2fmu.audit.behaviour.simulation import Run
+from mb2fmu.audit.recorded_run import Table
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 
@@ -82,6 +86,24 @@ def test_names_that_the_unit_does_not_have_are_told(unit: Path) -> None:
     text = " ".join(str(each) for each in judged(unit).findings)
     assert "no variable gust" in text
     assert 'no input: "x"' in text
+
+
+@pytest.mark.parametrize(("phase", "told"), [(0.0, False), (0.1, False), (0.6, True), (np.pi, True)])
+def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bool) -> None:
+    """A hundred periods in a run: 2 % of its length are two of them."""
+    times = np.linspace(0.0, 1.0, 5001)
+    truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
+    recorded = Recorded(Table(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
+    run = Run(times.tolist(), [[v] for v in found.tolist()])
+    stage = SimpleNamespace(scale=lambda _variable: 1.0)
+    assert bool(list(_departures(stage, recorded, [SimpleNamespace(name="x")], run))) is told
+
+
+def test_a_result_that_is_not_there_for_the_whole_run_is_refused(tmp_path: Path) -> None:
+    reference = written(tmp_path / "c_ref.csv", ["x"], [(0, 0), (1, 1)])
+    (tmp_path / "c_ref.opt").write_text("StartTime, 2\nStopTime, 5\n")
+    with pytest.raises(Mb2FmuError, match="times from 0 to 1, and the run goes from 2 to 5"):
+        read_recorded(reference, None, tmp_path / "c_ref.opt")
 
 
 def test_without_a_recorded_run_nothing_is_judged(unit: Path) -> None:
