@@ -52,7 +52,7 @@ class Surface(ABC):
         return []
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """(what, remedy) of what is wrong with the shape."""
+        """Yields each fault of the shape: what is wrong, and the remedy."""
         if not isinstance(self.point, Point):
             yield f"its surface is at {self.point!r}", "give a point that is fixed in it"
         if self.body is not None and not isinstance(self.body, RigidBody | Particle):

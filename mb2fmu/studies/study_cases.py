@@ -65,7 +65,7 @@ class Study:
         return self.job.step * len(self.job.held)
 
     def fingerprint(self) -> dict[str, str]:
-        """SHA-256 of what must not change between an interrupted study and what goes on with it, by its name."""
+        """Returns name → SHA-256 of each thing that must be the same where an interrupted study goes on."""
         request = json.dumps(self.job.request, sort_keys=True).encode()
         j = self.job
         rest = repr(

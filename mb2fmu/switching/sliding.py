@@ -53,7 +53,9 @@ class Sliding:
     def drives(
         self, b: ProgramBuilder, modes: Sequence[int], factors: Sequence[int], limits: Sequence[int]
     ) -> list[int]:
-        """What is compared with the limits: σ; of what is idle and driven, more than the limit, with the sign of ds/dt.
+        """Returns what is compared with the limits, one node per sign: σ.
+
+        Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction lets go.
 
         Args:
             b: Where nodes are made.

@@ -186,7 +186,7 @@ class HybridEquations(NumericEquations):
         return B, reach
 
     def _solved(self, B: Floats, right: Floats, t: float) -> Floats:
-        """The values that hold; 0 of what has no effect, as friction that nothing presses."""
+        """Solves for the values that hold. A value without any effect is 0: friction that nothing presses."""
         found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))
         found[acting] = self._all_acting(B[np.ix_(acting, acting)], right[acting], t)
         return found

@@ -169,7 +169,7 @@ the point as it is. Newton's method ends with steps of 1e-13, 450 units of round
 def judged(
     made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], *, allowed: float = 1.0
 ) -> Independence:
-    """The rungs from what the unit answered in :func:`sessions`; ``allowed``: times the bounds of what it answered."""
+    """Judges what the unit answered in :func:`sessions`; ``allowed``: factor on the bounds of its answers."""
     names = _judged_names(description)
     rungs = []
     for way in made.ways:
