@@ -66,6 +66,7 @@ class _Intention:
         starts: Moves of x, shape (n_x,).
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
+        followers: Speeds that the unit solves for; it goes no further than they follow from its states.
     """
 
     definition: Declarations
@@ -75,6 +76,7 @@ class _Intention:
     starts: Floats
     signals: tuple[Signal, ...]
     rows: Floats
+    followers: tuple[int, ...]
 
     def without(self, blocked: Collection[int]) -> _Intention:
         """With some parameters at their defaults."""
@@ -95,6 +97,7 @@ def excite(
     *,
     settable: Collection[str] | None = None,
     any_step: bool = True,
+    states: Collection[str] | None = None,
     smallest: int = 0,
 ) -> Excitation:
     """Chooses the moved experiment.
@@ -104,9 +107,10 @@ def excite(
         reference: The default experiment.
         settable: FMU names of parameters, start values and inputs that the unit lets one set; None: all.
         any_step: The unit can make communication steps of another size than the default.
+        states: FMU names of the unit's continuous states; None: unknown.
         smallest: Index in ``PARTS`` of the largest part to try.
     """
-    intention = _intended(definition, reference, settable, any_step)
+    intention = _intended(definition, reference, settable, any_step, followers(definition, reference, states))
     blocked: frozenset[int] = frozenset()
     found = _largest(intention, smallest)
     if found is None:
@@ -120,11 +124,28 @@ def excite(
         found = _largest(intention, smallest)
     part, run = found or (0.0, None)
     moves = _moves(intention, run, blocked, settable)
-    return Excitation(run, moves, part, _text(run, part, moves))
+    return Excitation(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
+
+
+def followers(definition: Declarations, reference: Reference, states: Collection[str] | None) -> tuple[int, ...]:
+    """Speeds of which a unit has no state, where the constraints are as many: a chart of the mechanism.
+
+    Such a unit cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
+    need not: whoever made it chose these coordinates. What has all of them as states goes everywhere.
+    """
+    speeds = [record.name for record in definition.speeds]
+    if states is None or not set(speeds) & set(states):
+        return ()
+    left = tuple(i for i, name in enumerate(speeds) if name not in states)
+    return left if len(left) == reference.numeric.m else ()
 
 
 def _intended(
-    definition: Declarations, reference: Reference, settable: Collection[str] | None, any_step: bool
+    definition: Declarations,
+    reference: Reference,
+    settable: Collection[str] | None,
+    any_step: bool,
+    followers: tuple[int, ...],
 ) -> _Intention:
     """All moves at their full size."""
     run, gauge = reference.conditions, Gauge.of(definition, reference)
@@ -139,7 +160,7 @@ def _intended(
         parameters *= [p.name in settable for p in free]
         starts *= [record.name in settable for record in state_records(definition, reference)]
     wished = signals(definition, gauge, float(time[-1]))
-    return _Intention(definition, reference, time, parameters, starts, wished, row_sizes(reference))
+    return _Intention(definition, reference, time, parameters, starts, wished, row_sizes(reference), followers)
 
 
 def row_sizes(reference: Reference) -> Floats:
@@ -160,7 +181,7 @@ def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] |
     """The largest part of the intention that the mechanism allows."""
     for part in PARTS[smallest:]:
         run = _started(intention, part)
-        if run is not None and _runs(intention.reference, run):
+        if run is not None and _runs(intention.reference, run, intention.followers):
             return part, run
     return None
 
@@ -218,8 +239,11 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
     return True
 
 
-def _runs(reference: Reference, run: Conditions) -> bool:
-    """Whether a rough integration reaches the end, without singularities and not far beyond the default motion."""
+def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> bool:
+    """Whether a rough integration reaches the end, without singularities and not far beyond the default motion.
+
+    The unit has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
+    """
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
@@ -232,7 +256,18 @@ def _runs(reference: Reference, run: Conditions) -> bool:
     states = y[:, :-1]
     if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * reference.state_scales):
         return False
-    return replace(reference, states=states, conditions=run).undetermined() is None
+    travelled = replace(reference, states=states, conditions=run)
+    return travelled.undetermined() is None and (not followers or _stays_in_chart(reference, travelled, followers))
+
+
+def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, ...]) -> bool:
+    """Whether a motion starts in the default's assembly and passes no position where ``followers`` are undetermined."""
+    sides = []
+    for each in (default, moved):
+        numeric, run = each.numeric, each.conditions
+        prepared = numeric.prepare(run.parameters)
+        sides.append(numeric.determinacy(float(run.time[0]), each.states[0], prepared, followers))
+    return sides[0] * sides[1] > 0 and moved.undetermined(followers) is None
 
 
 def _moves(
@@ -273,11 +308,12 @@ def _move(record: Quantity, role: str, default: float, moved: float, reason: str
     return Move(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
 
 
-def _text(run: Conditions | None, part: float, moves: Sequence[Move]) -> str:
-    """How the experiment was made."""
+def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted: bool) -> str:
+    """How the experiment was made; ``charted``: within what the unit's own states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
-    of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more it cannot be started or run"
+    why = "it cannot be started or run" + (", or leaves the positions that the unit's states determine" * charted)
+    of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {why}"
     kept = sum(bool(move.reason) for move in moves)
     left = f"; {kept} keep their defaults" if kept else ""
     steps = len(run.time) - 1

@@ -295,10 +295,10 @@ class NumericEquations:
         """T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
-    def determinacy(self, t: float, x: Floats, prepared: Sequence[float]) -> float:
+    def determinacy(self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]) -> float:
         """Sign of the determinant of A's columns of dependent speeds: where it changes they are undetermined."""
         A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
-        return float(np.linalg.slogdet(A[:, self._dependent])[0]) if self._dependent else 1.0
+        return float(np.linalg.slogdet(A[:, list(dependent)])[0])
 
     def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
         """Whether rows of A u + b = 0 follow from others at a state on the constraints."""

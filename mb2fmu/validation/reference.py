@@ -138,16 +138,19 @@ class Reference:
         largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
         return error_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
 
-    def undetermined(self) -> float | None:
+    def undetermined(self, dependent: Sequence[int] | None = None) -> float | None:
         """When the motion first passes a position where the dependent speeds follow from no others, s; None: never.
 
         Found where the determinant that they are solved with changes its sign between communication points.
+        ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
         """
         run, numeric = self.conditions, self.numeric
-        if not numeric.m or not numeric.equations.u_dependent:
+        asked = numeric.equations.u_dependent if dependent is None else dependent
+        if not numeric.m or not asked:
             return None
         prepared = numeric.prepare(run.parameters)
-        signs = [numeric.determinacy(float(t), x, prepared) for t, x in zip(run.time, self.states, strict=True)]
+        points = zip(run.time, self.states, strict=True)
+        signs = [numeric.determinacy(float(t), x, prepared, asked) for t, x in points]
         changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
 

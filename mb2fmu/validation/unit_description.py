@@ -101,6 +101,11 @@ class UnitDescription:
     rates: tuple[tuple[str, str], ...] = ()
 
     @property
+    def state_names(self) -> frozenset[str] | None:
+        """Names of its continuous states; None where the description does not tell them."""
+        return frozenset(state for state, _ in self.rates) if self.rates or not self.states else None
+
+    @property
     def any_step(self) -> bool:
         """As Co-Simulation, if it is that, it can make communication steps of any size."""
         found = self.offers.get("CoSimulation")

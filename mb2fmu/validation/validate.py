@@ -109,6 +109,7 @@ def make_yardstick(
     exercise: bool = True,
     settable: Collection[str] | None = None,
     any_step: bool = True,
+    states: Collection[str] | None = None,
 ) -> Yardstick:
     """Integrates the references and measures how sensitive they are; errors as for :func:`validate`.
 
@@ -120,12 +121,13 @@ def make_yardstick(
         exercise: False: without the moved experiment.
         settable: FMU names that the units let one set; None: all.
         any_step: The units can make communication steps of another size than the default.
+        states: FMU names of the units' continuous states; None: unknown.
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = bounds(reference, measure_sensitivity(reference))
     if not exercise:
         return Yardstick(reference, limits)
-    moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step)
+    moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step, states=states)
     return Yardstick(reference, limits, moved)
 
 
@@ -136,11 +138,12 @@ def _moved_yardstick(
     settable: Collection[str] | None,
     *,
     any_step: bool,
+    states: Collection[str] | None,
 ) -> MovedYardstick:
     """The largest moved experiment in which the reference can judge every variable that it judges by default."""
     smallest = 0
     while True:
-        excitation = excite(definition, default, settable=settable, any_step=any_step, smallest=smallest)
+        excitation = excite(definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest)
         run = excitation.conditions
         if run is None:
             found = influences(definition, excitation.moves, default, None, None)
@@ -201,7 +204,7 @@ def validate(
     with clock("reference"):
         made = yardstick or make_yardstick(
             definition, reference_equations, mechanism=mechanism, experiment=run, exercise=exercise,
-            settable=settable, any_step=description.any_step,
+            settable=settable, any_step=description.any_step, states=description.state_names,
         )  # fmt: skip
     reference, second = made.reference, made.moved
     runs = [run]

@@ -136,6 +136,7 @@ class Subject:
             mechanism=self.reference.mechanism,
             settable=settable_names(unit),
             any_step=unit.any_step,
+            states=unit.state_names,
         )
 
     @cached_property

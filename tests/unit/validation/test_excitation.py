@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanisms import mechanism_of
 
+from mb2fmu import pipeline
 from mb2fmu.equations.motion import (
     Energy,
     EquationsOfMotion,
@@ -18,10 +21,13 @@ from mb2fmu.equations.motion import (
     VelocityConstraints,
 )
 from mb2fmu.model.definition import Experiment, ModelDefinition
+from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick
-from mb2fmu.validation.excitation import as_set, excite
+from mb2fmu.validation.excitation import as_set, excite, followers
 from mb2fmu.validation.moving import LEAST, MOST, fraction, within
 from mb2fmu.variables import Coordinate, Parameter, Speed
+
+MODELS = Path(__file__).parents[3] / "models"
 
 x, y, u, v, a, b, l1, l2, g, unused = sm.symbols("x y u v a b l1 l2 g unused")
 
@@ -179,3 +185,21 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
         off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
         found = next(item for item in moved.influences if item.name == name_)
         assert found.ratio == pytest.approx(float(np.max(off)), rel=0.3)
+
+
+def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
+    """A four-bar, moved, passes its dead centre: where a unit of the crank's angle alone ends."""
+    read = mechanism_of(pipeline.load(MODELS / "four_bar.py"))
+    source = reference_equations(read, None)
+    reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    settable = {"la", "lb", "lc", "ln", "m", "g", "q1", "u1"}
+    everywhere = excite(read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"})
+    charted = excite(read.declared, reference, settable=settable, states={"q1", "u1"})
+    assert everywhere.part > charted.part > 0.0
+    assert "leaves the positions that the unit's states determine" in charted.text
+    assert "states determine" not in everywhere.text
+    assert not any(move.reason for move in charted.moves)
+    assert all(move.moved != move.default for move in charted.moves)
+    foreign = excite(read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"})
+    assert foreign.part == everywhere.part  # nothing is known of such states
+    assert followers(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
