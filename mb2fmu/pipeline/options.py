@@ -38,7 +38,8 @@ class BuildOptions(TypedDict, total=False):
     Attributes:
         backend: ``native`` (C code, Model Exchange and Co-Simulation) or ``python`` (pythonfmu, Co-Simulation).
         fmi: Version of the standard; ``python`` builds FMI 2.0 only.
-        platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``).
+        platforms: Native only: ``host``, ``all``, or names separated by commas (``x86_64-linux,win64``); in
+            FMI 3 also ``wasm32-wasip2``, a component of WebAssembly.
         compiler: Native only: ``zig`` (a package), or ``cc``, the system's.
         fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
         solver: Solver of the Co-Simulation at the start (see docs/native.md); None: as the model's experiment says.

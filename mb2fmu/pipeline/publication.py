@@ -182,7 +182,8 @@ def refuse_what_cannot_run(options: UnitOptions) -> None:
         return
     asked = options.get("platforms", "host")
     host = toolchain.host()
-    if host not in toolchain.parse(asked):
+    native, _ = toolchain.split_component(asked)
+    if not native or host not in toolchain.parse(native):
         remedy = f"add the host (--platform host,{asked}), or write it without a proof: mb2fmu export"
         fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
         raise PlatformError("the unit cannot be proven on this machine:", [fault])

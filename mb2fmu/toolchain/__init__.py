@@ -11,14 +11,16 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
 from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_motion
 from mb2fmu.toolchain.compilers import Compiler
+from mb2fmu.toolchain.component_compilation import compile_component, wasm_tools
 from mb2fmu.toolchain.libraries import load_library
-from mb2fmu.toolchain.platforms import PLATFORMS, Platform, host, parse
+from mb2fmu.toolchain.platforms import COMPONENT, PLATFORMS, Platform, host, parse, split_component
 from mb2fmu.toolchain.pythonfmu import licence, run_builder, version
 from mb2fmu.toolchain.unit_compilation import Compilation, CompileObserver, compile_unit
 from mb2fmu.toolchain.web_compilation import compile_web
 from mb2fmu.toolchain.workshop import Order
 
 __all__ = [
+    "COMPONENT",
     "PLATFORMS",
     "Compilation",
     "CompileObserver",
@@ -27,6 +29,7 @@ __all__ = [
     "Compiler",
     "Order",
     "Platform",
+    "compile_component",
     "compile_motion",
     "compile_program",
     "compile_unit",
@@ -36,5 +39,7 @@ __all__ = [
     "load_library",
     "parse",
     "run_builder",
+    "split_component",
     "version",
+    "wasm_tools",
 ]

@@ -68,6 +68,10 @@ AARCH64_DARWIN = Platform("aarch64", "darwin", "aarch64-macos.11.0", "aarch64-da
 PLATFORMS = (X86_64_LINUX, X86_64_WINDOWS, X86_64_DARWIN, AARCH64_LINUX, AARCH64_WINDOWS, AARCH64_DARWIN)
 """All of them, in the order in which they are built and listed."""
 
+COMPONENT = "wasm32-wasip2"
+"""The folder of FMI's layered standard for WebAssembly (a draft). It is none of ``PLATFORMS``: an importer does not
+load its file as a library, and a unit that has one says so in ``extra/``."""
+
 _BY_NAME = MappingProxyType(
     {each.name: (each,) for each in PLATFORMS}
     | {"linux64": (X86_64_LINUX,), "win64": (X86_64_WINDOWS,), "darwin64": (X86_64_DARWIN, AARCH64_DARWIN)}
@@ -133,5 +137,19 @@ def parse(text: str) -> tuple[Platform, ...]:
     return tuple(each for each in PLATFORMS if each in chosen)
 
 
+def split_component(text: str) -> tuple[str, bool]:
+    """Takes the component out of what a user writes for :func:`parse`.
+
+    Args:
+        text: As for :func:`parse`, and ``wasm32-wasip2`` among the names.
+
+    Returns:
+        The other names, empty where there are none; and whether the component is asked for.
+    """
+    names = text.split(",")
+    others = [name for name in names if name.strip().lower() != COMPONENT]
+    return ",".join(others), len(others) < len(names)
+
+
 def _names() -> str:
-    return ", ".join(each.name for each in PLATFORMS)
+    return ", ".join([*(each.name for each in PLATFORMS), COMPONENT])

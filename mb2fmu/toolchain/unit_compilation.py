@@ -79,7 +79,7 @@ class Compilation:
 
     Args:
         order: What is to be built.
-        platforms: To build for; side by side, as many as there are processors.
+        platforms: To build for; side by side, as many as there are processors. None: nothing is built.
         observer: Is told how it goes on.
 
     Raises:
@@ -89,8 +89,8 @@ class Compilation:
     def __init__(self, order: Order, platforms: Iterable[Platform], observer: CompileObserver | None = None) -> None:
         self._order = order
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
-        if not self._platforms or not (order.identifier.isidentifier() and order.identifier.isascii()):
-            raise ValueError("needs platforms and an identifier that is one in C")
+        if not (order.identifier.isidentifier() and order.identifier.isascii()):
+            raise ValueError("needs an identifier that is one in C")
         self._told = {each: linking(order.compiler, each, order.identifier) for each in self._platforms}
         self._tool = find(order.compiler)
         self._cache = folder()
@@ -150,7 +150,7 @@ class Compilation:
 
     def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
         """All platforms; after a failure no further one is begun, and all failures are told."""
-        with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1) or 1) as threads:
             futures: dict[Platform, Future[bytes]] = {
                 each: threads.submit(self._library, each, sources) for each in self._platforms
             }

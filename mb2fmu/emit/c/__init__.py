@@ -4,7 +4,7 @@ Input: ``Program`` and ``FmuInterface``. Output: ``FileTree`` of ``sources/``: t
 ``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, the equations as
 translation units of their own (the motion in ``equations.c``, ``equations_1.c``, …; its derivatives in
 ``derived.c``, …, and what large models seldom evaluate in ``derived_once.c``, …; see ``runtime/equations.h``),
-and a CMake file.
+and a CMake file; and the same code as a module for a page, and as a component.
 
 Promises: what C evaluates is the graph, operation by operation; numbers read back to the same bits; functions are of
 bounded size; equal input gives equal bytes; warnings of compilers are errors here. Must not decide anything about
@@ -12,6 +12,7 @@ variables, and must not change the equations.
 """
 
 from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe
+from mb2fmu.emit.c.component_module import WORLD, component_manifest, emit_component
 from mb2fmu.emit.c.sources import (
     Motion,
     emit,
@@ -26,10 +27,13 @@ from mb2fmu.emit.c.web_module import emit_web
 
 __all__ = [
     "PROBE",
+    "WORLD",
     "HeldInputs",
     "Motion",
+    "component_manifest",
     "emit",
     "emit_batch",
+    "emit_component",
     "emit_derivatives",
     "emit_ensemble",
     "emit_motion",
