@@ -21,19 +21,28 @@ class OwnEvent:
         kind: ``when``: as the condition becomes true; ``ticks``: whenever this number grows.
         condition: Truth, or the number of instants so far.
         settings: (state, its value after the event, read with the values before it).
+        late: Of a contact or latch. Impacts and closings wait for what the model's own events set at the same instant.
     """
 
     name: str
     kind: Literal["when", "ticks"]
     condition: sm.Basic
     settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
+    late: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it happens behind the model's own events of the same instant."""
+        return self.late and self.kind == "ticks"
 
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
     """All latches that close or open at an instant do so in one event; its number grows by one each time."""
     number = sm.Add(*(latch.changes for latch in latches.each), sm.Piecewise((1, latches.pending), (0, True)))
     after = latches.after([(u[i], latches.jumps[i]) for i in independent])
-    yield OwnEvent("latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after))
+    yield OwnEvent(
+        "latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after), late=True
+    )
 
 
 def contact_events(
@@ -53,8 +62,8 @@ def contact_events(
             (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
             (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
         ]
-    yield OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after))
+    yield OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after), late=True)
     for c in each:
-        yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),))
+        yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),), late=True)
     for c in each:
-        yield OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),))
+        yield OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),), late=True)

@@ -264,7 +264,8 @@ class Lowering:
         ]
         if faults:
             raise LoweringError("events cannot be lowered:", faults)
-        self._entry("conditions", [f"{v.kind}:{v.name}" for v in events], [v.condition for v in events])
+        labels = [f"{'late ' * v.late}{v.kind}:{v.name}" for v in events]
+        self._entry("conditions", labels, [v.condition for v in events])
         settings = [(f"{i}:{target}", value) for i, v in enumerate(events) for target, value in v.settings]
         self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 

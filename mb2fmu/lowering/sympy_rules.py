@@ -164,10 +164,9 @@ def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     return b.table(Table(data.name, data.breaks, data.coefficients), expression.order, n[0])
 
 
-def _sticking_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    sign = b.switch(b.unary(Op.SIGN, n[0]))
-    b.break_away(sign, n[1])
-    return sign
+def _sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """sign(a), or with the factor at which it breaks away."""
+    return b.sign_that_sticks(n[0], n[1] if len(n) > 1 else b.constant(1.0))
 
 
 def _expanded(expression: sm.Basic) -> tuple[sm.Basic, ...]:
@@ -188,8 +187,8 @@ RULES: dict[type, Rule] = {
     sm.Mul: Rule(_product_children, _product),
     sm.Pow: _rule(_power),
     sm.Abs: _switching(Op.ABS),
-    sm.sign: _switching(Op.SIGN),
-    StickingSign: Rule(_arguments, _sticking_sign),
+    sm.sign: _rule(_sign),
+    StickingSign: _rule(_sign),
     NoEvent: _rule(lambda b, _, n: b.without_events(n[0])),
     Pre: _rule(_same),
     sm.floor: _switching(Op.FLOOR),

@@ -397,12 +397,17 @@ class ProgramBuilder(Nodes):
             self._switches[inner] = None
         return node
 
-    def break_away(self, node: int, limit: int) -> None:
-        """Says how large the factor of a sign may become, in the mode in which its argument is held at zero."""
-        while self._op[node] == Op.NEG:
-            node = self._a[node]
-        if self._op[node] == Op.SIGN:
-            self._limits[node] = limit
+    def sign_that_sticks(self, argument: int, limit: int) -> int:
+        """A sign whose factor may become as large as ``limit`` in the mode in which its argument is held at zero.
+
+        Signs of one argument with different limits are different ones: they look at 2, 4, … times the argument.
+        """
+        while True:
+            sign = self.unary(Op.SIGN, argument)
+            inner = self._a[sign] if self._op[sign] == Op.NEG else sign
+            if self._op[inner] != Op.SIGN or self._limits.setdefault(inner, limit) == limit:
+                return self.switch(sign)
+            argument = self.mul(self.constant(2.0), argument)
 
     def without_events(self, node: int) -> int:
         """Takes back what :meth:`switch` has marked in all that a node needs. Hands it back."""
@@ -472,9 +477,9 @@ class ProgramBuilder(Nodes):
                 self.entry(entry, tuple(together.values()), tuple(together))
         if self._switches:
             self.entry("switches", [f"switch {i}" for i in range(len(self._switches))], list(self._switches))
-        kept = {node: limit for node, limit in self._limits.items() if node in self._switches}
-        if kept:
-            pairs = [node for pair in kept.items() for node in pair]
+        kept = self._switches
+        pairs = [n for s, limit in self._limits.items() if s in kept and self.value(limit) != 1 for n in (s, limit)]
+        if pairs:
             self.entry("break_away", [f"{i}" for i in range(len(pairs))], pairs)
         return Program(
             layout=self.layout,

@@ -167,7 +167,7 @@ class _Plan:
             switches.append(Switch(expression_name(program, int(program.a[node])), "sticking", first + len(switches)))
         for label in conditions:
             kind, _, name = label.partition(":")
-            switches.append(Switch(name, "ticks" if kind == "ticks" else "condition", first + len(switches)))
+            switches.append(Switch(name, "ticks" if kind.endswith("ticks") else "condition", first + len(switches)))
         return cls(program, surfaces, modes, tuple(sticking), tuple(switches))
 
     @property
@@ -307,9 +307,7 @@ class _Assembly:
         x = [b.state(i) for i in range(len(old.layout.states))]
         if self._held:
             x = self._held.at_rest(b, self._slips, slip, x)
-        conditions = [copy.node[n] for n in old.entries["conditions"].results] if "conditions" in old.entries else []
-        before = self._modes[len(plan.margins) :]
-        fired = [b.binary(Op.LT, was, now) for now, was in zip(conditions, before, strict=True)]
+        conditions, fired = self._conditions()
         if "resets" in old.entries:
             for label, node in zip(old.entries["resets"].labels, old.entries["resets"].results, strict=True):
                 clause, _, state = label.partition(":")
@@ -317,6 +315,29 @@ class _Assembly:
                 x[i] = b.select(fired[int(clause)], copy.node[node], x[i])
         names = [f"condition {i}" for i in range(len(conditions))]
         b.entry("event", [*old.layout.states, *names], [*x, *conditions])
+
+    def _conditions(self) -> tuple[list[int], list[int]]:
+        """What conditions are behind the event, and which have become true.
+
+        Impacts and closings of latches (``late ticks``) wait: where an event of the model's own happens at the same
+        instant they stay due, and see what it has set.
+        """
+        b, old = self._builder, self._plan.program
+        if "conditions" not in old.entries:
+            return [], []
+        entry = old.entries["conditions"]
+        now, before = [self._copy.node[n] for n in entry.results], self._modes[len(self._plan.margins) :]
+        fired = [b.binary(Op.LT, was, value) for value, was in zip(now, before, strict=True)]
+        own = [node for node, label in zip(fired, entry.labels, strict=True) if not label.startswith("late ")]
+        late = [i for i, label in enumerate(entry.labels) if label.startswith("late ticks:")]
+        if own and late:
+            first = own[0]
+            for other in own[1:]:
+                first = b.binary(Op.OR, first, other)
+            for i in late:
+                now[i] = b.select(first, before[i], now[i])
+                fired[i] = b.binary(Op.AND, fired[i], b.unary(Op.NOT, first))
+        return now, fired
 
     def _add_memory(self) -> None:
         """Modes stay as they are at accepted steps; how they begin is found when a unit is initialized."""

@@ -9,6 +9,16 @@ taken (Stribeck's curve is not linear in it): one linear system. The same B puts
 the states back on s = 0 at an event, along the way in which the held force itself acts: x + ∂x'/∂σ y with
 B y = −s, an impulse of the friction and nothing else, so that constraints and momenta stay as they are.
 
+**What holds the same motion** (two feet on one floor, a clutch between what two brakes lock) makes B singular, and σ is
+not determined. As if each gave way a little, in proportion to what it can take, the system that is solved is
+
+    (B + T) σ = right,    T_ii = sign(B_ii) min(ε ρ_i / limit_i, ε' |B_ii|),    ρ_i² = Σ B_ij² over those held
+
+for a vanishing ε: frictions on one motion share it in proportion to the most that each can hold, and let go together.
+Of what is not vanishing the part is taken away that E = (B + T)⁻¹ T tells: 1 + E + E² − 3 E³ times the solution lacks
+4 e³ where B is regular (e < 1e-6), and does not magnify round-off where it is not (``constraint_systems`` has the
+same for constraints).
+
 Friction that nothing presses (B_ii = 0: the normal force is zero) can hold nothing. It is *idle*: σ = 0, and where
 ds/dt is not zero it is let go, the way in which s is driven.
 """
@@ -21,10 +31,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mb2fmu.derivatives.forward import add_jacobian, rate_along, variables_of
-from mb2fmu.numerics.linear_solve import solve_dense
+from mb2fmu.numerics.linear_solve import LinearSystem
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import ProgramCopy
 from mb2fmu.program.program import Op, Program
+
+_GIVING = 1e-9  # ε, as a part of a row
+_MOST_GIVING = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +45,8 @@ class Sliding:
     """The system of the held signs.
 
     Attributes:
-        program: Entries ``rates`` (ds/dt), ``B`` and ``X`` (the entries of ∂x'/∂σ that are not zero); the last inputs
-            are σ.
+        program: Entries ``rates`` (ds/dt), ``limits`` (of σ while it is held), ``B`` and ``X`` (the entries of ∂x'/∂σ
+            that are not zero); the last inputs are σ.
         count: Number of signs.
         places: Row and column of each entry of ``B``.
         reach: The same of ``X``.
@@ -95,13 +108,21 @@ class Sliding:
         self, b: ProgramBuilder, modes: Sequence[int]
     ) -> tuple[list[int], list[list[int]], dict[tuple[int, int], int]]:
         """ds/dt, B and ∂x'/∂σ where held signs are 0 and the others slide: their forces may be curved in σ."""
-        copy = _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
+        copy = self._copy(b, modes)
         rates = [copy.node[node] for node in self.program.entries["rates"].results]
         matrix = [[b.constant(0.0)] * self.count for _ in range(self.count)]
         for (i, j), node in zip(self.places, self.program.entries["B"].results, strict=True):
             matrix[i][j] = copy.node[node]
         found = [copy.node[node] for node in self.program.entries["X"].results]
         return rates, matrix, dict(zip(self.reach, found, strict=True))
+
+    def _limits(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+        """Of σ while it is held, at the modes."""
+        copy = self._copy(b, modes)
+        return [copy.node[node] for node in self.program.entries["limits"].results]
+
+    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _AtModes:
+        return _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
 
     def _solved(
         self,
@@ -120,14 +141,33 @@ class Sliding:
         ]
         if self.count == 1:
             return [b.select(at[0], b.div(held[0], matrix[0][0]), free[0])]
+        limits = self._limits(b, modes)
+        giving = [self._giving(b, i, row, at, limits[i]) for i, row in enumerate(matrix)]
         rows = [
-            [b.select(at[i], entry, one if i == j else zero) for j, entry in enumerate(row)]
+            [
+                b.select(at[i], b.add(entry, giving[i]) if i == j else entry, one if i == j else zero)
+                for j, entry in enumerate(row)
+            ]
             for i, row in enumerate(matrix)
         ]
         right = [b.select(at[i], held[i], free[i]) for i in range(self.count)]
-        solved = solve_dense(b, rows, [right], name=name)[0]
+        system = LinearSystem(b, rows, name)
+        whole = [system.solve(right)]  # and what E makes of it, again and again
+        for _ in range(3):
+            last = zip(at, giving, whole[-1], strict=True)
+            whole.append(system.solve([b.select(here, b.mul(t, value), zero) for here, t, value in last]))
+        three = b.constant(-3.0)
+        solved = [b.sum([x, y, z, b.mul(three, w)]) for x, y, z, w in zip(*whole, strict=True)]
         # Elimination mixes the rows: what slides is at its mode to the bit, and not to round-off.
         return [b.select(held_here, value, other) for held_here, value, other in zip(at, solved, free, strict=True)]
+
+    def _giving(self, b: ProgramBuilder, i: int, row: Sequence[int], at: Sequence[int], limit: int) -> int:
+        """T_ii."""
+        zero = b.constant(0.0)
+        length = b.sum(b.select(held, b.mul(entry, entry), zero) for held, entry in zip(at, row, strict=True))
+        shared = b.div(b.mul(b.constant(_GIVING), b.unary(Op.SQRT, length)), limit)
+        most = b.mul(b.constant(_MOST_GIVING), b.unary(Op.ABS, row[i]))
+        return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
 
 
 class _AtModes(ProgramCopy):

@@ -21,6 +21,7 @@ from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
 from mb2fmu.validation.own_impacts import Touch, struck
 from mb2fmu.validation.own_switches import FrozenEquations
+from mb2fmu.validation.shared_holding import holding
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,7 +155,7 @@ class HybridEquations(NumericEquations):
         """What is there if all that holds is 0, and the values that hold."""
         base = self._look(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
-        return base, self._solved(B, -base.rates[list(held)], t)
+        return base, self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
     def _reach(
         self,
@@ -185,18 +186,10 @@ class HybridEquations(NumericEquations):
             reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
         return B, reach
 
-    def _solved(self, B: Floats, right: Floats, t: float) -> Floats:
-        """Solves for the values that hold. A value without any effect is 0: friction that nothing presses."""
-        found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))
-        found[acting] = self._all_acting(B[np.ix_(acting, acting)], right[acting], t)
-        return found
-
-    def _all_acting(self, B: Floats, right: Floats, t: float) -> Floats:
-        """Of all that has an effect."""
-        if self._contacts or self._latched:  # which may say the same, as the legs of a table
-            return np.asarray(np.linalg.lstsq(B, right, rcond=1e-10)[0])
+    def _solved(self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float) -> Floats:
+        """Solves for the values that hold."""
         try:
-            return np.asarray(np.linalg.solve(B, right))
+            return holding(B, right, limits[[i for i in held if i < self._count]])
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
@@ -306,8 +299,10 @@ class HybridEquations(NumericEquations):
         changed = [self._names[i] for i in due]
         if not due:
             self._moved(t, x, r, prepared, modes)
+        before = modes.values.copy()
         for i in due:
-            x = self._change(i, t, x, r, prepared, modes)
+            if modes.values[i] == before[i]:  # or another's rest was its own
+                x = self._change(i, t, x, r, prepared, modes)
             reached.add(i)
         for _ in range(_MOST_CHANGES):
             margins = self.margins(t, x, r, prepared, modes)
@@ -339,6 +334,9 @@ class HybridEquations(NumericEquations):
         elif mode == 0.0:
             modes.values[i] = np.sign(self._drives(look, values)[i])
         else:
+            for j in self._signs:  # what rests with it is held by all that could
+                if abs(look.surfaces[j]) <= AT_REST:
+                    modes.values[j] = 0.0
             modes.values[i] = 0.0
             x = self._at_rest(t, x, r, prepared, modes)
             look, values = self._held(t, x, r, prepared, modes)
@@ -355,7 +353,7 @@ class HybridEquations(NumericEquations):
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
         off = np.concatenate([base.surfaces, base.touch.rates, base.held.rates])[held]
-        return np.asarray(x + reach @ self._solved(B, -off, t))
+        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t))
 
     def _fired(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
@@ -368,9 +366,13 @@ class HybridEquations(NumericEquations):
             look = self._look(t, x, r, prepared, np.append(forces, struck))
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
+        events, conditions = self.frozen.events, look.conditions.copy()
+        first = any(now > was and not v.late for v, now, was in zip(events, conditions, modes.fired, strict=True))
         for k, targets in enumerate(self._targets):
-            event = self.frozen.events[k]
-            if look.conditions[k] > modes.fired[k]:
+            event = events[k]
+            if event.waits and first:  # impacts and closings see what the model's own events set
+                conditions[k] = modes.fired[k]
+            elif conditions[k] > modes.fired[k]:
                 fired = fired or event.name
                 for offset, target in enumerate(targets):
                     value = look.settings[place + offset]
@@ -379,7 +381,7 @@ class HybridEquations(NumericEquations):
                     after[target] = value
                     setters[target] = event.name
             place += len(event.settings)
-        modes.fired = look.conditions.copy()
+        modes.fired = conditions
         return fired, after
 
     def _blows(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:

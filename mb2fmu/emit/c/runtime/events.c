@@ -82,6 +82,11 @@ static int mb2fmu_change(mb2fmu_settling *s, int k, double t, double x[], const 
     } else if (model_switches[k].kind == MB2FMU_SWITCH_STEPS) {
         *mode = floor(s->surface[k]);
     } else if (*mode != 0.0) {
+        for (int j = 0; j < MB2FMU_N_INDICATORS; j++) { /* what rests with it is held by all that could */
+            if (model_switches[j].kind == MB2FMU_SWITCH_STICKING && fabs(s->surface[j]) <= MB2FMU_HELD) {
+                *mb2fmu_mode(w, j) = 0.0;
+            }
+        }
         *mode = 0.0;
         failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
     } else {

@@ -1,0 +1,64 @@
+"""What holds, solved for in numbers: frictions that share a motion, contacts and latches that say the same.
+
+With the rates of held surfaces a + B σ, B = −W D for dry friction (W: mobility, symmetric and positive semidefinite;
+D: forces at σ = 1). Where B is singular σ is not determined by a + B σ = 0. Every friction is taken to give way a
+little, in proportion to what it can take: σ is the limit, for ε to 0, of
+
+    (B − ε Δ)⁻¹ (−a),    Δ_i = min(ρ_i / limit_i, 1e3 |B_ii|),    ρ_i: length of row i of B
+
+which is the group inverse of Δ⁻¹ B, formed from a factorization of full rank. Source: Ben-Israel and Greville,
+Generalized Inverses, 2nd ed. 2003, ch. 4, theorem 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_RANK = 1e-9
+_FITS = 1e-6  # of what there is: so much may be left over
+_WEAKEST = 1e3
+
+
+def holding(B: Floats, right: Floats, limits: Floats) -> Floats:
+    """The values that hold: of signs, then of contacts and latches.
+
+    Args:
+        B: Shape (k, k): what each value changes each rate by.
+        right: Shape (k,): what the rates lack.
+        limits: Of the signs, in front; the others are contacts and latches, of least norm where they say the same.
+
+    Raises:
+        LinAlgError: If nothing holds.
+    """
+    found, acting = np.zeros(len(right)), np.flatnonzero(B.any(axis=0))  # without effect: nothing presses it
+    signs = int(np.sum(acting < len(limits)))
+    B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
+    rows = np.linalg.pinv(B[signs:, signs:], rcond=1e-10) if signs < len(acting) else np.zeros((0, 0))
+    through = B[:signs, signs:] @ rows
+    shared = _shared(B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:], limits)
+    found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
+    return found
+
+
+def _shared(B: Floats, right: Floats, limits: Floats) -> Floats:
+    """Of signs alone."""
+    if not len(right):
+        return right
+    scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _WEAKEST * np.abs(np.diag(B)))
+    if not np.all(scales > 0.0):
+        raise np.linalg.LinAlgError("a friction that does not act on what it looks at")
+    A, b = B / scales[:, None], right / scales
+    lengths = np.linalg.norm(A, axis=0)
+    U, sizes, V = np.linalg.svd(A / lengths)
+    rank = int(np.sum(sizes > _RANK * sizes[0]))
+    if rank == len(b):
+        return np.asarray(np.linalg.solve(A, b))
+    F, G = U[:, :rank] * sizes[:rank], V[:rank] * lengths
+    found = F @ np.linalg.solve(G @ F, np.linalg.solve(G @ F, G @ b))
+    found += np.linalg.lstsq(A / lengths, b - A @ found, rcond=_RANK)[0] / lengths  # squares have cost digits
+    if np.linalg.norm(A @ found - b) > _FITS * np.linalg.norm(b):
+        raise np.linalg.LinAlgError("nothing holds what is driven")
+    return np.asarray(found)
