@@ -21,7 +21,16 @@ import click
 from mb2fmu import __version__
 from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
-from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
+from mb2fmu.cli.command_options import (
+    at_option,
+    debug_option,
+    folder_option,
+    json_file_option,
+    model_at,
+    options,
+    say,
+    set_option,
+)
 from mb2fmu.cli.ending import end_with_exceptions, exit_code
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
@@ -176,16 +185,6 @@ _solver = click.option(
     help="Native: how the Co-Simulation integrates unless its parameter says otherwise. Default: as the model's "
     "experiment says.",
 )
-_folder = click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("out"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write to; made if it is not there.",
-)
 
 
 def _build_options(command: Command) -> Command:
@@ -217,7 +216,7 @@ def commands() -> None:
 @commands.command(short_help="The whole way: derive, export, validate, report.")
 @options(
     _model,
-    _folder,
+    folder_option,
     _method,
     _constraints,
     _baumgarte,
@@ -263,7 +262,7 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_model, _folder, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
+@options(_model, folder_option, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
 @options(robot_options, json_file_option, debug_option)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 def export(

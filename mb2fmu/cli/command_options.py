@@ -99,6 +99,17 @@ at_option = click.option(
     "--at 'theta=30 deg'. May be repeated.",
 )
 
+folder_option = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write to; made if it is not there.",
+)
+
 json_file_option = click.option(
     "--json",
     "json_file",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, options, say, set_option
+from mb2fmu.cli.command_options import debug_option, folder_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from mb2fmu.systems.splitting import Way
 
 _positive = click.FloatRange(min=0.0, min_open=True)
 
@@ -21,41 +24,49 @@ _positive = click.FloatRange(min=0.0, min_open=True)
     multiple=True,
     required=True,
     metavar="NAME",
-    help="A joint or its point, a load, or a constraint. Loads and constraints may be repeated.",
+    help="A joint or its point, a load, or a constraint. May be repeated: loads, constraints, joints by bushing or "
+    "line.",
 )
 @click.option(
     "--by",
     "way",
-    type=click.Choice(["force", "motion", "filter", "bushing"]),
+    type=click.Choice(["force", "motion", "filter", "bushing", "line"]),
     help="force: one side takes motion and gives force. motion (loads): both take motion, no output depends on an "
     "input at once. filter (joints): as force, motion followed through a filter, no accelerations are passed. bushing "
-    "(constraints): a spring and damper. The usual one of what is cut, if not given.",
+    "(constraints, joints): a spring and damper, both take motion. line (joints): a transmission line, waves that "
+    "arrive late. The usual one of what is cut, if not given.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("out"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write to; made if it is not there.",
-)
+@folder_option
 @click.option("--step", type=_positive, default=1e-3, show_default=True, metavar="S", help="Communication step.")
 @click.option("--bandwidth", type=_positive, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter.")
-@click.option("--stiffness", type=_positive, default=1e7, show_default=True, metavar="N/M", help="Of a bushing.")
+@click.option(
+    "--stiffness", type=_positive, default=1e7, show_default=True, metavar="N/M", help="Of a bushing or line."
+)
 @click.option("--damping", type=_positive, default=1e4, show_default=True, metavar="N.S/M", help="Of a bushing.")
+@click.option("--angular-stiffness", type=_positive, default=1e4, show_default=True, metavar="N.M/RAD",
+              help="Of a bushing or line at a joint.")  # fmt: skip
+@click.option("--angular-damping", type=_positive, default=1.0, show_default=True, metavar="N.M.S/RAD",
+              help="Of a bushing at a joint.")  # fmt: skip
+@click.option(
+    "--delay", type=_positive, metavar="S", help="Of a line, one communication step or more.  [default: --step]"
+)
+@click.option("--flange-mass", type=click.FloatRange(min=0.0), default=0.0, show_default=True, metavar="KG",
+              help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
+@click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
+              help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
 @options(set_option, debug_option)
 def split(
     model: Path,
     places: tuple[str, ...],
-    way: Literal["force", "motion", "filter", "bushing"] | None,
+    way: Way | None,
     folder: Path,
     step: float,
     bandwidth: float,
     stiffness: float,
     damping: float,
+    delay: float | None,
     arguments: dict[str, str],
+    **numbers: Any,
 ) -> None:
     """Cuts a model into units, and writes them with the file that couples them; the model itself is the truth.
 
@@ -65,11 +76,12 @@ def split(
     Examples:
       mb2fmu split pendulum.py --at P2 -o out
       mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
+      mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
     from mb2fmu.pipeline.cut_units import split as cut_into_units
     from mb2fmu.systems.splitting import Settings
 
-    settings = Settings(bandwidth=bandwidth, stiffness=stiffness, damping=damping)
+    settings = Settings(bandwidth=bandwidth, stiffness=stiffness, damping=damping, delay=delay or step, **numbers)
     with Progress() as progress:
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress

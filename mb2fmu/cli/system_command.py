@@ -6,22 +6,13 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, options, say, set_option
+from mb2fmu.cli.command_options import debug_option, folder_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
 
 
 @click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
 @click.argument("system", type=click.Path(path_type=Path), metavar="SYSTEM.py|SYSTEM.ssp")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("out"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write to; made if it is not there.",
-)
+@folder_option
 @click.option(
     "--masters",
     default="",

@@ -18,6 +18,7 @@ from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.right_hand_side import RightHandSide
 from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, parts
+from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.system_file import SystemRun, system_file
 
 TIGHTEST = 1e-11
@@ -55,11 +56,11 @@ def split(
 
     Args:
         model: A model's file, if the whole is to be the truth.
-        at: Names of one joint or point, of loads, or of constraints.
+        at: Names of joints or points, of loads, or of constraints.
         folder: Where to write ``<Model>_<part>.fmu`` and ``system.py``.
         way: See :class:`~mb2fmu.systems.splitting.Cut`; None: the usual one.
         arguments: Of the model file's function.
-        settings: Numbers of filters and bushings.
+        settings: Numbers of filters, bushings and lines.
         step: Communication step in s of the system file.
         observer: Is told of each stage.
 
@@ -67,12 +68,14 @@ def split(
         CouplingError: If the model cannot be cut so.
     """
     whole = derive(model, arguments=arguments, observer=observer)
-    made = cut(whole.mechanism, at, way)
-    finished = parts(made, replace(settings or Settings(), accelerations=_accelerations(whole)))
+    known = started(whole, at, way, settings or Settings())
+    made = cut(whole.mechanism, at, way, known)
+    finished = parts(made, known)
     files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
     experiment = whole.definition.experiment
     loop = made.kind == "joint" and made.way == "force"
-    run = SystemRun(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop)
+    delay = known.delay if made.way == "line" else 0.0
+    run = SystemRun(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
     files["system.py"] = system_file(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
@@ -92,13 +95,49 @@ def _unit(part: Part, observer: Observer | None) -> bytes:
     return package.archived(pages.described(built))
 
 
-def _accelerations(whole: Derivation) -> dict[str, float]:
-    """u' of the whole at its start, by the speed's symbol."""
+def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings) -> Settings:
+    """The settings with what is known of the whole at its start."""
+    rates, starts = _start(whole)
+    known = replace(settings, accelerations=rates, starts=starts)
+    return replace(known, reactions=_reactions(whole, at, known)) if way in {"bushing", "line"} else known
+
+
+def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
+    """Powers over opened joints, by the names of parts and outputs."""
+    part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
+    return tuple(
+        (name, f"{part[f1]}.{f1} * {part[v1]}.{v1}", f"{part[f2]}.{f2} * {part[v2]}.{v2}")
+        for name, f1, v1, f2, v2 in made.powers
+    )
+
+
+def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
+    """Joint → force and torque of what is before it on what is behind, at the start."""
+    from mb2fmu.pipeline.evaluating import right_hand_side
+
+    found = {}
+    for name in at:
+        made = cut(whole.mechanism, [name])
+        if made.kind != "joint":
+            continue
+        behind = parts(made, known)[1]
+        f: RightHandSide = right_hand_side(derive(behind.definition))
+        y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
+        stem = identifier(name)
+        found[name] = tuple(
+            float(y.get(f"{stem}_{kind}.{axis}", 0.0)) for kind in ("force", "torque") for axis in "xyz"
+        )
+    return found
+
+
+def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
+    """u' of the whole at its start, and its states, by symbol."""
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     f: RightHandSide = right_hand_side(whole)
     rates = dict(zip(f.states, f(0.0, f.x0, f.r0), strict=True))
-    return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}
+    starts = dict(zip(f.states, map(float, f.x0), strict=True))
+    return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}, starts
 
 
 def _way_to(whole: Derivation, folder: Path) -> str:

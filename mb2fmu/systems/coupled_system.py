@@ -35,6 +35,7 @@ class DeclaredConnection:
     where: str
     transformation: tuple[float, float] | None = None
     convert: bool = True
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ class CoupledSystem:
         *,
         transformation: tuple[float, float] | None = None,
         convert: bool = True,
+        delay: float = 0.0,
     ) -> None:
         """Connects two variables, or two terminals.
 
@@ -156,8 +158,10 @@ class CoupledSystem:
                 of its name: flows sum to zero, the others are equal; on each pair one side is an output.
             transformation: (factor, offset) of a variable, after units of measure are converted.
             convert: False: numbers are passed as they are, whatever the units.
+            delay: In s, not shorter than a communication step: what arrives was given so long ago; at first it is the
+                input's start value. A line's waves are passed so.
         """
-        self.connections.append(DeclaredConnection(source, target, caller(), transformation, convert))
+        self.connections.append(DeclaredConnection(source, target, caller(), transformation, convert, float(delay)))
 
     def bond(self, name: str, *sides: str) -> None:
         """Names a connection over which power flows, so that the energy it makes or loses is reported.

@@ -28,12 +28,23 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """inputs[target] = factor * outputs[source] + offset; indices into the coupling's ports."""
+    """inputs[target] = factor * outputs[source] + offset, of a time ``delay`` ago; indices into the coupling's ports.
+
+    Attributes:
+        source: Index of an output.
+        target: Index of an input.
+        factor: Of the value.
+        offset: Of the value.
+        delay: In s; 0: none.
+        start: What arrives before anything that was given does.
+    """
 
     source: int
     target: int
     factor: float = 1.0
     offset: float = 0.0
+    delay: float = 0.0
+    start: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +136,14 @@ def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
 
     A master that passes the output on before it sets them passes an old value on.
     """
-    fed = {link.target for link in wiring.links}
+    fed = {link.target for link in wiring.links if not link.delay}
     return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
 
 
 def stale_reads(wiring: Wiring) -> dict[int, str]:
     """Source of a link → what a master does wrong there that reads outputs before their inputs are new."""
     found = {}
-    for source in sorted({link.source for link in wiring.links}):
+    for source in sorted({link.source for link in wiring.links if not link.delay}):
         if inputs := read_at_once(wiring, source):
             found[source] = (
                 f"{wiring.output_name(source)} depends on {', '.join(inputs)} at the same moment: "

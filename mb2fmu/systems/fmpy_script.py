@@ -25,7 +25,7 @@ def fmpy_script(joined: Joined, folder: str) -> str:
             source = wiring.outputs[link.source]
             links.append(
                 (wiring.components[source.component], source.name, wiring.components[wiring.inputs[target].component],
-                 wiring.inputs[target].name, link.factor, link.offset)
+                 wiring.inputs[target].name, link.factor, link.offset, link.delay, link.start)
             )  # fmt: skip
     template = Environment(
         loader=PackageLoader("mb2fmu.systems"),

@@ -106,19 +106,24 @@ class _Join:
         self._faults: list[Fault] = list(name_faults(system))
         self._notes: list[str] = []
         self._links: dict[tuple[int, str], tuple[int, str, float, float, str]] = {}
+        self._delays: dict[tuple[int, str], float] = {}
         self._bond_makers: list[_TerminalBond] = []
 
     def joined(self) -> Joined:
         """The system, joined."""
         for connection in self._system.connections:
+            before = set(self._links)
             self._connect(connection)
+            self._delay(connection, set(self._links) - before)
+        values = tuple(self._values(k) for k in range(len(self._components)))
         inputs = [Port(k, v, *self._numbers(k, v)) for k, each in enumerate(self._components) for v in each.inputs
                   if (k, v) in self._links]  # fmt: skip
         outputs = [Port(k, v, *self._numbers(k, v)) for k, each in enumerate(self._components) for v in each.outputs]
         ins = {(p.component, p.name): i for i, p in enumerate(inputs)}
         outs = {(p.component, p.name): i for i, p in enumerate(outputs)}
         links = tuple(
-            Link(outs[k, v], ins[target], factor, offset) for target, (k, v, factor, offset, _) in self._links.items()
+            Link(outs[k, v], ins[target], factor, offset, self._delays[target], self._started(target, values))
+            for target, (k, v, factor, offset, _) in self._links.items()
         )
         through = frozenset(
             (ins[k, i], outs[k, o])
@@ -131,7 +136,6 @@ class _Join:
         wiring = Wiring(names, tuple(inputs), tuple(outputs), links, through)
         bonds = [bond for make in self._bond_makers for bond in make(ins, outs)]
         bonds += [bond for each in self._system.bonds if (bond := self._declared_bond(each, ins, outs))]
-        values = tuple(self._values(k) for k in range(len(self._components)))
         self._judge(wiring)
         if self._faults:
             raise CouplingError(f"{self._system.name} cannot be coupled:", self._faults)
@@ -144,6 +148,23 @@ class _Join:
         return each.variables[variable].reference or 0, unit.name if unit else ""
 
     # --- connections
+
+    def _delay(self, declared: DeclaredConnection, made: set[tuple[int, str]]) -> None:
+        """Notes the delay of links."""
+        self._delays |= dict.fromkeys(made, declared.delay)
+        if declared.delay == 0.0:
+            return
+        name, step = f"{declared.source} → {declared.target}", self._system.run.stepping.step
+        if not step * (1.0 - 1e-9) <= declared.delay < float("inf"):
+            what = f"{name}: its delay is {declared.delay:g} s, the communication step {step:g} s"
+            self._faults.append(Fault(what, declared.where, "give a delay of at least one step, or a shorter step"))
+        self._notes.append(f"{name} arrives {declared.delay:g} s late; other masters pass it on after their own step")
+
+    def _started(self, target: tuple[int, str], values: Sequence[Mapping[str, float]]) -> float:
+        """Start value of an input."""
+        component, name = target
+        own = self._components[component].variables[name].get("start")
+        return values[component].get(name, float(own or 0.0))
 
     def _connect(self, declared: DeclaredConnection) -> None:
         ends = [self._end(text, declared.where) for text in (declared.source, declared.target)]

@@ -41,7 +41,9 @@ def _structure(joined: Joined) -> Element:
             factor, offset = repr(link.factor), repr(link.offset)
             _child(functions, "LinearTransformation", name=f"link{k}", factor=factor, offset=offset)
     connections, stale = _child(root, "Connections"), stale_reads(wiring)
-    for text in stale.values():
+    late = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
+            for link in wiring.links if link.delay}  # fmt: skip
+    for text in (*stale.values(), *sorted(late)):
         connections.append(etree.Comment(f" {text.replace('--', '- -')} "))
     for k, link in enumerate(wiring.links):
         source, target = wiring.outputs[link.source], wiring.inputs[link.target]

@@ -29,6 +29,8 @@ SSC, SSD, SSV = (f"{_SSP1}/SystemStructure{part}" for part in ("Common", "Descri
 OMS = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
 OSP = "http://opensimulationplatform.com/SSP/OSPAnnotations"
 TOOL = "mb2fmu"
+OWN = "https://mb2fmu/SSP/Annotations"
+"""A delay of a connection; SSP has none, and other masters pass the value on after their own step."""
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
@@ -92,6 +94,10 @@ def _structure(joined: Joined) -> Element:
             if (link.factor, link.offset) != (1.0, 0.0):
                 made.set("suppressUnitConversion", "true")
                 _child(made, SSC, "LinearTransformation", factor=repr(link.factor), offset=repr(link.offset))
+            if link.delay:
+                made.set("description", f"arrives {link.delay:g} s late")
+                late = etree.Element(f"{{{OWN}}}Delay", nsmap={"mb2fmu": OWN}, seconds=repr(link.delay))
+                _annotated(made, TOOL, late)
     right, top_edge = max(box.right for box in places), max(box.bottom for box in places)
     _child(top, SSD, "SystemGeometry", x1="0.0", y1="0.0", x2=repr(right + 40.0), y2=repr(top_edge + 40.0))
     _annotated(top, "org.openmodelica", _open_modelica(joined))

@@ -23,6 +23,7 @@ from mb2fmu.systems.ssp import STRUCTURE, schema_faults
 
 STEPS = 1000
 """Communication steps over the experiment where the archive names no step."""
+_SILENT = ("Annotations", "ConnectionGeometry")
 _NUMBERS = ("Real", "Integer", "Enumeration")
 _UNIT_TYPES = ("application/x-fmu-sharedlibrary", "")
 
@@ -197,14 +198,16 @@ class _Reader:
             self._tell(what, STRUCTURE, "connect a unit there")
             return
         transformation = connection.find("{*}LinearTransformation")
+        late = connection.find("{*}Annotations/{*}Annotation/{*}Delay")
         given = None
         if transformation is not None:
             given = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
-        elif next(iter(connection), None) is not None:
-            child = etree.QName(connection[0]).localname
+        elif others := [each for each in connection if etree.QName(each).localname not in _SILENT]:
+            child = etree.QName(others[0]).localname
             self._tell(f"{names[0]} → {names[1]}: {child} is not read", STRUCTURE)
         raw = connection.get("suppressUnitConversion") in {"true", "1"}
-        made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw)
+        made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw,
+                     delay=0.0 if late is None else float(late.get("seconds", "0")))  # fmt: skip
 
     def _experiment(self, made: CoupledSystem, root: Element, run: ForeignRun) -> None:
         """Stop time and step as given, else as the archive says."""

@@ -67,6 +67,20 @@ def test_the_truck_stands_still_until_the_bump() -> None:
     assert np.max(np.abs(motion["body.v"])) < 1e-9
 
 
+def test_joints_on_lines_run_at_the_second_order_of_the_delay(tmp_path: Path) -> None:
+    """Three units by one call; each takes the others' waves late, nothing is iterated, and the truth is the model."""
+    model = FOLDER / "cut_pendulum" / "whole.py"
+    asked = ["split", str(model), "--at", "P1", "--at", "P2", "--by", "line", "--stiffness", "1e4", "-o", str(tmp_path)]
+    told = CliRunner().invoke(commands, [*asked, "--step", "1e-3"])
+    assert told.exit_code == 0, told.output
+    done = couple(tmp_path / "system.py", tmp_path, arguments={"stop": 0.1})
+    assert [component.name for component in done.joined.components] == ["part1", "part2", "part3"]
+    assert len(done.motion.bonds) == 4
+    assert len(done.deviations) == 8
+    assert max(each.error for each in done.deviations) < 0.02
+    assert done.motion.tally["all_passes"] == done.motion.tally["steps"] == 100
+
+
 def test_a_model_is_split_and_runs_in_a_master_that_reads_old_outputs(tmp_path: Path) -> None:
     """Cut so that no output depends on an input, FMPy's SSP simulation is 80 times nearer to the exact x1(1) = 1."""
     model, runner = FOLDER / "two_masses" / "whole.py", CliRunner()

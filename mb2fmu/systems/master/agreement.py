@@ -46,6 +46,8 @@ class Closing:
         self._source = np.full(len(wiring.inputs), -1)
         self._factor, self._offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
         for link in wiring.links:
+            if link.delay:  # arrives by itself: see ``delays``
+                continue
             self._source[link.target] = link.source
             self._factor[link.target], self._offset[link.target] = link.factor, link.offset
         self._jacobians: dict[tuple[int, ...], Floats] = {}

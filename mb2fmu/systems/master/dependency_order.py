@@ -49,7 +49,7 @@ def levels(wiring: Wiring) -> Levels:
 
 def needed_inputs(wiring: Wiring) -> Mapping[int, frozenset[int]]:
     """Input → inputs (of the component that feeds it) on which it depends at the same moment."""
-    source = {link.target: link.source for link in wiring.links}
+    source = {link.target: link.source for link in wiring.links if not link.delay}
     return {
         k: frozenset(i for i, j in wiring.feedthrough if k in source and j == source[k])
         for k in range(len(wiring.inputs))
@@ -137,7 +137,8 @@ def sequence(wiring: Wiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
     count = range(len(wiring.components))
     feeds: dict[int, set[int]] = {k: set() for k in count}
     for link in wiring.links:
-        feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
+        if not link.delay:
+            feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
     linked = {link.source for link in wiring.links}
     through = [sum(j in linked and wiring.outputs[j].component == k for _, j in wiring.feedthrough) for k in count]
     order: list[int] = []

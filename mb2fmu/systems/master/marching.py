@@ -26,6 +26,7 @@ import numpy.typing as npt
 from mb2fmu.systems.coupling import Stepping, Wiring
 from mb2fmu.systems.master import courses
 from mb2fmu.systems.master.agreement import Closing
+from mb2fmu.systems.master.delays import Delays
 from mb2fmu.systems.master.dependency_order import sequence
 from mb2fmu.systems.master.slaves import Advance, Slave, SlaveError
 
@@ -96,6 +97,7 @@ class March:
         self._sequence = sequence(wiring, stepping.sequence)
         self._fed = [self.closing.fed_by(k) for k in range(len(slaves))]
         self._past: list[tuple[float, Floats]] = []
+        self._delays = Delays(wiring)
         self._scale = np.zeros(len(wiring.inputs))
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
         self._next: float = np.inf
@@ -104,6 +106,7 @@ class March:
 
     def begin(self) -> None:
         """Inputs and outputs agree at the first communication point."""
+        self.closing.u[self._delays.targets] = self._delays.arriving(self.time)
         self._guarded(self.closing.close_wholly)
         self._remember(anew=True)
 
@@ -124,6 +127,7 @@ class March:
             MarchError: If a component fails; time and past are still those of the last communication point.
         """
         size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
+        size = min(size, self._delays.shortest)
         states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
         try:
             done = self._passes(size, states)
@@ -142,6 +146,7 @@ class March:
         """Back to an earlier communication point."""
         self._back(states)
         self.time, self._past = time, past
+        self._delays.forget_after(time)
 
     def kept(self) -> tuple[list[Any], float, list[tuple[float, Floats]]]:
         """What :meth:`undo` takes."""
@@ -206,8 +211,11 @@ class March:
         past = self._past[-(order + 1) :]
         times = [time - self.time for time, _ in past]
         found = courses.fitted(times, np.array([u for _, u in past]))
+        if self._delays.targets.size:
+            found[self._delays.targets] = self._delays.courses(self.time, size)
         if end is None or known is None or not known.any():
             return found
+        known = known & ~np.isin(np.arange(len(known)), self._delays.targets)
         past = past[len(past) - order :] if order else []
         times = [*(time - self.time for time, _ in past), size]
         ended = courses.fitted(times, np.array([*(u for _, u in past), end]))
@@ -275,6 +283,7 @@ class March:
     def _remember(self, *, anew: bool) -> None:
         if anew:
             self._past.clear()
+        self._delays.remember(self.time, self.closing.y)
         self._past.append((self.time, self.closing.u.copy()))
         del self._past[:-3]
         self._scale = np.maximum(self._scale, np.abs(self.closing.u))

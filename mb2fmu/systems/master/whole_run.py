@@ -106,6 +106,9 @@ def run(
 def _foretell(
     tally: Tally, wiring: Wiring, models: Sequence[LinearModel] | None, stepping: Stepping, stop: float
 ) -> None:
+    if any(link.delay for link in wiring.links):
+        tally.notes.append("no forecast of stability: connections have delays")
+        return
     if models is None:
         tally.notes.append("no forecast of stability: not all components offer directional derivatives of their states")
         return

@@ -6,6 +6,7 @@ terminal.
 """
 
 from mb2fmu.systems.splitting.cut_mechanism import WAYS, Cut, Way, cut
-from mb2fmu.systems.splitting.parts_of_cut import Part, Settings, parts
+from mb2fmu.systems.splitting.parts_of_cut import Part, parts
+from mb2fmu.systems.splitting.splitting_settings import Settings
 
 __all__ = ["WAYS", "Cut", "Part", "Settings", "Way", "cut", "parts"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import sympy as sm
@@ -13,11 +13,14 @@ from mb2fmu.errors import Fault
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.systems.joining import CouplingError
 from mb2fmu.systems.splitting.movement import Movement, Symbols
+from mb2fmu.systems.splitting.opened_joint import Compliance, opened
+from mb2fmu.systems.splitting.opened_records import Wave
+from mb2fmu.systems.splitting.splitting_settings import Settings
 
-Way = Literal["force", "motion", "filter", "bushing"]
+Way = Literal["force", "motion", "filter", "bushing", "line"]
 Kind = Literal["joint", "load", "constraint"]
 WAYS: dict[Kind, tuple[Way, ...]] = {
-    "joint": ("force", "filter"),
+    "joint": ("force", "filter", "bushing", "line"),
     "load": ("motion", "force"),
     "constraint": ("bushing",),
 }
@@ -33,12 +36,18 @@ class Cut:
         movement: Of it.
         kind: What is cut.
         way: ``force``: one side takes motion and gives force; ``motion``: both sides take motion; ``filter``: as
-            ``force``, the motion through a filter that makes its own accelerations; ``bushing``: a spring and damper.
+            ``force``, the motion through a filter that makes its own accelerations; ``bushing``: a spring and damper;
+            ``line``: waves with a delay. A joint that is cut by the last two is opened first: what is cut then are the
+            loads that hold it (kind ``load``).
         name: Of the cut, for terminals.
         numbers: Of the loads, or of the constraints' rows; of the joint's point on the inner side.
         owners: State → number of its part.
         bodies: Number of the part of each body.
         frame: Of a joint: the frame of the inner body in which its point is fixed.
+        added: States of flanges, which the whole does not have.
+        waves: Of lines.
+        told: Output of an opened joint → a state of the part that tells it.
+        powers: Of opened joints: name, output of the inner force, of its velocity, the same of the outer side.
     """
 
     mechanism: Mechanism
@@ -50,6 +59,10 @@ class Cut:
     owners: dict[sm.Symbol, int]
     bodies: tuple[int, ...]
     frame: int = -1
+    added: Symbols = frozenset()
+    waves: tuple[Wave, ...] = ()
+    told: Mapping[str, sm.Symbol] = field(default_factory=dict)
+    powers: tuple[tuple[str, ...], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,13 +76,14 @@ class Cut:
         return frozenset(self.owners[each] for each in states)
 
 
-def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None) -> Cut:
+def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: Settings | None = None) -> Cut:
     """Finds the parts of a mechanism.
 
     Args:
         mechanism: With bodies, without events.
-        at: Names: one joint or point, or loads, or constraints.
+        at: Names: one joint or point (several by ``bushing`` or ``line``), or loads, or constraints.
         way: See :class:`Cut`; None: the usual one of what is cut.
+        settings: Of bushings and lines at joints.
 
     Raises:
         CouplingError: If a name is unknown, or the mechanism stays in one piece.
@@ -80,17 +94,43 @@ def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None) -> Cut:
     found = [_resolved(mechanism, name) for name in at]
     kinds = {kind for kind, _ in found}
     kind = found[0][0]
-    if len(kinds) > 1 or (kind == "joint" and len(at) > 1):
+    opens = kind == "joint" and way in {"bushing", "line"}
+    if len(kinds) > 1 or (kind == "joint" and len(at) > 1 and not opens):
         what = f"{', '.join(at)} are not of one kind" if len(kinds) > 1 else f"{len(at)} joints at once"
-        raise CouplingError(headline, [Fault(what, "--at", "name one joint, or loads, or constraints")])
+        raise CouplingError(
+            headline,
+            [Fault(what, "--at", "name one joint, or loads, or constraints; several joints by bushing or line")],
+        )
     chosen = way or WAYS[kind][0]
     if chosen not in WAYS[kind]:
         fault = Fault(f"a {kind} is not cut by {chosen}", "--by", f"take {' or '.join(WAYS[kind])}")
         raise CouplingError(headline, [fault])
+    if opens:
+        return _opened(mechanism, at, "line" if way == "line" else "bushing", settings or Settings(), headline)
     numbers = tuple(number for _, number in found)
     if kind == "joint":
         return _at_joint(mechanism, numbers[0], at[0], chosen, headline)
     return _at_ties(mechanism, kind, numbers, at, chosen, headline)
+
+
+def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings, headline: str) -> Cut:
+    """Opens joints, and cuts the loads that hold them."""
+    waves: list[Wave] = []
+    powers: list[tuple[str, ...]] = []
+    told: dict[str, sm.Symbol] = {}
+    holding: set[str] = set()
+    before = {*m.q, *m.u}
+    for name in at:
+        point = _resolved(m, name)[1]
+        bodies = _at_joint(m, point, name, "force", headline).bodies
+        done = opened(m, name, bodies, point, way, settings)
+        m = done.mechanism
+        waves, powers, told = [*waves, *done.waves], [*powers, *done.powers], told | done.told
+        holding |= done.loads | done.between
+    numbers = [k for k, load in enumerate(m.loads) if load.name in holding]
+    made = _at_ties(m, "load", numbers, at, "motion", headline)
+    added = frozenset({*m.q, *m.u} - before)
+    return replace(made, way=way, added=added, waves=tuple(waves), told=told, powers=tuple(powers))
 
 
 def _unfit(m: Mechanism) -> Iterator[Fault]:

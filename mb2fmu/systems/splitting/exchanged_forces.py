@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sm
@@ -13,14 +14,17 @@ from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import (
     ForceLoad,
     Load,
+    Mechanism,
     PathwayLoad,
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,
 )
 from mb2fmu.model.connections import Connected
-from mb2fmu.systems.splitting.cut_mechanism import Cut
 from mb2fmu.systems.splitting.movement import points_of, turned_frames
+
+if TYPE_CHECKING:
+    from mb2fmu.systems.splitting.cut_mechanism import Cut
 
 AXES = "xyz"
 _SAMPLES = 3
@@ -40,6 +44,7 @@ class Exchange:
         expression: Of the giver's output; None: the giver is asked for it (a pathway's force, a reaction).
         load: Number of the load in the whole whose size it is; -1: a reaction.
         kinds: Of the taker's and the giver's member of the terminal.
+        start: Of the taker's input.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Exchange:
     expression: sm.Expr | None = None
     load: int = -1
     kinds: tuple[Connected, Connected] = ("inflow", "outflow")
+    start: float = 0.0
 
 
 def identifier(text: str) -> str:
@@ -62,6 +68,13 @@ def exchanged(cut: Cut) -> tuple[Exchange, ...]:
     """All of a cut's, in order."""
     if cut.kind == "joint":
         return tuple(_wrench(cut))
+    if cut.way == "line":
+        owners = cut.owners
+        return tuple(
+            Exchange(w.name, w.symbol, w.unit, owners[w.taker], owners[w.giver], w.name, w.given,
+                     kinds=("signal", "signal"), start=w.start)
+            for w in cut.waves
+        )  # fmt: skip
     if cut.way != "force":
         return ()
     return tuple(each for number in cut.numbers for each in _magnitudes(cut, number))
@@ -117,18 +130,17 @@ def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
 
 def _wrench(cut: Cut) -> Iterator[Exchange]:
     """What the outer part exerts on the inner one at the joint, along axes in which the inner one can move."""
-    stem = identifier(cut.name)
-    for kind, letter, unit, free in zip(("force", "torque"), "fm", ("N", "N.m"), _free_axes(cut), strict=True):
-        for axis, moves in zip(AXES, free, strict=True):
+    stem, free = identifier(cut.name), free_axes(cut.mechanism, cut.numbers[0], cut.frame)
+    for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free, strict=True):
+        for axis, moves in zip(AXES, axes, strict=True):
             if moves:
                 name = f"{stem}_{letter}{axis}"
                 symbol, output = sm.Symbol(name), f"{stem}_{kind}.{axis}"
                 yield Exchange(name, symbol, unit, 0, 1, output, kinds=("inflow", "inflow"))
 
 
-def _free_axes(cut: Cut) -> tuple[list[bool], list[bool]]:
-    """Finds the axes of N along which the joint's point moves, and about which the inner body's frame turns."""
-    m = cut.mechanism
+def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
+    """Finds the axes of N along which a point moves, and about which a frame turns."""
     numeric = NumericMechanism(m)
     random = np.random.default_rng(0)
     translation, rotation = np.zeros(3), np.zeros(3)
@@ -136,8 +148,8 @@ def _free_axes(cut: Cut) -> tuple[list[bool], list[bool]]:
         p = numeric.parameters(random.uniform(0.5, 1.5, len(m.p)))
         q, u, z, r = (random.uniform(0.2, 1.2, len(some)) for some in (m.q, m.u_all, m.z, m.r))
         numeric.set(0.3, q, u, z, r, p)
-        translation += np.abs(numeric.points[cut.numbers[0]].partials).sum(axis=1)
-        rotation += np.abs(numeric.frames[cut.frame].partials).sum(axis=1)
+        translation += np.abs(numeric.points[point].partials).sum(axis=1)
+        rotation += np.abs(numeric.frames[frame].partials).sum(axis=1)
     return [bool(each > 1e-12) for each in translation], [bool(each > 1e-12) for each in rotation]
 
 

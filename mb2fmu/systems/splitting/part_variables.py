@@ -127,7 +127,7 @@ class PartVariables:
     def _take_forces(self) -> None:
         for force in self._draft.takes:
             whose = f"by {self._draft.cut.names[force.giver]}"
-            self._input(force.symbol, force.name, force.unit, 0.0, whose)
+            self._input(force.symbol, force.name, force.unit, force.start, whose)
 
     def _take_bushing(self) -> None:
         if not self._draft.bushings:
@@ -158,8 +158,14 @@ class PartVariables:
             yield from self._reactions(selection, bodies)
         allowed = {*draft.own, *(draft.dot[s] for s in draft.own if s in draft.dot), *self._m.p, self._m.t}
         allowed |= {*self._m.r, *(a.symbol for a in self._m.calculated_parameters)}
+        allowed |= {force.symbol for force in draft.takes}
         left_out = []
         for item in self._m.outputs:
+            told = draft.cut.told.get(item.name)
+            if told is not None:  # of a cut's own force and velocity each side tells its own
+                if told in draft.own:
+                    yield item
+                continue
             fits = isinstance(item, WrittenOutput) and item.expression.free_symbols <= allowed
             if isinstance(item, WrittenOutput) and fits and item.name not in taken:
                 if item.expression.free_symbols & draft.own:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import sympy as sm
 
@@ -15,25 +15,9 @@ from mb2fmu.model.definition import ModelDefinition
 from mb2fmu.systems.joining import CouplingError
 from mb2fmu.systems.splitting.cut_mechanism import Cut
 from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, exchanged, taken
+from mb2fmu.systems.splitting.splitting_settings import Settings
 
 VALUE, RATE, ACCELERATION = range(3)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Numbers of a cut.
-
-    Attributes:
-        bandwidth: Of the filter that motion passes through, rad/s.
-        stiffness: Of a bushing, force per violation of its constraint (N/m).
-        damping: Of a bushing, force per rate of the violation (N·s/m).
-        accelerations: Speed → u' at the start, where it is known.
-    """
-
-    bandwidth: float = 400.0
-    stiffness: float = 1e7
-    damping: float = 1e4
-    accelerations: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -252,7 +236,8 @@ class Draft:
         )
         plain = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
         definition = ModelDefinition(**plain, mechanics=handed, constraint_forces=(), outputs=(), potential_energy=None)
-        same = {self.record[s].name: s.name for s in (*self.m.q, *self.m.u) if s in self.own}
+        same = {self.record[s].name: s.name for s in (*self.m.q, *self.m.u)
+                if s in self.own - self.cut.added}  # fmt: skip
         return Part(self.name, definition, same, variables.terminal_names(), variables.left_out)
 
 

@@ -19,12 +19,16 @@ class SystemRun:
         step: Communication step in s.
         tolerance: Relative, of the units.
         loop: Whether outputs and inputs form an algebraic loop.
+        delay: Of a line, in s; 0: there is none.
+        bonds: (name, power into one side, into the other).
     """
 
     stop: float
     step: float
     tolerance: float
     loop: bool
+    delay: float = 0.0
+    bonds: tuple[tuple[str, str, str], ...] = ()
 
 
 def system_file(
@@ -41,12 +45,15 @@ def system_file(
         run: How it is run.
     """
     units = [f'    system.component("{part.name}", "{part.definition.name}.fmu")' for part in made]
+    late = f", delay={run.delay!r}" if run.delay else ""
     joined = [
-        f'    system.connect("{part.name}.{part.terminals[other.name]}", "{other.name}.{other.terminals[part.name]}")'
+        f'    system.connect("{part.name}.{part.terminals[other.name]}", "{other.name}.{other.terminals[part.name]}"'
+        f"{late})"
         for k, part in enumerate(made)
         for other in made[k + 1 :]
         if other.name in part.terminals and part.name in other.terminals
     ]
+    bonds = [f'    system.bond("{bond}", "{one}", "{other}")' for bond, one, other in run.bonds]
     same = [f'        "{part.name}.{own}": "{of_whole}",' for part in made for own, of_whole in part.same.items()]
     given = f", arguments={dict(arguments)!r}" if arguments else ""
     loops = ' loops="solve",' if run.loop else ""
@@ -56,7 +63,7 @@ def system_file(
         " -> CoupledSystem:"),
         '    """The units, connected; the model that was cut is the truth."""',
         f'    system = CoupledSystem("{name}", description="{title}")',
-        *units, *joined, "    same = {", *same, "    }",
+        *units, *joined, *bonds, "    same = {", *same, "    }",
         f"    system.monolith({json.dumps(whole)}, same{given})",
         "    system.experiment(",
         (f"        stop=stop, step=step, tolerance={run.tolerance!r}, order=order, passes=passes, "

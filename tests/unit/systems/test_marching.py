@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coupled_masses import WIRING, exact, slaves
+from coupled_masses import K12, WIRING, K, exact, slaves
 
-from mb2fmu.systems.coupling import Stepping
+from mb2fmu.systems.coupling import Bond, BondSide, Link, Port, Signal, Stepping, Wiring
+from mb2fmu.systems.master.linear_slave import LinearSlave
 from mb2fmu.systems.master.marching import March, MarchError
 from mb2fmu.systems.master.slaves import Advance, SlaveError
 from mb2fmu.systems.master.whole_run import run
@@ -133,6 +134,68 @@ def test_the_energy_account_is_that_of_the_mass() -> None:
     )
     energy, taken = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] - taken)) < 1e-4 * np.ptp(energy)
+
+
+def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[Wiring, list[LinearSlave]]:
+    """The two masses, their spring replaced by a line of its stiffness: F = Z w + c at either end."""
+    Z = K12 * delay
+    sides = [
+        LinearSlave(
+            np.array([[0.0, 1.0], [-K / m, -Z / m]]), np.array([[0.0], [-sign / m]]),
+            np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0 * Z * sign], [0.0, Z]]),
+            np.array([[0.0], [0.0], [1.0], [sign]]), np.array([x, 0.0]),
+        )
+        for sign, x, m in ((1.0, 1.0, mass), (-1.0, 0.0, 1.0))
+    ]  # fmt: skip
+    outputs = tuple(Port(side, name, k) for side in (0, 1) for k, name in enumerate("xvgf"))
+    power = tuple(
+        BondSide(k, Signal("output", 4 * k + 3), Signal("output", 4 * k + 1), -1.0) for k in (0, 1)
+    )  # fmt: skip
+    links = (Link(6, 0, delay=delay, start=K12), Link(2, 1, delay=delay, start=K12))
+    through = frozenset({(0, 2), (0, 3), (1, 6), (1, 7)})
+    inputs = (Port(0, "c", 0), Port(1, "c", 0))
+    return Wiring(("left", "right"), inputs, outputs, links, through, (Bond("line", power),)), sides
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_line_errs_with_the_second_order_of_its_delay(parts: int) -> None:
+    """Its parasitic inertia is k T²; over a whole period it makes or loses energy of third order."""
+    errors, defects = [], []
+    for delay in (1 / 128, 1 / 256):
+        wiring, sides = held_by_a_line(delay)
+        rows: list[tuple[float, float, float]] = []
+        stepping = Stepping(step=delay / parts, method="jacobi", order=2)
+        tally = run(wiring, sides, stepping, 1.0, lambda t, y, d, _, seen=rows: seen.append((t, y[0], d[0])))
+        assert "delays" in tally.notes[0]
+        t, x, defect = np.array(rows).T
+        errors.append(np.max(np.abs(x - exact(t))))
+        defects.append(abs(defect[-1]))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.05)
+    assert np.log2(defects[0] / defects[1]) > 2.9
+
+
+@pytest.mark.parametrize("mass", [1e-6, 1e-3, 1e-2, 1.0, 1e3])
+def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
+    """No step is too long for it: what arrives is known. Forces that are extrapolated instead explode."""
+    wiring, sides = held_by_a_line(1 / 256, mass)
+    largest = []
+    run(wiring, sides, Stepping(step=1 / 256, method="jacobi", order=2), 2.0, lambda _, y, *__: largest.append(y[0]))
+    assert np.max(np.abs(largest)) < 1.1
+
+
+def test_what_arrives_late_was_given_a_delay_ago() -> None:
+    wiring, sides = held_by_a_line(0.02)
+    march = March(wiring, sides, Stepping(step=0.008))
+    march.begin()
+    given, seen = [march.closing.y[2]], [march.closing.u[1]]
+    for _ in range(8):
+        done = march.step(0.008)
+        assert done.size == pytest.approx(0.008)
+        given.append(march.closing.y[2])
+        seen.append(march.closing.u[1])
+    assert seen[:3] == pytest.approx([K12] * 3)
+    assert seen[3:] == pytest.approx(np.interp(0.008 * np.arange(3, 9) - 0.02, 0.008 * np.arange(9), given))
+    assert march.step(0.05).size == pytest.approx(0.02)
 
 
 class Failing:

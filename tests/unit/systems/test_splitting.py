@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
+from mb2fmu.pipeline.cut_units import started
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.systems.joining import CouplingError
 from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
@@ -22,6 +22,7 @@ from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
 Floats = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[3]
 PENDULUM = ROOT / "systems" / "cut_pendulum" / "whole.py"
+CHAIN = ROOT / "models" / "chain.py"
 MASSES = ROOT / "systems" / "two_masses" / "whole.py"
 
 
@@ -55,7 +56,8 @@ class Coupled:
             return known[member.name]
         for other, part in enumerate(self.parts):
             for each in (m for terminal in part.definition.terminals for m in terminal.members):
-                if other == k or each.name != member.name:
+                taken = {item.name for item in part.definition.inputs}
+                if other == k or each.name != member.name or each.variable in taken:
                     continue
                 states = self.states(other, x)
                 if each.variable in states:
@@ -82,12 +84,12 @@ class Coupled:
         return pairs
 
 
-def split(model: Any, at: Sequence[str], way: Way | None = None, **settings: Any) -> tuple[Derivation, Coupled]:
-    whole = pipeline.derive(model)
-    f = pipeline.right_hand_side(whole)
-    rates = dict(zip(f.states, f(0.0, f.x0, f.r0), strict=True))
-    made = parts(cut(whole.mechanism, at, way), replace(Settings(accelerations=rates), **settings))
-    return whole, Coupled(made)
+def split(
+    model: Any, at: Sequence[str], way: Way | None = None, arguments: Mapping[str, Any] | None = None, **settings: Any
+) -> tuple[Derivation, Coupled]:
+    whole = pipeline.derive(model, arguments=arguments)
+    known = started(whole, at, way, Settings(**settings))
+    return whole, Coupled(parts(cut(whole.mechanism, at, way, known), known))
 
 
 def springs(*, rigid: bool = False) -> Model:
@@ -190,6 +192,76 @@ def test_a_bushing_comes_near_to_its_constraint_as_it_stiffens() -> None:
         whole, coupled = split(springs(rigid=True), ["level"], **settings)
         found.append(errors(whole, coupled, 0.5))
     assert found[0] / found[1] == pytest.approx(4.0, rel=0.2)
+
+
+@pytest.mark.repeats  # by day: what the sides push with at the start, and the command's own run
+@pytest.mark.parametrize(
+    ("model", "arguments", "at", "stop"),
+    [
+        (PENDULUM, {}, "P2", 0.1),  # absolute angles: the flange moves only
+        (CHAIN, {"n": 2}, "J2", 0.1),  # it turns about one axis
+        (CHAIN, {"n": 3}, "J3", 0.1),  # and freely, by a quaternion
+    ],
+)
+def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
+    model: Path, arguments: dict[str, int], at: str, stop: float
+) -> None:
+    """In proportion to 1/k, for its start is the whole's; no accelerations are passed."""
+    found = []
+    for k in (1e4, 4e4):
+        whole, coupled = split(
+            model, [at], "bushing", arguments, stiffness=k, damping=2.0 * np.sqrt(k), angular_stiffness=0.1 * k,
+            angular_damping=0.2 * np.sqrt(k), flange_inertia=10.0 / k,
+        )  # fmt: skip
+        found.append(errors(whole, coupled, stop))
+        assert not any("_dot" in name for f in coupled.f for name in f.inputs)
+    assert found[0] < 5e-3
+    assert found[0] / found[1] == pytest.approx(4.0, rel=0.25)
+
+
+@pytest.mark.parametrize("way", ["bushing", "line"])
+def test_sides_of_an_opened_joint_push_each_other_alike(way: Way) -> None:
+    """Force on one side is minus that on the other where bushing or line have it so; the start is the whole's."""
+    _, coupled = split(PENDULUM, ["P1", "P2"], way, stiffness=1e4, damping=10.0, delay=1e-3)
+    assert len(coupled.parts) == 3
+    told: dict[str, float] = {}
+    for k, f in enumerate(coupled.f):
+        y = f.outputs(0.0, f.x0, coupled.inputs(k, 0.0, coupled.x0, {}) if way == "bushing" else f.r0).ravel()
+        told |= dict(zip(f.output_names, y, strict=True))
+    for joint, below in (("P1", 3), ("P2", 2)):
+        for axis in "xy":
+            inner, outer = told[f"{joint}_inner_f{axis}"], told[f"{joint}_outer_f{axis}"]
+            assert inner == pytest.approx(-outer, rel=1e-9, abs=1e-9)
+        # What hangs below accelerates downward while it falls: less than its weight is held.
+        assert 0.5 * below * 9.81 < told[f"{joint}_outer_fy"] < below * 9.81
+
+
+def test_a_joint_with_frames_that_cannot_be_opened_is_told() -> None:
+    with pytest.raises(CouplingError, match="turns with states before the joint by itself"):
+        split(tilted(), ["P"], "bushing")
+
+
+def tilted() -> Model:
+    """Two links; the second one's frame is written with the sum of the angles, relative to N."""
+    q, u = me.dynamicsymbols("q1:3"), me.dynamicsymbols("u1:3")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A, B = N.orientnew("A", "Axis", (q[0], N.z)), N.orientnew("B", "Axis", (q[0] + q[1], N.z))
+    A.set_ang_vel(N, u[0] * N.z)
+    B.set_ang_vel(N, (u[0] + u[1]) * N.z)
+    bodies, start = [], O
+    for name, frame in (("a", A), ("b", B)):
+        centre = start.locatenew(f"C{name}", 0.5 * frame.x)
+        centre.v2pt_theory(start, N, frame)
+        bodies.append(me.RigidBody(name, centre, frame, 1, (me.inertia(frame, 0, 0, 0.1), centre)))
+        start = start.locatenew("P" if name == "a" else "E", frame.x)
+        start.v2pt_theory(O if name == "a" else centre, N, frame)
+    kane = me.KanesMethod(N, q, u, [a.diff() - b for a, b in zip(q, u, strict=True)], bodies=bodies)
+    model = Model("Tilted", kane)
+    for a, b in zip(q, u, strict=True):
+        model.coordinate(a, 0.3, "rad")
+        model.speed(b, 0.0, "rad/s")
+    return model
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def files(mass_units: Units) -> FileTree:
     system.component("left", mass_units["2"]["left"], values={"m": (1100.0, "g")})
     system.component("right", mass_units["2"]["right"])
     system.connect("left.x", "right.s")
-    system.connect("right.force", "left.F", transformation=(0.5, 2.0))
+    system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
     return ssp_files(join(system, [read_component(name, system.source_of(name)) for name in system.names]))
 
@@ -42,8 +42,8 @@ def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     assert [component.name for component in joined.components] == ["left", "right"]
     assert dict(joined.values[0]) == {"m": 1.1}
     assert (joined.system.run.stop, joined.system.run.stepping.step) == (2.0, 0.004)
-    links = {joined.wiring.input_name(link.target): (link.factor, link.offset) for link in joined.wiring.links}
-    assert links == {"right.s": (1.0, 0.0), "left.F": (0.5, 2.0)}
+    links = {joined.wiring.input_name(k.target): (k.factor, k.offset, k.delay) for k in joined.wiring.links}
+    assert links == {"right.s": (1.0, 0.0, 0.0), "left.F": (0.5, 2.0, 0.02)}
     assert ssp_files(joined) == files
 
 

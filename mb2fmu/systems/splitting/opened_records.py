@@ -1,0 +1,94 @@
+"""Records of an opened joint: what it gives, waves of a line, and frames and points with new numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.mechanism.records import Frame, KinematicPoint, Mechanism, VectorTerms
+from mb2fmu.systems.splitting.selected_records import Selection
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """What one end of a line takes from the other.
+
+    Attributes:
+        name: Of the input.
+        symbol: Of it.
+        unit: N or N.m.
+        start: Its value before anything arrives.
+        given: What the other end gives, in its own symbols.
+        taker: A state of the part that takes it.
+        giver: A state of the part that gives it.
+    """
+
+    name: str
+    symbol: sm.Symbol
+    unit: str
+    start: float
+    given: sm.Expr
+    taker: sm.Symbol
+    giver: sm.Symbol
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A mechanism with an opened joint.
+
+    Attributes:
+        mechanism: Of it.
+        loads: Names of the bushing's loads.
+        between: Names of loads whose size depends on states of both sides.
+        waves: Of the line.
+        told: Output of one side → a state of the part that tells it.
+        powers: (name, output of the inner force, of its velocity, the same of the outer side), one per axis.
+    """
+
+    mechanism: Mechanism
+    loads: frozenset[str]
+    between: frozenset[str]
+    waves: tuple[Wave, ...]
+    told: dict[str, sm.Symbol]
+    powers: tuple[tuple[str, ...], ...]
+
+
+class Renumbered(Selection):
+    """All frames and points of a mechanism one number higher, but the ground's; some replaced by the flange's."""
+
+    def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:
+        self._m = mechanism
+        higher = {-1: -1, 0: 0}
+        self._frame = {**higher, **{k: k + 1 for k in range(1, len(mechanism.frames))}, **frames}
+        self._point = {**higher, **{k: k + 1 for k in range(1, len(mechanism.points))}, **points}
+
+    def a_frame(self, frame: Frame) -> Frame:
+        """A frame."""
+        return replace(frame, parent=self._frame[frame.parent], reference=self._frame[frame.reference],
+                       angular_velocity=self.terms(frame.angular_velocity))  # fmt: skip
+
+    def a_point(self, point: KinematicPoint) -> KinematicPoint:
+        """A point."""
+
+        def moved(terms: VectorTerms | None) -> VectorTerms | None:
+            return None if terms is None else self.terms(terms)
+
+        return replace(point, parent=self._point[point.parent], position=moved(point.position),
+                       velocity=moved(point.velocity))  # fmt: skip
+
+
+def turn(vector: Floats) -> Floats:
+    """The rotation by a vector."""
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_rotvec(vector).as_matrix())
+
+
+def turn_about(axis: int, angle: float) -> Floats:
+    """The rotation about an axis of the frame."""
+    return turn(angle * np.eye(3)[axis])
