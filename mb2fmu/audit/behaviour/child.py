@@ -18,6 +18,7 @@ from typing import Any
 
 from mb2fmu.audit.behaviour import (
     array_trials,
+    call_trials,
     dependency_trials,
     derivative_trials,
     evaluation_trials,
@@ -40,7 +41,7 @@ from mb2fmu.audit.behaviour.confinement import confine_writes, end_with_parent, 
 from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
-from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError
 from mb2fmu.audit.description.described_model import DESCRIPTION
 from mb2fmu.audit.description.parse_description import read_description
 from mb2fmu.audit.recorded_run import Recorded
@@ -48,7 +49,7 @@ from mb2fmu.audit.recorded_run import Recorded
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
     life, values, exchange, step_trials, recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
-    derivative_trials, evaluation_trials, instance_trials, order_trials, array_trials, memory_trials, host,
+    derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, memory_trials, host,
 )  # fmt: skip
 SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
@@ -70,10 +71,9 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
                 good = good and seen.rule != "life.instantiate"
                 write({"found": [seen.rule, seen.message, seen.where]})
             judged = True
-        except EndedError as error:
-            judged = True
-            write({"found": ["life.ends", str(error), stage.kind]})
-            if _shortened(stage, error.time):
+        except (EndedError, TiredError) as error:
+            judged, again = _short(each, stage, error, write)
+            if again:
                 continue
         except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other probes along
             judged = _stopped(each, stage, error, write)
@@ -92,13 +92,27 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
     return good
 
 
-def _shortened(stage: Stage, end: float) -> bool:
-    """Lets all runs end before the unit wants to; whether that leaves something of them."""
+def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any) -> tuple[bool, bool]:
+    """A run that did not come to its end: whether that is a judgement; whether to try once more, with shorter runs."""
+    if isinstance(error, TiredError):
+        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
+        sooner = stage.start + 0.1 * (error.time - stage.start)  # so that others come to an end in next to no time
+        return False, _shortened(stage, sooner, str(error))
+    if error.moved:
+        write({"skipped": f"{stage.kind}: {each.title}: with other values {error}"})
+        return False, False
+    if stage.told_stop is not None:  # without an experiment of its own it may end when it likes
+        write({"found": ["life.ends", str(error), stage.kind]})
+    return True, _shortened(stage, error.time, "it wants to end")
+
+
+def _shortened(stage: Stage, end: float, why: str) -> bool:
+    """Lets all runs end before a time; whether that leaves something of them."""
     steps = int((end - stage.start) / stage.step * (1 - 1e-9)) - 1
     if not 0 < steps < stage.steps:
         return False
     stage.__dict__["steps"] = steps
-    stage.skipped.append(f"{stage.kind}: the motion after t = {stage.start + steps * stage.step:.6g}: it wants to end")
+    stage.skipped.append(f"{stage.kind}: the motion after t = {stage.start + steps * stage.step:.6g}: {why}")
     return True
 
 

@@ -19,6 +19,9 @@ STEP = 1e-5
 """Relative change for differences of second order; their error is near 1e-9 then."""
 
 AGREEMENT = 1e-4
+POINTS = 8
+"""Near the start and along the motion, if there is time for them."""
+
 Matrix = list[list[tuple[float, float] | None]]
 """[known][unknown]: derivative by differences, and how far these may be off; None where they disagree."""
 
@@ -141,10 +144,10 @@ def continuous(stage: Stage) -> Iterator[Observation]:
             instance.reset()
             stage.initialize(instance)
         patient = stage.patient()
-        for _ in range(2):
+        for number in range(POINTS):
             if not patient():
                 break
-            point = somewhere(stage, instance)
+            point = somewhere(stage, instance, number / POINTS if number % 2 else None)
             matrix: Matrix = []
             for k, known in enumerate(knowns):
                 size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))

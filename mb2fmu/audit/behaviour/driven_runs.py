@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.binding import RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.simulation import Integration, Run, advance, begin
-from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.behaviour.stage import EndedError, Stage
 from mb2fmu.audit.description.described_model import RANGES, Variable
 
 PARTS = 8
@@ -165,7 +165,20 @@ def division(stage: Stage, steps: int | None = None) -> list[int]:
     return [total // count + (k < total % count) for k in range(count)]
 
 
-def driving(
+def driving(stage: Stage, instance: Instance, variables: Sequence[Variable], **how: Any) -> Iterator[Run]:
+    """A run from Instantiated on, with moving inputs, of either kind: see :func:`_driving`.
+
+    Raises:
+        EndedError: If it wants to end, which is no fault: it was moved.
+    """
+    try:
+        yield from _driving(stage, instance, variables, **how)
+    except EndedError as error:
+        error.moved = True
+        raise
+
+
+def _driving(
     stage: Stage, instance: Instance, variables: Sequence[Variable], *, number: int = 0, steps: int | None = None,
     tolerance: float = 1e-6, within: Mapping[Variable, Value] | None = None,
     chosen: Mapping[Variable, Value] | None = None,

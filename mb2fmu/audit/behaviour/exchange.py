@@ -48,8 +48,13 @@ def place(stage: Stage, instance: Instance, point: Point) -> None:
         instance.set({variable: value})
 
 
-def somewhere(stage: Stage, instance: Instance) -> Point:
-    """A random point near the start at which the unit can be evaluated and is finite.
+def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Point:
+    """A random point near the start, or near the motion, at which the unit can be evaluated and is finite.
+
+    Args:
+        stage: Of the unit.
+        instance: In Continuous-Time Mode.
+        part: Of the motion, from 0 to 1; None: near the start or, by chance, anywhere on it.
 
     Raises:
         SkippedError: If none is found.
@@ -57,8 +62,10 @@ def somewhere(stage: Stage, instance: Instance) -> Point:
     now = instance.states(stage.n_states) if stage.n_states else []
     nominals = instance.vector("GetNominalsOfContinuousStates", stage.n_states) if stage.n_states else []
     passed = _journey(stage)
+    if part is not None and passed:
+        now = list(passed[min(int(part * len(passed)), len(passed) - 1)])
     for trial, spread in enumerate(SPREADS):
-        if passed and trial == 0 and stage.random.random() < ELSEWHERE:
+        if passed and part is None and trial == 0 and stage.random.random() < ELSEWHERE:
             now = list(stage.random.choice(passed))
         states = []
         for k, (value, nominal) in enumerate(zip(now, nominals, strict=True)):

@@ -32,12 +32,8 @@ from mb2fmu.audit.behaviour.binding import (
     Step,
     Value,
 )
+from mb2fmu.audit.behaviour.messages import Messages
 from mb2fmu.audit.description.described_model import Variable
-
-MOST_MESSAGES = 10_000
-"""Of one instance that are kept."""
-MOST_SAID = 5
-"""Messages of one call that a refusal repeats."""
 
 TERMINATED = 3
 """fmi2Terminated of fmi2StatusKind."""
@@ -79,8 +75,8 @@ class Instance:
         self.description = library.description
         self.version = library.description.version
         self.mode = "Instantiated"
-        self.messages: list[tuple[int, str, str]] = []
-        self.said = 0
+        self._said = Messages(library.misdeeds, name)
+        self.messages = self._said.kept
         self.time = 0.0
         self.memory = Memory()
         self.traps_lost = False
@@ -99,31 +95,21 @@ class Instance:
         """The unit handed back an instance."""
         return bool(self._handle)
 
-    def _log(self, status: int, category: bytes | None, text: bytes | None) -> None:
-        self.said += 1
-        if category is None or text is None:
-            self.library.misdeeds["a message has a null pointer as its category or text"] = "log.null"
-        if len(self.messages) < MOST_MESSAGES:
-            self.messages.append(
-                (status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace"))
-            )
-
     def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
-        logger = LOGGER2(lambda _environment, _name, status, category, text: self._log(status, category, text))
+        logger = LOGGER2(self._said.take)
         table = Callbacks2(
-            logger,
-            ALLOCATE(self.memory.allocate) if callbacks else ALLOCATE(),
-            FREE(self.memory.free) if callbacks else FREE(),
-            None,
-            None,
-        )
+            logger, ALLOCATE(self.memory.allocate) if callbacks else ALLOCATE(),
+            FREE(self.memory.free) if callbacks else FREE(), None, self._said.environment,
+        )  # fmt: skip
         self._keep: list[Any] = [logger, table]
         kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
         make = self.library.function("Instantiate")
         make.restype = c.c_void_p
         place = c.c_char_p(("file://" + quote(self.library.resources)).encode())
-        given = (c.c_char_p(name), c.c_int(kind), c.c_char_p(token), place, c.byref(table))
+        lent = c.create_string_buffer(name)
+        given = (lent, c.c_int(kind), c.c_char_p(token), place, c.byref(table))
         self._handle = c.c_void_p(make(*given, c.c_int(0), c.c_int(int(logging))))
+        c.memset(lent, ord("#"), len(name))  # the importer's memory is its own again after the call
 
     def _instantiate3(
         self,
@@ -134,18 +120,20 @@ class Instance:
         required: Sequence[Variable],
         early: bool,
     ) -> None:
-        logger = LOGGER3(lambda _environment, status, category, text: self._log(status, category, text))
+        said = self._said
+        logger = LOGGER3(lambda given, status, category, text: said.take(given, None, status, category, text))
         hook = UPDATE(update) if update else UPDATE()
         self._keep = [logger, hook]
         make = self.library.function(f"Instantiate{self.kind}")
         make.restype = c.c_void_p
         place = c.c_char_p((self.library.resources.rstrip("/") + "/").encode())
+        environment = c.c_void_p(said.environment)
         head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(0), c.c_bool(logging))
         if self.kind == "CoSimulation":
             wanted = (_references(required), c.c_size_t(len(required)))
-            tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, None, logger, hook)
+            tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, environment, logger, hook)
         else:
-            tail = (None, logger)
+            tail = (environment, logger)
         self._handle = c.c_void_p(make(*head, *tail))
 
     # --- calls
@@ -192,8 +180,8 @@ class Instance:
         return flags.values()
 
     def told_since(self, seen: int) -> str:
-        """The last that was said since there were ``seen`` messages; the very last alone often leaves out the cause."""
-        return "; ".join(dict.fromkeys(text for _, _, text in self.messages[seen:][-MOST_SAID:]))
+        """What was said since there were ``seen`` messages."""
+        return self._said.since(seen)
 
     def do(self, name: str, *arguments: Any) -> None:
         """Calls a function of an ordinary sequence.
@@ -379,14 +367,18 @@ class Instance:
     def get(self, variables: Sequence[Variable]) -> list[Value]:
         """Values, in the order asked for; arrays as tuples."""
         found: dict[int, Value] = {}
-        for kind, group in _by_type(variables):
-            sizes = [self.description.size(each) for each in group]
-            values = self._get(kind, group, sum(sizes))
-            position = 0
-            for each, size in zip(group, sizes, strict=True):
-                found[each.index] = tuple(values[position : position + size]) if each.dimensions else values[position]
-                position += size
+        for group in _by_type(variables):
+            found |= zip((each.index for each in group), self.in_order(group), strict=True)
         return [found[each.index] for each in variables]
+
+    def in_order(self, variables: Sequence[Variable]) -> list[Value]:
+        """Values of variables of one type by one call, in this very order."""
+        sizes = [self.description.size(each) for each in variables]
+        values, found, position = self._get(variables[0].type, variables, sum(sizes)), [], 0
+        for each, size in zip(variables, sizes, strict=True):
+            found.append(tuple(values[position : position + size]) if each.dimensions else values[position])
+            position += size
+        return found
 
     def _get(self, kind: str, group: Sequence[Variable], total: int) -> list[Any]:
         references, count = _references(group), c.c_size_t(len(group))
@@ -399,7 +391,8 @@ class Instance:
         room = Room(ctype, total)
         given = () if self.version == 2 else (c.c_size_t(total),)
         self.do(f"Get{name}", references, count, room.array, *given)
-        return [b"" if each is None else each for each in self._filled(f"Get{name}", OK, room)]
+        read = self._filled(f"Get{name}", OK, room)
+        return [self._said.checked(each, group[0].name) for each in read] if kind == "String" else read
 
     def put(self, variable: Variable, value: Value, *, spoil: bool = False) -> int:
         """Sets one variable; hands back the status.
@@ -409,18 +402,23 @@ class Instance:
             value: Of it; a tuple for an array.
             spoil: Strings and binaries: uses their memory for something else afterwards.
         """
-        values = value if isinstance(value, tuple) else (value,)
-        references, count = _references([variable]), c.c_size_t(1)
-        if variable.type in {"Binary", "String"}:
+        return self.put_all({variable: value}, spoil=spoil)
+
+    def put_all(self, given: Mapping[Variable, Value], *, spoil: bool = False) -> int:
+        """Sets variables of one type by one call; hands back the status."""
+        kind = next(iter(given)).type
+        values = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
+        references, count = _references(list(given)), c.c_size_t(len(given))
+        if kind in {"Binary", "String"}:
             buffers = [c.create_string_buffer(each) for each in values]
             places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
-            sizes = (_array(c.c_size_t, map(len, values)),) if variable.type == "Binary" else ()
+            sizes = (_array(c.c_size_t, map(len, values)),) if kind == "Binary" else ()
             total = () if self.version == 2 else (c.c_size_t(len(values)),)
-            status = self.call(f"Set{variable.type}", references, count, *sizes, places, *total)
+            status = self.call(f"Set{kind}", references, count, *sizes, places, *total)
             for buffer in buffers if spoil else ():
                 c.memset(buffer, ord("#"), max(len(buffer) - 1, 0))
             return status
-        name, ctype = self.types[variable.type]
+        name, ctype = self.types[kind]
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
         return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
 
@@ -463,9 +461,9 @@ class Instance:
             )
         return {"Size": "SerializedFMUStateSize"}.get(action, f"{action}FMUState")
 
-    def get_state(self) -> c.c_void_p:
-        """A copy of all that is inside."""
-        state = c.c_void_p()
+    def get_state(self, state: c.c_void_p | None = None) -> c.c_void_p:
+        """A copy of all that is inside; into an earlier one, if that is given."""
+        state = c.c_void_p() if state is None else state
         self.do(self._state("Get"), c.byref(state))
         return state
 
@@ -495,6 +493,6 @@ class Instance:
         return state
 
 
-def _by_type(variables: Sequence[Variable]) -> Iterable[tuple[str, list[Variable]]]:
+def _by_type(variables: Sequence[Variable]) -> Iterable[list[Variable]]:
     ordered = sorted(variables, key=lambda each: (each.type, each.index))
-    return ((kind, list(group)) for kind, group in itertools.groupby(ordered, key=lambda each: each.type))
+    return (list(group) for _, group in itertools.groupby(ordered, key=lambda each: each.type))

@@ -42,7 +42,8 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
     made.free()
 
 
-@probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output")
+@probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
+       "value.text")  # fmt: skip
 def ordinary(stage: Stage) -> Iterator[Observation]:
     """Initialization, steps, reading everything, termination: nothing may be refused."""
     with stage.instance() as instance:
@@ -210,7 +211,7 @@ def functions(stage: Stage) -> Iterator[Observation]:
         yield Observation("binary.symbols", f"{', '.join(lacking[:6])} cannot be found by the loader", stage.kind)
 
 
-@probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null")
+@probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
 def messages(stage: Stage) -> Iterator[Observation]:
     """An invalid call: a message with a declared category if logging is on, none or only errors if it is off."""
     for logging in (True, False):

@@ -15,12 +15,15 @@ from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.settings import open_descriptors, threads
-from mb2fmu.audit.behaviour.simulation import Run, advance, differing
+from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.binaries import images
 from mb2fmu.audit.finding import Observation
 
 INSTANTIATIONS = 1_000
+MOST_OPEN = 200
+"""Descriptors that a unit leaves open: the auditor's own are a dozen."""
+
 LEAK_TIME = 1.5
 """In s of the processor; units that take longer are instantiated fewer times."""
 
@@ -98,6 +101,9 @@ def leak(stage: Stage) -> Iterator[Observation]:
     left.unfreed = 0
     gc.collect()
     held, before = _held(), _in_use()
+    if held["descriptors"] > MOST_OPEN:  # what reaches the limit does not grow any more
+        text = f"{held['descriptors']} descriptors are open, of all that was tried before"
+        yield Observation("life.leak", text, stage.kind)
     done = _repeated(INSTANTIATIONS, lambda: left.once(stage))
     gc.collect()
     after, now = _in_use(), _held()
@@ -212,10 +218,14 @@ def _serialized(instance: Instance) -> None:
 # --- memory that was never written
 
 _PERTURB = -6
-PATTERNS = (0x5A, 0xE7)
+PATTERNS = (0xFF, 0x5A, 0xE7)
+"""New memory is filled with the complement: zeros first, as it mostly happens to be."""
+
+FEW = 5
+"""Communication steps of the run in which nothing is set."""
 
 
-@probe("memory with other contents", "life.uninitialized")
+@probe("memory with other contents", "life.uninitialized", crash="life.uninitialized")
 def uninitialized(stage: Stage) -> Iterator[Observation]:
     """New memory holds one pattern, then another: what nobody has written must not show in any value."""
     try:
@@ -223,20 +233,46 @@ def uninitialized(stage: Stage) -> Iterator[Observation]:
     except AttributeError:
         stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
         return
-    runs: list[Run] = []
-    steps = min(stage.steps, 40)
     number = 1 if parameters(stage, 1) else 0
-    for pattern in PATTERNS:
-        fill(_PERTURB, pattern)
-        try:
-            with stage.instance() as instance:
-                runs.append(drive(stage, instance, stage.variables, number=number, steps=steps))
-        finally:
-            fill(_PERTURB, 0)
-    different = differing(stage.variables, runs[0], runs[1])
-    if different:
-        text = f'"{different[0].name}" differs at point {different[1]} with what new memory held before'
-        yield Observation("life.uninitialized", text, stage.kind)
+    for runs in (partial(_plain, stage), partial(_driven, stage, number)):
+        found: list[Run | str] = []
+        for pattern in PATTERNS:
+            fill(_PERTURB, pattern)
+            try:
+                found.append(runs())
+            except RefusedError as error:
+                found.append(str(error))
+            finally:
+                fill(_PERTURB, 0)
+        first, *others = found
+        for other in others:
+            text = _other_memory(stage, first, other)
+            if text:
+                yield Observation("life.uninitialized", text, stage.kind)
+                return
+
+
+def _plain(stage: Stage) -> Run:
+    with stage.instance() as instance:
+        return run(stage, instance, stage.variables, steps=min(stage.steps, FEW))
+
+
+def _driven(stage: Stage, number: int) -> Run:
+    with stage.instance() as instance:
+        return drive(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
+
+
+def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
+    """In what two runs differ; empty if in nothing."""
+    if isinstance(first, str) or isinstance(other, str):
+        if first == other or (isinstance(first, str) and isinstance(other, str)):
+            return ""
+        refused = first if isinstance(first, str) else other
+        return f"with other contents of new memory it does not run: {refused}"
+    different = differing(stage.variables, first, other)
+    return (
+        f'"{different[0].name}" differs at point {different[1]} with what new memory held before' if different else ""
+    )
 
 
 # --- strings and binaries

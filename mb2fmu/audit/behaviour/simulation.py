@@ -9,8 +9,7 @@ from operator import mul
 
 from mb2fmu.audit.behaviour.binding import Events, Step, Value
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.pace import SkippedError
-from mb2fmu.audit.behaviour.stage import EndedError, Stage, UnsettledError, same
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, TiredError, UnsettledError, same
 from mb2fmu.audit.description.described_model import Variable
 
 # Dormand and Prince 1980, RK5(4)7M.
@@ -199,12 +198,12 @@ class Integration:
         """To a time.
 
         Raises:
-            SkippedError: If there are too many steps or events.
+            TiredError: If there are too many steps or events.
         """
         while self.time < until - 1e-12 * max(1.0, abs(until)):
             self._done += 1
             if self._done > MOST_STEPS or self.events > MOST_EVENTS:
-                raise SkippedError("too many steps or events for the auditor's integrator")
+                raise TiredError("too many steps or events for the auditor's integrator", self.time)
             target = min(until, self._next)
             size = min(self._attempt, target - self.time)
             if size > 1e-14 * max(1.0, abs(self.time)):
@@ -217,7 +216,7 @@ class Integration:
         while error > 1.0:
             size *= max(0.1, 0.9 * error**-0.2) if math.isfinite(error) else 0.1
             if size < 1e-13 * max(1.0, abs(self.time)):
-                raise SkippedError("the auditor's integrator cannot keep its tolerance")
+                raise TiredError("the auditor's integrator cannot keep its tolerance", self.time)
             state, error = self._tried(size)
         if size < target - self.time or error > 0.0:
             self._attempt = size * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)

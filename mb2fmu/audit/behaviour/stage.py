@@ -33,6 +33,12 @@ SOME = 20
 MOST_STEPS = 500
 """Communication steps of an experiment, where their size is free."""
 
+LONGEST_STEP = 1000
+"""Communication steps, as the unit prefers them, that are made in one: more of them are no fair question."""
+
+MOST_WHOLE = 5000
+"""Communication steps of a run, however long the experiment is."""
+
 
 class UnmadeError(SkippedError):
     """No instance is made."""
@@ -43,11 +49,28 @@ class UnsettledError(SkippedError):
 
 
 class EndedError(SkippedError):
-    """The unit asks to end the simulation within its own experiment.
+    """The unit asks to end the simulation.
 
     Args:
         text: The message.
         time: When.
+
+    Attributes:
+        moved: Inputs, parameters or start values were not its own, which may be what ends it.
+    """
+
+    def __init__(self, text: str, time: float) -> None:
+        super().__init__(text)
+        self.time = time
+        self.moved = False
+
+
+class TiredError(SkippedError):
+    """The auditor's integrator comes to no end.
+
+    Args:
+        text: The message.
+        time: Where it gave up.
     """
 
     def __init__(self, text: str, time: float) -> None:
@@ -113,14 +136,18 @@ class Stage:
     @property
     def stop(self) -> float:
         """End of the experiment; a hundred steps after its start where none is told."""
+        return self.start + 100.0 * self._preferred if self.told_stop is None else self.told_stop
+
+    @property
+    def told_stop(self) -> float | None:
+        """The stop time that its own experiment has; None if it has none."""
         stop = self._experiment("stopTime")
-        return stop if stop is not None and stop > self.start else self.start + 100.0 * self._preferred
+        return stop if stop is not None and stop > self.start else None
 
     @property
     def _preferred(self) -> float:
         fixed = number(self.description.interfaces[self.kind].get("fixedInternalStepSize"))
-        stop = self._experiment("stopTime")
-        span = stop - self.start if stop is not None and stop > self.start else 1.0
+        span = 1.0 if self.told_stop is None else self.told_stop - self.start
         preferred = self._experiment("stepSize") or fixed
         return preferred if preferred and preferred > 0.0 else span / 100.0
 
@@ -132,7 +159,7 @@ class Stage:
         """
         any_size = self.kind == "ModelExchange" or self.flag("canHandleVariableCommunicationStepSize")
         count = (self.stop - self.start) / self._preferred
-        return self._preferred * (max(1, math.ceil(count / MOST_STEPS)) if any_size else 1)
+        return self._preferred * (min(max(1, math.ceil(count / MOST_STEPS)), LONGEST_STEP) if any_size else 1)
 
     def patient(self) -> Callable[[], bool]:
         """Tells whether there is still time for more points; large units are tried at fewer."""
@@ -165,10 +192,10 @@ class Stage:
             except (RefusedError, SkippedError):
                 pass
         each = max((time.process_time() - began) / SOME, 1e-7)
-        found = min(self.whole, max(SOME, int(RUN_SHARE * self.effort / each)))
+        found = min(self.whole, MOST_WHOLE, max(SOME, int(RUN_SHARE * self.effort / each)))
         if found < self.whole:
             end = self.start + found * self.step
-            why = f"the motion after t = {end:.6g}: the unit is too slow for the budget (stop time {self.stop:.6g})"
+            why = f"the motion after t = {end:.6g}: its run is too long for the budget (stop time {self.stop:.6g})"
             self.skipped.append(f"{self.kind}: {why}")
         return found
 

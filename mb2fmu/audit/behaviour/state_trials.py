@@ -134,6 +134,39 @@ def roundtrip(stage: Stage) -> Iterator[Observation]:
             return
 
 
+@probe("getting a state into the memory of an earlier one", "state.roundtrip")
+def refilled(stage: Stage) -> Iterator[Observation]:
+    """It is the later one then: importers do so at each step."""
+    if not _flags(stage)[0]:
+        return
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        state = instance.get_state()
+        _go(stage, instance, 1)
+        instance.get_state(state)
+        expected = instance.get(stage.variables)
+        _go(stage, instance, 2)
+        instance.set_state(state)
+        found = instance.get(stage.variables)
+        instance.free_state(state)
+    wrong = differing(stage.variables, Run([0.0], [expected]), Run([0.0], [found]))
+    if wrong:
+        text = f'"{wrong[0].name}" differs after a state was set that had been got into the memory of an earlier one'
+        yield Observation("state.roundtrip", text, stage.kind)
+
+
+def _go(stage: Stage, instance: Instance, number: int) -> None:
+    """A step, or to another point."""
+    point = stage.start + (number - 1) * stage.step
+    if stage.kind == "CoSimulation":
+        instance.must_step(point, stage.step)
+        return
+    states = instance.states(stage.n_states) if stage.n_states else []
+    slopes = instance.slopes(stage.n_states) if stage.n_states else []
+    moved = [x + stage.step * dx for x, dx in zip(states, slopes, strict=True)]
+    stage.at(instance, point + stage.step, moved)
+
+
 OTHERWISE = "a state was set where the instance had been initialized with other parameters"
 
 

@@ -269,6 +269,8 @@ def _miscounted(
 
 def _equal(stage: Stage, variable: Variable, a: Value, b: Value) -> bool:
     """Sampled numbers carry the errors of the states that they were sampled from."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_equal(stage, variable, one, other) for one, other in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
         allowed = 100.0 * _allowed(stage)
         return same(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
@@ -285,16 +287,50 @@ def impossible(stage: Stage) -> Iterator[Observation]:
                 yield Observation("steps.size", f"a step of {size:g} s is answered with OK", stage.kind)
                 break
     with stage.instance() as instance:
-        instance.enter(stage.start, stage.start + 2 * stage.step, stage.tolerance)
-        instance.exit()
-        if instance.mode == "Event Mode":
-            stage.settle(instance)
-            instance.go_on()
+        _begin(stage, instance, stage.start + 2 * stage.step)
         cosimulate(stage, instance, (), steps=2, first=False)
         if instance.step(stage.start + 2 * stage.step, stage.step).status in {OK, WARNING}:
             yield Observation(
                 "steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind
             )
+
+
+MOST_TO_STOP = 200
+"""Steps up to a stop time that the unit was told."""
+
+
+@probe("steps to the stop time that it was told", "steps.stop", "life.reset", kinds=CS)
+def to_stop(stage: Stage) -> Iterator[Observation]:
+    """Points add up as importers add them, with their round-off; a reset forgets the stop time."""
+    count = min(stage.steps, MOST_TO_STOP)
+    stop = stage.start + count * stage.step
+    with stage.instance() as instance:
+        _begin(stage, instance, stop)
+        point = stage.start
+        for _ in range(count):
+            if instance.step(point, stage.step).status not in {OK, WARNING}:
+                if point + stage.step > stop - 1e-6 * stage.step:
+                    text = f"told to stop at {stop:.17g}, it refuses a step from {point:.17g} of {stage.step:.17g}"
+                    yield Observation("steps.stop", f"{text}: there is no room for round-off", stage.kind)
+                return
+            point += stage.step
+        instance.reset()
+        try:
+            _begin(stage, instance, None)
+            for k in range(count + 1):
+                advance(stage, instance, stage.start + k * stage.step, stage.step)
+        except RefusedError as error:
+            text = f"told no stop time after a reset, it does not go beyond the one that it was told before: {error}"
+            yield Observation("life.reset", text, stage.kind)
+
+
+def _begin(stage: Stage, instance: Instance, stop: float | None) -> None:
+    """To Step Mode, with or without a stop time."""
+    instance.enter(stage.start, stop, stage.tolerance)
+    instance.exit()
+    if instance.mode == "Event Mode":
+        stage.settle(instance)
+        instance.go_on()
 
 
 @probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
@@ -362,15 +398,34 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
             )
             return
         wish[0] = True
-        point = stage.start + 2 * stage.step
-        seen = len(times)
-        last = advance(stage, instance, point, stage.step)
-        if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
-            yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
-        if last.early and not last.last < point + stage.step:
-            yield Observation(
-                "steps.early", f"it says that it returned early, at the end of the step, {last.last:.6g}", stage.kind
-            )
+        yield from _asked(stage, instance, wish, possible)
+
+
+def _asked(stage: Stage, instance: Instance, wish: list[bool], possible: list[bool]) -> Iterator[Observation]:
+    """The third step, in which it is asked to return early."""
+    point, seen = stage.start + 2 * stage.step, len(possible)
+    last = advance(stage, instance, point, stage.step)
+    if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(possible[seen:-1]) and not last.early:
+        yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
+    if last.early and not last.last < point + stage.step:
+        text = f"it says that it returned early, at the end of the step, {last.last:.6g}"
+        yield Observation("steps.early", text, stage.kind)
+    elif last.early:
+        wish[0] = False
+        advance(stage, instance, last.last, point + stage.step - last.last)
+        yield from _after_early(stage, instance.get(stage.variables))
+
+
+def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
+    """Three steps, the last of which returned early and was made up for, against three whole ones."""
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
+    for variable, a, b in zip(stage.variables, whole, found, strict=True):
+        if not _equal(stage, variable, a, b):
+            text = f"after an early return and the rest of the step it is {b!r}, after a whole step {a!r}"
+            yield Observation("steps.early", text, f'{stage.kind}, "{variable.name}"')
+            return
 
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)

@@ -242,6 +242,8 @@ def _run(asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: fl
     """One guard; how it ended, if not as it should."""
     token = secrets.token_hex(16)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
+    # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
+    environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
     command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.guard", str(asked)]
     complete = False
     with spoken.open("ab") as errors:

@@ -175,7 +175,7 @@ def _watched_kinds(stage: Stage) -> dict[str, bool]:
     return {
         "value.variability": any(each.variability != "continuous" for each in variables),
         "value.bounds": any(each.get("min") or each.get("max") for each in calculated),
-        "value.items": any(stage.description.items(each) for each in variables),
+        "value.items": any(stage.description.items(each) or each.type == "Boolean" for each in variables),
         "value.time": any(each.causality == "independent" for each in variables),
     }
 
@@ -194,7 +194,11 @@ def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Obs
 
 
 def _items(stage: Stage, variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
-    items = stage.description.items(variable)
+    items: tuple[int, ...] = stage.description.items(variable)
+    if variable.type == "Boolean":
+        wrong = next((each for each in column if isinstance(each, int) and each not in {0, 1}), None)
+        if wrong is not None:
+            yield Observation("value.items", f"a Boolean is {wrong}, which is neither true nor false", where)
     strange = next((each for each in column if isinstance(each, int) and each not in items), None) if items else None
     if strange is not None:
         yield Observation("value.items", f"is {strange}, which is no item of its enumeration", where)

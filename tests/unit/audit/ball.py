@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import fmpy
@@ -212,6 +213,21 @@ def library(version: int, old: str = "", new: str = "", *flags: str) -> bytes:
     ]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
     return target.read_bytes()
+
+
+def compiled(texts: dict[str, str], edits: Sequence[tuple[str, str]] = (), *flags: str) -> bytes:
+    """A library of sources, the last of which is compiled; each edit has to fit at one place of all of them."""
+    folder = Path(tempfile.mkdtemp(dir=scratch()))
+    for old, new in edits:
+        found = [name for name, text in texts.items() for _ in range(text.count(old))]
+        assert len(found) == 1, f"{old!r} stands at {len(found)} places"
+        texts[found[0]] = texts[found[0]].replace(old, new)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    command = [*compiler(), "-shared", "-fPIC", "-w", *flags, f"-I{HEADERS}", list(texts)[-1], "-o", "unit.so", "-lm"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return (folder / "unit.so").read_bytes()
 
 
 def contents(version: int, kinds: tuple[str, ...] = ("ModelExchange", "CoSimulation")) -> dict[str, bytes]:

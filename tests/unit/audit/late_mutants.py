@@ -9,7 +9,6 @@ Each changes the ball's sources in a few places. The whole table is run by ``scr
 from __future__ import annotations
 
 import functools
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,19 +151,8 @@ ALL = [*EVENTS, *LATE, *SETTING, *INSTANCES, *STATES]
 @functools.cache
 def library(version: int, edits: Edits) -> bytes:
     """The compiled ball with some places of its sources changed."""
-    folder = ball.scratch() / f"late{len(list(ball.scratch().iterdir()))}"
-    folder.mkdir()
     texts = {name: (ball.HERE / "foreign" / name).read_text(encoding="utf-8") for name in ("ball.h", f"ball{version}.c")}
-    for old, new in edits:
-        found = [name for name, text in texts.items() for _ in range(text.count(old))]
-        assert len(found) == 1, f"{old!r} stands at {len(found)} places"
-        texts[found[0]] = texts[found[0]].replace(old, new)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    command = [*ball.compiler(), "-shared", "-fPIC", "-O0", "-w", f"-I{ball.HEADERS}", f"ball{version}.c", "-o", "ball.so", "-lm"]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return (folder / "ball.so").read_bytes()
+    return ball.compiled(texts, edits, "-O0")
 
 
 def unit(mutant: LateMutant, version: int, path: Path) -> Path:
