@@ -83,10 +83,10 @@ def natural_units(definition: Declarations, further: Iterable[tuple[float, str]]
     return NaturalUnits(tuple(_fitted(np.array(rows, dtype=float), np.array(right)).tolist()))
 
 
-def typical_coordinates(definition: Declarations) -> tuple[float, ...]:
-    """Typical magnitude of each coordinate of a model."""
+def typical_motion(definition: Declarations) -> tuple[float, ...]:
+    """Typical magnitude of each coordinate of a model, then of each speed."""
     natural = natural_units(definition)
-    return tuple(natural.typical(item) for item in definition.coordinates)
+    return tuple(natural.typical(item) for item in (*definition.coordinates, *definition.speeds))
 
 
 def _fitted(rows: Floats, right: Floats) -> Floats:

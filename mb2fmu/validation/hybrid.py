@@ -66,7 +66,7 @@ class HybridEquations(NumericEquations):
 
     Args:
         frozen: The equations between events.
-        typical: Magnitude of each coordinate.
+        typical: Magnitude of each coordinate, then of each speed.
     """
 
     def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:

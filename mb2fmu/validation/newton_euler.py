@@ -18,7 +18,7 @@ from mb2fmu.equations.motion import Assignment, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.mechanism.consistency import parameter_values
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
-from mb2fmu.model.natural_units import typical_coordinates
+from mb2fmu.model.natural_units import typical_motion
 from mb2fmu.validation.instruments import read_off
 from mb2fmu.validation.numeric import NumericEquations, Observed
 from mb2fmu.validation.plans import Plan, Planner, solve
@@ -70,7 +70,7 @@ class NewtonEuler(NumericEquations):
         self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
         self._reading = read_off(mechanism, equations)
-        super().__init__(equations, typical_coordinates(mechanism.declared))
+        super().__init__(equations, typical_motion(mechanism.declared))
 
     @cached_property
     def _numeric(self) -> NumericMechanism:

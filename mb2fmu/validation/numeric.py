@@ -38,9 +38,9 @@ _EPSILON = float(np.finfo(float).eps)
 _SLOWER = 4.0
 
 
-def _least_norm(A: Floats, right: Floats) -> Floats:
-    """The shortest x with A x = right."""
-    return np.asarray(np.linalg.lstsq(A, right, rcond=_RANK)[0])
+def _least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
+    """The shortest x with A x = right, if each component is measured in its unit."""
+    return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_RANK)[0])
 
 
 def _astray(t: float) -> ValidationError:
@@ -101,8 +101,8 @@ class NumericEquations:
 
     Args:
         equations: Of any formulation.
-        typical: Magnitude of each coordinate, > 0: what round-off is a part of where coordinates are zero. Ones if
-            nobody says.
+        typical: Magnitude of each coordinate, then of each speed, > 0: what round-off is a part of where coordinates
+            are zero, and the units in which ranks are decided and what is nearest is found. Ones if nobody says.
 
     ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
     parameter values; ``r`` are the values of the inputs.
@@ -114,9 +114,9 @@ class NumericEquations:
 
     def __init__(self, equations: EquationsOfMotion, typical: Sequence[float] | None = None) -> None:
         e = self.equations = equations
-        self.typical = np.array([1.0] * len(e.q) if typical is None else [*typical], dtype=np.float64)
-        if self.typical.shape != (len(e.q),) or not np.all(self.typical > 0.0):
-            raise ValueError("typical: one magnitude > 0 per coordinate")
+        self.typical = np.array([1.0] * len((*e.q, *e.u)) if typical is None else [*typical], dtype=np.float64)
+        if self.typical.shape != (len(e.q) + len(e.u),) or not np.all(self.typical > 0.0):
+            raise ValueError("typical: one magnitude > 0 per coordinate and speed")
         self.formulation = self.formulation or e.method
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
@@ -338,14 +338,15 @@ class NumericEquations:
     def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
         """Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last = x.copy(), self.n_q, np.inf
+        typical, fast = self.typical[:n_q], self.typical[n_q:]
         for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
             values = self._values(t, x, prepared)
             phi = np.array(self._holonomic(values))
-            step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi)
+            step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
             x[:n_q] -= step
             q, step = np.abs(x[:n_q]), np.abs(step)
-            size = float(np.max(step / np.maximum(q, self.typical)))
-            if np.all(step <= np.maximum(_CLOSE * q, _EPSILON * self.typical)) or last / _SLOWER <= size <= _NEAR:
+            size = float(np.max(step / np.maximum(q, typical)))
+            if np.all(step <= np.maximum(_CLOSE * q, _EPSILON * typical)) or last / _SLOWER <= size <= _NEAR:
                 break
             last = size
         else:
@@ -354,7 +355,7 @@ class NumericEquations:
         values = self._values(t, x, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]
-        x[n_q : n_q + self.n_u] = u - _least_norm(A, A @ u + b)
+        x[n_q : n_q + self.n_u] = u - _least_norm(A, A @ u + b, fast)
         return x
 
     def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
@@ -400,11 +401,12 @@ class NumericEquations:
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
         A, _ = self._rows(constraints)
-        found = np.linalg.lstsq(A.T, f - M @ u_dot, rcond=self._resolution(values))[0]
+        fast = self.typical[self.n_q :]
+        found = np.linalg.lstsq((A * fast).T, fast * (f - M @ u_dot), rcond=self._resolution(values))[0]
         values[self._multipliers : self._multipliers + self.m] = found.tolist()
 
     def _resolution(self, values: list[float]) -> float:
-        """Singular values of A that are smaller than this part of the largest one count as none.
+        """Singular values of A, of speeds in their own units, that are smaller than this part of the largest are none.
 
         Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard
         mechanism have rank four where it is closed, but a fifth singular value as large as the distance from there,
@@ -414,7 +416,8 @@ class NumericEquations:
             return _RANK
         phi = np.array(self._holonomic(values), dtype=float)
         G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)
-        return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi))))
+        typical = self.typical[: self.n_q]
+        return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi, typical) / typical)))
 
     def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
         """Accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
@@ -428,10 +431,13 @@ class NumericEquations:
         if rows < n_u:
             stacked = np.concatenate([M, A])
             return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
-        # Null space: A = U S Vt; u' = u'_p + Z w with A Z = 0, and Z^T (M u' - f) = 0 removes the multipliers.
-        U, S, Vt = np.linalg.svd(A)
+        # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and
+        # Z^T D (M u' - f) = 0 removes the multipliers.
+        fast = self.typical[self.n_q :]
+        M, f = fast[:, None] * M * fast, fast * f
+        U, S, Vt = np.linalg.svd(A * fast)
         rank = int(np.count_nonzero(self._resolution(values) * S[0] < S))
         particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
         Z = Vt[rank:].T
         w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
-        return np.asarray(particular + Z @ w)
+        return np.asarray(fast * (particular + Z @ w))

@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.equations.motion import DIAGNOSTICS, EquationsOfMotion
 from mb2fmu.mechanism import Mechanism
 from mb2fmu.model.declarations import Declarations
-from mb2fmu.model.natural_units import natural_units, typical_coordinates
+from mb2fmu.model.natural_units import natural_units, typical_motion
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.event_sides import apart
 from mb2fmu.validation.event_walk import EventSeen, WalkLog
@@ -227,7 +227,7 @@ def make_reference(
 
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """The equations as functions of numbers, with events where something in them switches."""
-    frozen, typical = frozen_equations(equations), typical_coordinates(definition)
+    frozen, typical = frozen_equations(equations), typical_motion(definition)
     return HybridEquations(frozen, typical) if frozen else NumericEquations(equations, typical)
 
 
@@ -428,7 +428,7 @@ def by_euler(
         ValidationError: As :func:`make_reference`.
     """
     run = experiment or conditions(definition)
-    numeric = NumericEquations(equations, typical_coordinates(definition))
+    numeric = NumericEquations(equations, typical_motion(definition))
     start = np.append(start_state(numeric, run), 0.0)
     states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))

@@ -19,9 +19,10 @@ from mb2fmu import Model, pipeline
 from mb2fmu.formulation import formulate
 from mb2fmu.mechanism import close_loops
 from mb2fmu.mechanism.consistency import kinetic_energy_matches
+from mb2fmu.pipeline.proving import reference_equations
 from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.compare import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.reference import held_slope, observe, start_state
+from mb2fmu.validation.reference import Reference, held_slope, observe, start_state
 
 MODELS = Path(__file__).parents[2] / "models"
 POWERS = st.sampled_from([1e-6, 1.0, 1e6])
@@ -110,6 +111,24 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, length, mass, tim
     result = pipeline.validate(unit, other).result
     assert not result.passed
     assert any(v.verdict == "failed" for v in (*result.variables, *result.invariants))
+
+
+@pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1.0, 1.0), (1e6, 1e-6, 1e-3)])
+def test_the_reference_moves_alike_in_any_units(length, mass, time):
+    """Seen: with a crank of 50 nm one row of the loop was taken for redundant, and the reference came to no end."""
+
+    def moved(scales: dict[str, float]) -> Reference:
+        model = rescale(pipeline.load(MODELS / "crank_slider.py"), **scales)
+        model.default_experiment = replace(model.default_experiment, stop=0.3 * scales["time"])
+        read = mechanism_of(model)
+        source = reference_equations(read, None)
+        return make_reference(read.declared, source.equations, mechanism=source.mechanism)
+
+    known = moved({"length": 1.0, "mass": 1.0, "time": 1.0})
+    found = moved({"length": length, "mass": mass, "time": time})
+    sizes = [factor(v.unit, length=length, mass=mass, time=time) for v in known.variables]
+    off = np.abs(found.trajectory.values / sizes - known.trajectory.values) / known.scales
+    assert np.max(off) < 1e-9
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e3])

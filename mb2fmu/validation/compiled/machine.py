@@ -99,7 +99,7 @@ class Machine:
     Args:
         sizes: Numbers of everything.
         independent: Speeds that are states.
-        typical: Magnitude of each coordinate, > 0.
+        typical: Magnitude of each coordinate, then of each speed, > 0.
         plans: By their names in ``layout.PLANS``.
         mechanism: Where the dynamics come from it, and not from a plan.
         sights: What is read off it for energies and outputs, from slot ``sizes.seen`` on.

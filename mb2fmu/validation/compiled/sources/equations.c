@@ -189,7 +189,17 @@ static int find_dependent_speeds(struct equations *e)
     return OK;
 }
 
-/* The shortest dq with (d phi / dq) dq = phi at the slots, and the largest |dq|; NaN where numbers are. */
+/* The row of coordinate (or speed) i of a matrix with `count` columns, times its unit, for all i. */
+static void in_units(const double units[], int64_t n, int64_t count, double a[])
+{
+    for (int64_t k = 0; k < count; k++) {
+        for (int64_t i = 0; i < n; i++) {
+            a[k * n + i] *= units[i];
+        }
+    }
+}
+
+/* The shortest dq, each measured in its unit, with (d phi / dq) dq = phi at the slots; NaN where numbers are. */
 static int way_to_constraints(struct equations *e, double dq[])
 {
     struct orthogonal *d = &e->least_norm;
@@ -210,8 +220,10 @@ static int way_to_constraints(struct equations *e, double dq[])
         }
         return OK;
     }
+    in_units(e->typical, e->n_q, e->n_phi, d->a);
     decompose(d, RANK);
     solve_transposed(d, phi, dq);
+    in_units(e->typical, e->n_q, 1, dq);
     return OK;
 }
 
@@ -226,7 +238,7 @@ static int resolution(struct equations *e, double *found)
     const int status = way_to_constraints(e, dq);
     double square = 0.0;
     for (int64_t i = 0; i < e->n_q; i++) {
-        square += dq[i] * dq[i];
+        square += dq[i] / e->typical[i] * (dq[i] / e->typical[i]);
     }
     const double far = SLANT * sqrt(square);
     *found = far > RANK ? far : RANK;
@@ -261,13 +273,18 @@ static int by_square(struct equations *e, const double M[], const double f[], co
     return OK;
 }
 
-/* Q' M Q into a, column by column of M, by the reflections of A'. */
+/* Q' D M D Q into a, column by column of M, by the reflections of D A'; D: the units of the speeds. */
 static void turn_mass_matrix(struct equations *e, const double M[])
 {
     const int64_t n = e->n_u;
+    const double *units = e->typical + e->n_q;
     double *a = e->a;
     copy(a, M, n * n);
+    in_units(units, n, n, a);
     for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            a[i * n + j] *= units[i];
+        }
         turn(&e->constraints_turned, 1, a + i * n); /* rows: M Q */
     }
     for (int64_t i = 0; i < n; i++) {
@@ -282,7 +299,8 @@ static void turn_mass_matrix(struct equations *e, const double M[])
     }
 }
 
-/* In the null space of A: u' = particular + N w, A N = 0, N' (M u' - f) = 0; N are the last columns of Q. */
+/* In the null space of A: u' = D (particular + N w), A D N = 0, N' D (M u' - f) = 0; N are the last columns of Q, D the
+   units of the speeds. */
 static int in_null_space(struct equations *e, const double M[], const double f[], const double gamma[], double u_dot[])
 {
     const int64_t n = e->n_u;
@@ -299,6 +317,8 @@ static int in_null_space(struct equations *e, const double M[], const double f[]
         }
         return OK;
     }
+    const double *units = e->typical + e->n_q;
+    in_units(units, n, e->m, d->a);
     decompose(d, least);
     double *particular = e->vector;
     double *rest = e->vector + n;
@@ -309,9 +329,10 @@ static int in_null_space(struct equations *e, const double M[], const double f[]
     for (int64_t i = 0; i < n; i++) {
         rest[i] = f[i];
         for (int64_t j = 0; j < n; j++) {
-            rest[i] -= M[i * n + j] * particular[j];
+            rest[i] -= M[i * n + j] * units[j] * particular[j];
         }
     }
+    in_units(units, n, 1, rest);
     turn(d, 1, rest);
     turn_mass_matrix(e, M);
     const int64_t free = n - d->rank;
@@ -327,7 +348,7 @@ static int in_null_space(struct equations *e, const double M[], const double f[]
     copy(u_dot + d->rank, e->b, free);
     turn(d, 0, u_dot);
     for (int64_t i = 0; i < n; i++) {
-        u_dot[i] += particular[i];
+        u_dot[i] = units[i] * (u_dot[i] + particular[i]);
     }
     return OK;
 }
@@ -342,6 +363,7 @@ static void find_multipliers(struct equations *e, const double M[], const double
             rest[i] -= M[i * e->n_u + j] * u_dot[j];
         }
     }
+    in_units(e->typical + e->n_q, e->n_u, 1, rest);
     solve_least_squares(&e->constraints_turned, rest, e->v + e->multipliers);
 }
 
@@ -521,10 +543,12 @@ int reference_project(struct equations *e, double t, double x[], const double p[
     double *u = x + e->n_q;
     rate(e, u, e->vector);
     copy(d->a, e->rates, e->m * e->n_u);
+    const double *units = e->typical + e->n_q;
+    in_units(units, e->n_u, e->m, d->a);
     decompose(d, RANK);
     solve_transposed(d, e->vector, e->b);
     for (int64_t i = 0; i < e->n_u; i++) {
-        u[i] -= e->b[i];
+        u[i] -= units[i] * e->b[i];
     }
     return OK;
 }

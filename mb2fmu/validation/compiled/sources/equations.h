@@ -53,7 +53,7 @@ struct equations {
     int64_t largest;       /* number of results of any step */
     const int64_t *independent;
     const int64_t *dependent;
-    const double *typical;  /* magnitude of each coordinate, > 0 */
+    const double *typical;  /* magnitude of each coordinate, then of each speed, > 0 */
     struct plan projection; /* of the coordinates; count 0: none */
     struct plan holonomic;  /* phi */
     struct plan slopes;     /* d phi / dq, row by row */
