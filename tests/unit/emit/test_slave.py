@@ -2,6 +2,7 @@
 
 import math
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -215,6 +216,41 @@ def test_a_step_that_cannot_be_made_changes_nothing(pendulum):
     unit.set_real([M], [1.0])
     assert unit.do_step(0.1, 0.1)
     np.testing.assert_allclose(unit.get_real([Q, U]), reference(0.2, 0.0), atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-300])
+def test_a_unit_that_can_never_move_says_so_at_initialization(pendulum, length):
+    """Seen: every step was Discard, and an importer that tries shorter ones came to no end."""
+    with pytest.raises(ArithmeticError, match="the unit cannot move with these parameters and start values"):
+        started(pendulum, v2=length)
+
+
+def test_inputs_that_do_not_let_a_unit_move_can_still_be_set(pendulum):
+    unit = pendulum(instance_name="test")
+    unit.setup_experiment(0.0)
+    unit.enter_initialization_mode()
+    right = unit.equations
+
+    def blocked(entry, t, x, r, *memory):
+        if entry == "rhs" and r[0] == 0.0:
+            raise ZeroDivisionError from None
+        return right(entry, t, x, r, *memory)
+
+    module = sys.modules[type(right).__module__]
+    unit.equations = lambda *given: undefined_for(blocked, module.UndefinedError, given)
+    unit.exit_initialization_mode()
+    assert not unit.do_step(0.0, 0.1)
+    unit.equations = right
+    unit.set_real([TAU], [0.1])
+    assert unit.do_step(0.0, 0.1)
+
+
+def undefined_for(function, error, given):
+    """What a unit's own equations say where they divide by zero."""
+    try:
+        return function(*given)
+    except ZeroDivisionError as cause:
+        raise error("division by zero") from cause
 
 
 def test_messages_are_no_formats(pendulum):

@@ -152,7 +152,25 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             except UndefinedError as undefined:  # an output may have no finite value; all else fails everywhere
                 if undefined.__cause__ is not None:
                     raise
+        self._check_motion()
         self.phase = STEPPING
+
+    def _check_motion(self) -> None:
+        """A unit that has no x' at its start can make no step, whatever the importer tries: it says so here.
+
+        Where it is the inputs that do not let it move, they can still be set to others.
+        """
+        if not self.x:
+            return
+        other = [value + 1.0 + 0.125 * i for i, value in enumerate(self.r)]
+        try:
+            self.equations("rhs", self.time, self.x, self.r, self.remembered)
+        except UndefinedError as undefined:
+            try:
+                self.equations("rhs", self.time, self.x, other, self.remembered)
+            except UndefinedError:
+                reason = f"the unit cannot move with these parameters and start values: {undefined}"
+                raise UndefinedError(reason) from undefined
 
     def _remember(self, t: float, x: Sequence[float]) -> None:
         """After an accepted step: what the next one begins with, where the unit has such memory."""
