@@ -122,6 +122,20 @@ def watches(reference: Reference, limits: Bounds, description: UnitDescription) 
     return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
 
 
+def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
+    """Says how many events come after the last one that is looked at; empty if none does."""
+    if len(looked) < MOST:
+        return ""
+    last = looked[-1].limit.occasion.time
+    later = sum(event.occasion.time > last and not event.occasion.outside for event in limits.events)
+    return (
+        f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MOST} are: they are "
+        "judged by the trajectory at the communication points only"
+        if later
+        else ""
+    )
+
+
 def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k: int, rates: list[int]) -> Watch:
     """One of the events."""
     limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])

@@ -28,7 +28,7 @@ from mb2fmu.validation.compare import (
 from mb2fmu.validation.conditions import Conditions, conditions
 from mb2fmu.validation.conformity import conformity
 from mb2fmu.validation.digits import Digits, known_digits
-from mb2fmu.validation.event_verdicts import Watch, event_sessions, judge_events, watched_names, watches
+from mb2fmu.validation.event_verdicts import Watch, event_sessions, judge_events, left_out, watched_names, watches
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
 from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
@@ -251,7 +251,8 @@ def validate(
         },
         notes=(
             *_notes(method, reference.numeric.formulation, reference),
-            *([digits.text] if digits and digits.text else []),
+            *_told(digits),
+            *_unlooked(made, looks),
         ),
         moved=moved,
         calls=tuple(calls),
@@ -294,6 +295,15 @@ def _looks(made: Yardstick, description: UnitDescription, experiments: int) -> l
     if experiments > 1 and made.moved and made.moved.reference and made.moved.limits:
         looks.append(watches(made.moved.reference, made.moved.limits, description))
     return looks
+
+
+def _unlooked(made: Yardstick, looks: Sequence[Sequence[Watch]]) -> Iterator[str]:
+    """What is said of events that are not judged one by one, in each experiment."""
+    limits = [("default", made.limits), ("moved", made.moved.limits if made.moved else None)]
+    for (name, each), looked in zip(limits, looks, strict=False):
+        said = left_out(each, looked) if each else ""
+        if said:
+            yield f"{name} experiment: {said}"
 
 
 def _judged(

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+from planted import graph
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.emit.c import Motion
+from mb2fmu.evaluation import evaluator
 from mb2fmu.filetree import FileTree
 
 LATE = """
@@ -43,8 +46,9 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
     program = subject.derivation.program
     states, inputs = len(program.layout.states), len(program.layout.inputs)
     fmi: Literal["2", "3"] = "2" if generator(subject.name).random() < 0.5 else "3"
+    last = _last_moving(subject)
     for kind, place, change in (
-        *(_of_kinds(states) if states else ()),
+        *(_of_kinds(last) if last >= 0 else ()),
         *(_of_inputs() if inputs else ()),
         *(_of_parameters() if program.layout.parameters else ()),
         *_of_states(states, inputs, len(program.layout.parameters)),
@@ -63,8 +67,22 @@ _RHS = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, 
 _GIVEN = "        values[i] = instance->dx[i];\n"
 
 
-def _of_kinds(states: int) -> Planted:
-    last = states - 1
+def _last_moving(subject: Subject) -> int:
+    """The last state that moves, -1 if none does: a part of a rate that is zero would be no fault."""
+    program = subject.derivation.program
+    largest = np.zeros(len(program.layout.states))
+    evaluate = evaluator(program, ["rhs"])
+    for t, x, r, p in graph.points(subject, 0):
+        try:
+            found = np.abs(evaluate(t, x, r, p, None, np.zeros(len(program.layout.seeds))))
+        except ArithmeticError:
+            continue
+        largest = np.fmax(largest, found)
+    moving = np.flatnonzero(largest > 1e-9 * np.max(largest, initial=0.0))
+    return int(moving[-1]) if len(moving) else -1
+
+
+def _of_kinds(last: int) -> Planted:
     wrong = f"{_RHS}    dx[{last}] *= 1.002;\n"
     yield (
         "only in Co-Simulation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from planted import graph, reading, runtime
+from planted import conditional, graph, reading, runtime
 from planted.command import Record, Store, table
 from planted.fault import Mutant, Subject, subjects
 from planted.judging import judge
@@ -69,7 +69,7 @@ def test_every_fault_of_the_runtime_has_its_place(models, fmi):
     target = interface.Target(fmi=fmi, backend="native", solver=None)
     described = interface.describe(d.definition, d.equations, d.program, target)
     right = c.emit_motion(d.program, described, adjoint=True)
-    found = list(runtime.mutants(subject))
+    found = [*runtime.mutants(subject), *(m for m in conditional.mutants(subject) if m.level == "sources")]
     assert len({m.kind for m in found}) >= 8
     for mutant in found:
         assert mutant.change(right).sources != right.sources, mutant.place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import readers_mechanisms
 import sympy as sm
 import textbook_mechanisms
 from own_equations import Compared, compared, own_constraint_forces
@@ -17,6 +18,7 @@ from mb2fmu.formulation import applicable
 
 T = me.dynamicsymbols._t
 assert textbook_mechanisms.__name__  # its mechanisms are among the strangers
+assert readers_mechanisms.__name__  # and these
 CLOSE = 1e-9  # relative; x' of both sides is known to 1e-13 at least, for matrices that are well conditioned
 
 

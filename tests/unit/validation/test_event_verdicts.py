@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from event_models import ball, belt, reference_of
 
+from mb2fmu.validation import event_verdicts
 from mb2fmu.validation.compare import bounds
-from mb2fmu.validation.event_verdicts import event_sessions, judge_events, watched_names, watches
+from mb2fmu.validation.event_verdicts import event_sessions, judge_events, left_out, watched_names, watches
 from mb2fmu.validation.sensitivity import measure_sensitivity
 
 KINDS = ("CoSimulation", "ModelExchange")
@@ -123,3 +124,15 @@ def test_what_grazes_is_told_as_grazing(judged):
         assert each.grazing
         assert each.verdict == "unjudged"
         assert "grazes" in each.reason
+
+
+def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
+    reference, limits, looked = judged
+    assert left_out(limits, looked) == ""
+    monkeypatch.setattr(event_verdicts, "MOST", 1)
+    first = watches(reference, limits, DESCRIPTION)
+    assert len(first) == 1
+    last = first[0].limit.occasion.time
+    later = [event for event in limits.events if event.occasion.time > last and not event.occasion.outside]
+    said = left_out(limits, first)
+    assert said.startswith(f"{len(later)} events after t = ") if later else said == ""
