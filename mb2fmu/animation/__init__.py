@@ -17,11 +17,12 @@ from mb2fmu.animation.meshes import Triangles, triangles
 from mb2fmu.animation.poses import Motion, Signals
 from mb2fmu.animation.scene import FILE, Scene
 from mb2fmu.animation.scene_building import describe, variables
-from mb2fmu.animation.still import still, stills
+from mb2fmu.animation.still import SMALL, still, stills
 from mb2fmu.animation.thinning import thinned_together
 
 __all__ = [
     "FILE",
+    "SMALL",
     "Drawing",
     "Element",
     "Ghost",

@@ -1,4 +1,4 @@
-"""Triangles from mesh files, by trimesh."""
+"""Triangles from mesh files: binary STL, which most robots have, is read here, all else by trimesh."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from mb2fmu.extras import required
 
 MOST = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""
+
+_HEADLINE = "a mesh cannot be used:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,27 +68,50 @@ def triangles(content: bytes, name: str, where: str = "", most: int | None = MOS
     Raises:
         ModelError: If it holds no triangles, or too many.
     """
+    kind = PurePath(name).suffix.lstrip(".").lower()
+    damage = {"stl": _stl_damage, "obj": _obj_damage}.get(kind, _no_damage)(content)
+    if damage:
+        raise ModelError(_HEADLINE, [Fault(f"{name} is damaged: {damage}", where, "copy or export it anew")])
+    if kind == "stl" and not _is_text(content):
+        vertices, faces = _binary_stl(content)
+    else:
+        vertices, faces = _by_trimesh(content, kind, name, where)
+    if not len(faces) or not np.all(np.isfinite(vertices)):
+        raise ModelError(_HEADLINE, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")])
+    if most is not None and len(faces) > most:
+        remedy = f"thin it out to {most:,} or fewer"
+        raise ModelError(_HEADLINE, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
+    return Triangles(vertices.astype(np.float32), faces.astype(np.uint32))
+
+
+def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Vertices and faces of any format; it takes half a second to import."""
     required("reading a mesh", "trimesh")
     import trimesh
 
-    kind = PurePath(name).suffix.lstrip(".").lower()
-    headline = "a mesh cannot be used:"
-    damage = {"stl": _stl_damage, "obj": _obj_damage}.get(kind, _no_damage)(content)
-    if damage:
-        raise ModelError(headline, [Fault(f"{name} is damaged: {damage}", where, "copy or export it anew")])
     try:
         mesh: Any = trimesh.load(io.BytesIO(content), file_type=kind, force="mesh")
-        vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+        return np.asarray(mesh.vertices), np.asarray(mesh.faces)
     except Exception as error:  # a file by anyone; trimesh's loaders raise whatever they stumble over (struct.error,
         # UnicodeDecodeError, IndexError, …), and name no common class
         fault = Fault(f"{name} cannot be read: {error}", where, "export it anew, as STL, OBJ, PLY or OFF")
-        raise ModelError(headline, [fault]) from error
-    if not len(faces) or not np.all(np.isfinite(vertices)):
-        raise ModelError(headline, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")])
-    if most is not None and len(faces) > most:
-        remedy = f"thin it out to {most:,} or fewer"
-        raise ModelError(headline, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
-    return Triangles(vertices.astype(np.float32), faces.astype(np.uint32))
+        raise ModelError(_HEADLINE, [fault]) from error
+
+
+_STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
+
+
+def _binary_stl(content: bytes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Vertices, each place once, and faces."""
+    (count,) = struct.unpack("<I", content[80:84])
+    corners = np.frombuffer(content, _STL, count, 84)["corners"].reshape(-1, 3) + np.float32(0.0)  # no zero below zero
+    _, first, index = np.unique(corners.view("V12").reshape(-1), return_index=True, return_inverse=True)
+    return corners[first], index.reshape(-1, 3)
+
+
+def _is_text(content: bytes) -> bool:
+    """Whether an STL file is text; some binary ones begin with ``solid`` too."""
+    return content[:80].lstrip().lower().startswith(b"solid") and b"facet" in content[:1000].lower()
 
 
 def _no_damage(content: bytes) -> str:  # noqa: ARG001  (as its siblings)
@@ -99,7 +124,7 @@ def _stl_damage(content: bytes) -> str:
     Text begins with ``solid`` and ends with ``endsolid``; a binary file has 80 bytes of anything, the number of its
     triangles, and 50 bytes for each.
     """
-    if content[:80].lstrip().lower().startswith(b"solid") and b"facet" in content[:1000].lower():
+    if _is_text(content):
         return "" if b"endsolid" in content[-1000:].lower() else "its text ends before endsolid"
     if len(content) < 84:
         return f"it has {len(content)} bytes, an STL file at least 84"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
 from mb2fmu.animation.meshes import Triangles
 
+Key = TypeVar("Key", bound=Hashable)
 _CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
 
 
@@ -38,7 +40,7 @@ def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
     return kept
 
 
-def thinned_together(meshes: Mapping[str, Triangles], budget: int) -> dict[str, Triangles]:
+def thinned_together(meshes: Mapping[Key, Triangles], budget: int) -> dict[Key, Triangles]:
     """Meshes with about ``budget`` triangles in all; each keeps a part of it by the root of what it had."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)

@@ -168,5 +168,5 @@ def _looks(derivation: Derivation) -> _Looks:
     if scene is None:
         return _Looks(None, FileTree({}), diagram)
     if "<svg" not in diagram:
-        diagram = animation.still(animation.draw_start(scene), background="#ffffff").decode()
+        diagram = animation.still(animation.draw_start(scene), background="#ffffff", faces=animation.SMALL).decode()
     return _Looks(scene, FileTree({animation.FILE: scene.to_json()}), diagram)

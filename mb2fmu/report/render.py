@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from mb2fmu.animation import Drawing, Signals, element, still
+from mb2fmu.animation import SMALL, Drawing, Signals, element, still
 from mb2fmu.animation.interest import interesting
 from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.interface.fmu_interface import FmuInterface
@@ -172,6 +172,6 @@ def describe(
         timings={},
         provenance=provenance or Provenance(),
         licences=licences,
-        still=Markup() if drawing or start is None else Markup(still(start).decode()),  # noqa: S704 (escaped there)
+        still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
     )
     return print_page(page)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sympy as sm
-from scipy.spatial.transform import Rotation
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
@@ -254,6 +253,8 @@ class _Modeller:
 
     def _free(self, joint: JointRecord, name: str) -> JointVariables:
         """Floating joints and balls; speeds are along the axes of what moves."""
+        from scipy.spatial.transform import Rotation  # as long to import as a robot to read
+
         where, floats = self._where(joint.line), joint.kind == "floating"
         places = "xyz" if floats else ""
         w, x, y, z = np.roll(Rotation.from_matrix(joint.start_pose.rotation).as_quat(), 1)

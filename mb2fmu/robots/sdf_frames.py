@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from mb2fmu.robots.mjcf_frames import from_quaternion
 from mb2fmu.robots.robot_description import Pose, cleaned, from_roll_pitch_yaw
 from mb2fmu.robots.strict_xml import Element, Faults
 
@@ -104,6 +104,7 @@ def read_pose(element: Element, default: str) -> Placed:
         if np.linalg.norm(quaternion) < _UNIT:
             pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
             return Placed(relative, Pose(), element.line)
-        return Placed(relative, Pose(cleaned(Rotation.from_quat(quaternion).as_matrix()), position), element.line)
+        turn = np.roll(quaternion / np.linalg.norm(quaternion), 1)
+        return Placed(relative, Pose(cleaned(from_quaternion(turn)), position), element.line)
     angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
     return Placed(relative, Pose(cleaned(from_roll_pitch_yaw(angles.tolist())), position), element.line)

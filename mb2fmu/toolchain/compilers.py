@@ -32,23 +32,34 @@ from mb2fmu.toolchain.platforms import Platform, host
 
 Compiler = Literal["zig", "cc"]
 Variant = Literal["any", "avx2", "avx512"]
-"""Equations are compiled for any processor of a platform and, on x86-64, once more for those with AVX2; what is
+"""x' is compiled for any processor of a platform and, on x86-64, once more for those with AVX2; what is
 compiled for the running machine only (``compile_program``), for AVX-512 where there is that."""
 
 _LANGUAGE = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
 _AVX512 = ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
-_QUICKLY: dict[Compiler, tuple[str, ...]] = {
-    "zig": ("-fno-slp-vectorize", "-mllvm", "-enable-misched=0", "-Xclang", "-O1"),  # a plain -O1 is -O2 to zig
-    "cc": ("-fno-tree-slp-vectorize",),
-}
-"""Vectors in straight code, a better order and the rest of -O2 take clang three quarters of its time."""
-
 _STRAIGHT: dict[Compiler, tuple[str, ...]] = {
-    "zig": ("-fno-slp-vectorize",),
+    "zig": ("-fno-slp-vectorize", "-mllvm", "-enable-misched=0"),
     "cc": ("-fno-tree-slp-vectorize",),
 }
-"""Of equations: looking for vectors in straight code takes clang two fifths of its time there and gains nothing (an arm
-of seven joints: x' 0.32 µs with and without, its Jacobian 2.4 µs without, 2.6 µs with). Loops are vectors still."""
+"""Of equations: looking for vectors in straight code takes clang two fifths of its time there and gains nothing; a
+better order takes a quarter of the rest and gains little (101 joints: x' 3.67 µs with it, 3.70 µs without). Loops are
+vectors."""
+
+_QUICKLY: dict[Compiler, tuple[str, ...]] = {
+    "zig": (*_STRAIGHT["zig"], "-Xclang", "-O1"),  # a plain -O1 is -O2 to zig
+    "cc": _STRAIGHT["cc"],
+}
+"""The rest of -O2 takes clang a seventh of what is left."""
+
+Care = Literal["plain", "equations", "seldom"]
+"""What a translation unit has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
+seldom that quick compiling is worth more."""
+
+_TAKEN: dict[Care, dict[Compiler, tuple[str, ...]]] = {
+    "plain": {"zig": (), "cc": ()},
+    "equations": _STRAIGHT,
+    "seldom": _QUICKLY,
+}
 
 _NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
@@ -145,8 +156,7 @@ def compiling(
     fast: bool,
     variant: Variant = "any",
     dispatching: bool = False,
-    straight: bool = False,
-    seldom: bool = False,
+    care: Care = "plain",
 ) -> tuple[str, ...]:
     """What the compiler is told for one translation unit besides source and destination; contains no path.
 
@@ -156,18 +166,13 @@ def compiling(
         fast: Allows fused multiply-adds.
         variant: For which processors of the platform.
         dispatching: The translation unit chooses between the variants.
-        straight: It is long code without loops: equations.
-        seldom: What is in it is evaluated so seldom that quick compiling is worth more.
+        care: What is in it.
 
     Raises:
         ToolError: If the system's compiler is asked for another platform than its own.
     """
     contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
-    words = (*_target(compiler, platform), *_LANGUAGE, contraction, *_NAMES)
-    if straight:
-        words = (*words, *_STRAIGHT[compiler])
-    if seldom:
-        words = (*words, *_QUICKLY[compiler])
+    words = (*_target(compiler, platform), *_LANGUAGE, contraction, *_NAMES, *_TAKEN[care][compiler])
     fma = ("-mfma",) if fast else ()
     if variant == "avx2":
         return (*words, "-DMB2FMU_AVX2", "-mavx2", *fma)

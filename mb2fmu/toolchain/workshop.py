@@ -7,10 +7,10 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from mb2fmu.emit.c import is_compiled_once, is_derived, translation_units
+from mb2fmu.emit.c import is_derived, is_seldom, translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.scratch import told_of_disk, work_folder
-from mb2fmu.toolchain.compilers import Compiler, Tool, Variant, compiling, environment, variants
+from mb2fmu.toolchain.compilers import Care, Compiler, Tool, Variant, compiling, environment, variants
 from mb2fmu.toolchain.platforms import Platform
 from mb2fmu.toolchain.running import Processes, failure
 
@@ -62,18 +62,17 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
     compiler, fast = order.compiler, order.fast
     names = translation_units(sources)
     own = [name for name in names if f"sources/{name}" == UNIT]
-    each_variant = [name for name in names if name not in own and not is_compiled_once(name)]
+    equations = [name for name in names if name not in own and not is_derived(name)]
     main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=len(names) > len(own))
     found = [TranslationUnit(UNIT, "unit.o", main) for _ in own]
     for variant in variants(platform):
-        common = variant == variants(platform)[-1]  # others are for the few processors that have less
-        for name in each_variant:
-            quickly = is_derived(name) and not common
-            arguments = compiling(compiler, platform, fast=fast, variant=variant, straight=not quickly, seldom=quickly)
-            found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments))
-    seldom = compiling(compiler, platform, fast=fast, seldom=True)
-    once = [name for name in names if is_compiled_once(name)]
-    return (*found, *(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", seldom) for name in once))
+        arguments = compiling(compiler, platform, fast=fast, variant=variant, care="equations")
+        found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
+    for name in filter(is_derived, names):
+        care: Care = "seldom" if is_seldom(name) else "equations"
+        arguments = compiling(compiler, platform, fast=fast, care=care)
+        found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
+    return tuple(found)
 
 
 def compiled_files(sources: FileTree) -> list[str]:

@@ -18,8 +18,8 @@ from mb2fmu.emit.c.sources import (
     emit,
     emit_derivatives,
     emit_motion,
-    is_compiled_once,
     is_derived,
+    is_seldom,
     translation_units,
 )
 from mb2fmu.emit.c.standalone import HeldInputs, emit_standalone
@@ -40,7 +40,7 @@ __all__ = [
     "emit_probe",
     "emit_standalone",
     "emit_web",
-    "is_compiled_once",
     "is_derived",
+    "is_seldom",
     "translation_units",
 ]

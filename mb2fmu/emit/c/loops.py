@@ -40,7 +40,7 @@ def print_rolled(
     statements = graph.schedule([node for _, node in outputs], known)
     marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2), **dict.fromkeys(names.domains, 3)}
     addresses = Addresses(graph, statements, names.prepared, marks)
-    least = LEAST_SAVED_ONCE if signature.single_variant else None
+    least = LEAST_SAVED_ONCE if signature.seldom else None
     memory = _arranged(statements, find_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
         return Parts(graph, signature, cut(statements, part), outputs, names).printed()

@@ -44,11 +44,10 @@ So all processors have something to do until the end.
 """
 
 ONCE = 10_000
-"""Nodes of a program above which what is seldom evaluated is compiled once, and not for each kind of processor.
+"""Nodes of a program above which what is seldom evaluated is compiled quickly.
 
 A Jacobian that is written out, and the tangent beside it, are not part of that: implicit solvers evaluate them all the
-time, and AVX2 makes them a third and a fifth faster. That of a larger program is computed column by column, mostly in
-loops that wait for memory.
+time. That of a larger program is computed column by column, mostly in loops that wait for memory.
 """
 
 TWICE = 200
@@ -93,14 +92,14 @@ class PrintedUnit:
         texts: Definitions.
         tables: Lookup tables that they read.
         entries: Names of the functions of a table of ``runtime/equations.h``, in its order; of one unit only.
-        single_variant: It is compiled once for all kinds of processors.
+        seldom: It is evaluated so seldom that it is compiled quickly.
     """
 
     prototypes: tuple[str, ...]
     texts: tuple[str, ...]
     tables: tuple[PrintedTable, ...]
     entries: tuple[str, ...] = ()
-    single_variant: bool = False
+    seldom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def print_motion(program: Program, part: int = PART) -> PrintedEquations:
     printed = [printer.prepare("equations_prepare", calculated=True)]
     for function in functions:
         whole = None
-        if function.signature.name == "equations_accelerations" and printed[1].weight > TWICE:
+        if function.signature.name == "equations_accelerations" and printed[1].whole > TWICE:
             whole = _accelerations(printer.graph, function, printed[1], printer.hoisted)
         printed.append(whole or printer.function(function))
     return printer.equations("equations", printed, 0)
@@ -149,10 +148,10 @@ def print_derivatives(native: NativeProgram, motion: PrintedEquations, part: int
         motion: What was printed before.
         part: Largest number of values that one C function computes.
     """
-    single_variant = len(native.program) > ONCE
-    functions = _derivatives(native, large=single_variant)
+    seldom = len(native.program) > ONCE
+    functions = _derivatives(native, large=seldom)
     printer = _Printer(native.program, functions, motion.values, part, motion.failures)
-    printed = [printer.prepare("equations_prepare_derivatives", single_variant=single_variant)]
+    printed = [printer.prepare("equations_prepare_derivatives", seldom=seldom)]
     for function in functions:
         if native.colours is not None and function.signature.name == "equations_jacobian":
             tangent = [each.signature.stem for each in functions].index("tangent")
@@ -189,13 +188,13 @@ class _Printer:
         )
         self._bodies, self._inner = print_bodies(program, self._names)
 
-    def prepare(self, name: str, *, calculated: bool = False, single_variant: bool = False) -> PrintedFunction:
+    def prepare(self, name: str, *, calculated: bool = False, seldom: bool = False) -> PrintedFunction:
         """The function that stores what is prepared, the calculated parameters among that if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_stores("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self._names.prepared.items() if place >= self._first]
         parameters = ("const double p[]", "double w[]", "double work[]")
-        signature = Signature(name, parameters, {Op.PARAMETER: "p"}, single_variant=single_variant)
+        signature = Signature(name, parameters, {Op.PARAMETER: "p"}, seldom=seldom)
         return print_rolled(self.graph, signature, outputs, self._names, part=self._part)
 
     def function(self, function: _Function) -> PrintedFunction:
@@ -259,24 +258,24 @@ def _by_columns(native: NativeProgram, signature: Signature, tangent: PrintedFun
         ),
         weight=1,
         work=tangent.work + seeds + results,
-        prototype=declaration(signature.function, signature.parameters) if signature.single_variant else "",
+        prototype=declaration(signature.function, signature.parameters) if signature.seldom else "",
     )
 
 
 def _units(
     printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable], bodies: Sequence[PrintedFunction]
 ) -> tuple[PrintedUnit, ...]:
-    """What is compiled for each kind of processor, then what is compiled once; the first unit has the table.
+    """What is compiled with care, then what is compiled quickly; the first unit has the table.
 
     What Newton's method evaluates stands in every unit that calls it.
     """
     units: list[PrintedUnit] = []
     entries = tuple(function.name for function in printed)
     shared = tuple(function.prototype for function in printed if function.prototype)
-    for single_variant in (False, True):
-        functions = [function for function in printed if bool(function.prototype) is single_variant]
+    for seldom in (False, True):
+        functions = [function for function in printed if bool(function.prototype) is seldom]
         prototypes = (*shared, *(part.prototype for function in functions for part in function.parts))
-        for group in _groups(functions) if functions or not single_variant else ():
+        for group in _groups(functions) if functions or not seldom else ():
             used = [body.text for body in bodies if any(f" {body.name}," in text for text in group)]
             units.append(
                 PrintedUnit(
@@ -284,7 +283,7 @@ def _units(
                     texts=(*used, *group),
                     tables=tuple(t for t in tables if any(f"&{t.name}," in text for text in (*used, *group))),
                     entries=() if units else entries,
-                    single_variant=single_variant,
+                    seldom=seldom,
                 )
             )
     return tuple(units)
@@ -324,26 +323,24 @@ def _motion(program: Program) -> list[_Function]:
 
 
 def _derivatives(native: NativeProgram, *, large: bool) -> list[_Function]:
-    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; of large ones some compiled once."""
+    """The functions of ``mb2fmu_derivatives`` but for ``prepare``, in their order; of large ones some are seldom."""
     entries, by_columns = native.program.entries, native.colours is not None
     functions = []
     derived = [("tangent", "s", "out"), *([("adjoint", "bar", "sbar")] if "adjoint" in entries else [])]
     if "initialize" in entries:
         results = _stores("y", entries["initialize"].results)
-        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, single_variant=large))
+        functions.append(_function("initialize", ("double y[]",), _LEAVES, results, seldom=large))
         derived = [*((f"initialize_{name}", seeds, array) for name, seeds, array in derived), *derived]
     for name, seeds, array in derived:
         parameters = (f"const double {seeds}[]", f"double {array}[]")
         outputs = _stores(array, entries[name].results)
-        single_variant = large and (name != "tangent" or by_columns)
-        functions.append(
-            _function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, single_variant=single_variant)
-        )
-    functions.append(_jacobian(native, single_variant=large and by_columns))
+        seldom = large and (name != "tangent" or by_columns)
+        functions.append(_function(name, parameters, {**_LEAVES, Op.SEED: seeds}, outputs, seldom=seldom))
+    functions.append(_jacobian(native, seldom=large and by_columns))
     return functions
 
 
-def _jacobian(native: NativeProgram, *, single_variant: bool) -> _Function:
+def _jacobian(native: NativeProgram, *, seldom: bool) -> _Function:
     entries = native.program.entries
     n = len(native.program.layout.states)
     by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
@@ -353,9 +350,7 @@ def _jacobian(native: NativeProgram, *, single_variant: bool) -> _Function:
     outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
     zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
     parameters = ("double values[]", "double dfdt[]")
-    return _function(
-        "jacobian", parameters, _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros], single_variant=single_variant
-    )
+    return _function("jacobian", parameters, _LEAVES, outputs, [f"dfdt[{row}]" for row in zeros], seldom=seldom)
 
 
 def _function(
@@ -365,11 +360,9 @@ def _function(
     outputs: tuple[tuple[str, int], ...],
     zeros: Iterable[str] = (),
     *,
-    single_variant: bool = False,
+    seldom: bool = False,
 ) -> _Function:
-    signature = Signature(
-        f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), single_variant=single_variant
-    )
+    signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), seldom=seldom)
     return _Function(signature, outputs)
 
 

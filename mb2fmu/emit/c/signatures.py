@@ -19,7 +19,7 @@ class Signature:
         zeros: Lvalues that are set to zero.
         batch: Values are vectors, one lane per instance (runtime/batch.h); ``mb2fmu_words lost[]`` is one of the
             parameters.
-        single_variant: It is compiled once for all kinds of processors, and other translation units know it.
+        seldom: It is evaluated so seldom that it is compiled quickly, apart: other translation units know it.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Signature:
     leaves: dict[Op, str]
     zeros: tuple[str, ...] = ()
     batch: bool = False
-    single_variant: bool = False
+    seldom: bool = False
 
     @property
     def stem(self) -> str:
@@ -37,12 +37,12 @@ class Signature:
     @property
     def function(self) -> str:
         """What the function is called in C."""
-        return f"MB2FMU_UNIT(any_{self.stem})" if self.single_variant else self.name
+        return f"MB2FMU_UNIT(any_{self.stem})" if self.seldom else self.name
 
     @property
     def linkage(self) -> str:
         """What its definition begins with."""
-        return "int" if self.single_variant else "static int"
+        return "int" if self.seldom else "static int"
 
     @property
     def real(self) -> str:
@@ -155,3 +155,8 @@ class PrintedFunction:
     parts: tuple[PrintedPart, ...] = ()
     work: int = 0
     prototype: str = ""
+
+    @property
+    def whole(self) -> int:
+        """How many values it and its parts compute."""
+        return self.weight + sum(part.weight for part in self.parts)

@@ -87,7 +87,7 @@ _NO_VARIABLE = ", ".join(
 
 _STEMS = {"equations": "equations", "derivatives": "derived"}
 _ONCE = "derived_once"
-"""What the names of translation units begin with that have equations, by their table; and those compiled once."""
+"""What the names of translation units begin with that have equations, by their table; and what is evaluated seldom."""
 
 EVENTS = ("events.h", "events.c", "instance_events.c", "solver_events.c")
 """Of the runtime's files those that only units whose equations switch have."""
@@ -187,8 +187,8 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
     files = _equations(print_derivatives(native, motion.printed, part), native.program)
     named = translation_units(motion.sources.joined(FileTree(files).under("sources")))[1:]
     listed = {
-        "equations": [name for name in named if not is_compiled_once(name)],
-        "single_variant": [name for name in named if is_compiled_once(name)],
+        "equations": [name for name in named if not is_derived(name)],
+        "derivatives": [name for name in named if is_derived(name)],
     }
     files["CMakeLists.txt"] = render("CMakeLists.txt.jinja", interface=interface, **listed)
     more = packaged_operations(native.program)  # those of the derivatives alone
@@ -228,13 +228,12 @@ def _refuse(program: Program, interface: FmuInterface, needed: Sequence[str]) ->
 
 def _equations(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
     """The translation units of one table, by their names."""
-    several = [unit for unit in printed.units if not unit.single_variant]
-    single_variant = [unit for unit in printed.units if unit.single_variant]
-    names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(single_variant)))
+    several = [unit for unit in printed.units if not unit.seldom]
+    seldom = [unit for unit in printed.units if unit.seldom]
+    names = (*_names(_STEMS[printed.table], len(several)), *_names(_ONCE, len(seldom)))
     files = operation_files(program)
     return {
-        name: _equations_file(name, unit, printed, files)
-        for name, unit in zip(names, (*several, *single_variant), strict=True)
+        name: _equations_file(name, unit, printed, files) for name, unit in zip(names, (*several, *seldom), strict=True)
     }
 
 
@@ -247,7 +246,7 @@ def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, fil
         prototypes=unit.prototypes,
         texts=unit.texts,
         entries=unit.entries,
-        single_variant=unit.single_variant,
+        seldom=unit.seldom,
         printed=printed,
     )
 
@@ -267,8 +266,8 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
     return tuple(name for name in ("unit.c", *names) if f"sources/{name}" in sources.files)
 
 
-def is_compiled_once(name: str) -> bool:
-    """Whether a translation unit is the same for all kinds of processors, and worth no long optimization.
+def is_seldom(name: str) -> bool:
+    """Whether a translation unit is evaluated so seldom that it is worth no long optimization.
 
     Args:
         name: One of :func:`translation_units`.
@@ -277,7 +276,7 @@ def is_compiled_once(name: str) -> bool:
 
 
 def is_derived(name: str) -> bool:
-    """Whether a translation unit has derivatives.
+    """Whether a translation unit has derivatives, which are the same for all kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.

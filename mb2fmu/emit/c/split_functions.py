@@ -146,12 +146,12 @@ class Parts:
         signature = self._signature
         name, parameters = signature.function, signature.parameters
         weights = [self._weight(i) for i in range(len(self._parts))]
-        prototype = declaration(name, parameters) if signature.single_variant else ""
+        prototype = declaration(name, parameters) if signature.seldom else ""
         if len(bodies) == 1:
             text = definition(signature.linkage, name, parameters, bodies)
             return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
         parts = []
-        for i, (first, end) in enumerate(_together(weights, _TOGETHER if signature.single_variant else 0)):
+        for i, (first, end) in enumerate(_together(weights, _TOGETHER if signature.seldom else 0)):
             text = definition("int", self._part(i), parameters, bodies[first:end])
             known = declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
             parts.append(PrintedPart(known, text, sum(weights[first:end])))

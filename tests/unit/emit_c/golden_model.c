@@ -163,8 +163,7 @@ const mb2fmu_equations MB2FMU_VARIANT(equations) = {
 };
 /* derived.c: equations of this unit. Made by mb2fmu; changes are lost with the next export.
  *
- * A translation unit of its own: compile as unit.c says. With MB2FMU_AVX2 defined and the compiler's option for AVX2 it
- * is the variant for processors that have it, with the same bits. */
+ * A translation unit of its own: compile as unit.c says, once for all kinds of processors. */
 #include "equations.h"
 
 #include "elementary.c"

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 
 from mb2fmu import formulation, interface, lowering, mechanism, model
 from mb2fmu.derivatives.unit_entries import RESULTS, with_derivatives
-from mb2fmu.emit.c import emit, translation_units
+from mb2fmu.emit.c import emit, emit_motion, translation_units
 from mb2fmu.errors import EmitError
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import Target
@@ -58,6 +59,26 @@ def test_golden() -> None:
     if os.environ.get("MB2FMU_UPDATE_GOLDEN"):
         GOLDEN.write_bytes(text)
     assert text.decode() == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("part", [150, 3_000])
+def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
+    """u' is read off x', be this one function or several."""
+    b, random = ProgramBuilder(Layout(states=("q", "u"))), np.random.default_rng(1)
+    nodes = [b.state(0), b.state(1)]
+    for _ in range(600):
+        i, j = random.integers(len(nodes), size=2).tolist()
+        nodes.append(b.binary(random.choice([Op.ADD, Op.SUB, Op.MUL]), nodes[i], b.unary(Op.SIN, nodes[j])))
+    last = b.sum(nodes)
+    for name in ("prepare", *RESULTS):
+        b.entry(name, [], [])
+    b.entry("rhs", ["q", "u"], [nodes[1], last])
+    b.entry("accelerations", ["u"], [last])
+    sources = emit_motion(b.build(), bare_interface(), adjoint=False, part=part).sources
+    text = b"".join(sources[f"sources/{name}"] for name in translation_units(sources)[1:]).decode()
+    assert ("rhs_1" in text) is (part == 150)
+    assert "equations_rhs(t, x, r, p, w, work, results)" in text
+    assert "accelerations_1" not in text
 
 
 def test_the_hash_seed_changes_nothing() -> None:

@@ -19,7 +19,6 @@ static void mb2fmu_choose(mb2fmu_prepared *w)
     const int avx2 = mb2fmu_has_avx2();
 #endif
     w->equations = avx2 ? &MB2FMU_UNIT(avx2_equations) : &MB2FMU_UNIT(any_equations);
-    w->derivatives = avx2 ? &MB2FMU_UNIT(avx2_derivatives) : &MB2FMU_UNIT(any_derivatives);
 }
 
 #else
@@ -27,7 +26,6 @@ static void mb2fmu_choose(mb2fmu_prepared *w)
 static void mb2fmu_choose(mb2fmu_prepared *w)
 {
     w->equations = &MB2FMU_UNIT(any_equations);
-    w->derivatives = &MB2FMU_UNIT(any_derivatives);
 }
 
 #endif
@@ -40,6 +38,7 @@ static size_t model_room(void)
 static void model_start(mb2fmu_prepared *w, double room[])
 {
     mb2fmu_choose(w);
+    w->derivatives = &MB2FMU_UNIT(any_derivatives);
     w->values = room;
     w->work = room + w->derivatives->values;
 }

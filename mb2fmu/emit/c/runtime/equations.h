@@ -1,10 +1,10 @@
 /* equations.h: the equations of a unit as tables of functions, in as many variants as there are kinds of processors.
  *
- * Why it exists: equations are printed into translation units of their own, which are compiled side by side, and on
- * x86-64 once more for processors with AVX2 (with MB2FMU_AVX2 defined): the motion (equations*.c), which can be printed
- * and compiled before it is differentiated, and its derivatives (derived*.c). Each variant is one constant table of
- * both; an instance takes those for its processor when it is made (dispatch.c), so nothing depends on loaders or
- * linkers. What large models seldom evaluate is compiled once (derived_once*.c), and in all tables.
+ * Why it exists: equations are printed into translation units of their own, which are compiled side by side: the
+ * motion (equations*.c), which can be printed and compiled before it is differentiated, and on x86-64 is compiled once
+ * more for processors with AVX2 (with MB2FMU_AVX2 defined), and its derivatives (derived*.c), compiled once. Each
+ * variant of the motion is one constant table; an instance takes that for its processor when it is made (dispatch.c),
+ * so nothing depends on loaders or linkers. What large models seldom evaluate is in derived_once*.c.
  * Names that leave a translation unit are hidden and begin with the identifier of the unit (MB2FMU_UNIT of
  * model_config.h), so that two units can be linked into one program.
  *
@@ -99,6 +99,5 @@ extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(any_equations);
 extern MB2FMU_HIDDEN const mb2fmu_derivatives MB2FMU_UNIT(any_derivatives);
 /* only where MB2FMU_WITH_AVX2 is defined: */
 extern MB2FMU_HIDDEN const mb2fmu_equations MB2FMU_UNIT(avx2_equations);
-extern MB2FMU_HIDDEN const mb2fmu_derivatives MB2FMU_UNIT(avx2_derivatives);
 
 #endif

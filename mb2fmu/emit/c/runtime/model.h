@@ -3,8 +3,8 @@
  * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
  * declarations; the printer (emit/c/model.py) writes definitions for them. All of it has internal linkage, so that
  * several units can live in one process or one executable. The equations behind it are translation units of their own
- * (equations*.c, derived*.c), compiled once more for processors with AVX2 (but for derived_once*.c): what links
- * them is equations.h. Nothing here depends on how they are printed: unit.c can be compiled while they are.
+ * (equations*.c, derived*.c), those of x' compiled once more for processors with AVX2: what links them is
+ * equations.h. Nothing here depends on how they are printed: unit.c can be compiled while they are.
  *
  * Sizes come from model_config.h; any but MB2FMU_N_VARIABLES may be 0, so arrays are declared with MB2FMU_SIZE(n):
  *   MB2FMU_N_STATES           x = (q, independent u, z)
