@@ -14,7 +14,8 @@ from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
 from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
 from mb2fmu.validation.own_motion import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
-from mb2fmu.validation.second_reading import Array, SecondReading, Situation
+from mb2fmu.validation.second_reading import Array, SecondReading, Situation, urdf_tree
+from mb2fmu.validation.second_sdf import sdf_tree
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 WAY = "second reading"
@@ -49,7 +50,8 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
         drives = [actuator.name for actuator in robot.description.actuators]
         reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", s.prescribed)
     else:
-        reading = SecondReading(content, s.base, s.locked, s.mimic == "free", s.prescribed)
+        read = urdf_tree if robot.kind == URDF else sdf_tree
+        reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", s.prescribed)
     return _Sampler(definition, robot, reading).motions()
 
 
@@ -61,7 +63,6 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
         f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
             robot.kind == MJCF and not mujoco_there()
         ),
-        f"there is no second reading of {robot.kind}": robot.kind not in {URDF, MJCF},
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
         "efforts or states were added to what the file says": added or definition.auxiliary_states,
         "loops are closed, which the second reading does not know": robot.loops,
@@ -160,6 +161,10 @@ class _Sampler:
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}
+        own = self._reading.gravity if isinstance(self._reading, SecondReading) else None
+        if own is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
+            size = declared.get("gravity", 0.0)
+            gravity = own * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
         return Situation(q, u, acceleration, effort, damping, gravity, control, friction)

@@ -1,4 +1,6 @@
-"""A second, minimal reading of a URDF file, and Kane's equations of it in numbers, without ``mb2fmu.robots``.
+"""A second, minimal reading of a URDF file, and Kane's equations of a robot in numbers, without ``mb2fmu.robots``.
+
+SDF is read by ``second_sdf``.
 
 Links are followed from the root in the ground's components: positions, velocities, accelerations at u' = 0, and the
 Jacobians of every link. Then, with J_v of a mass centre and J_w of a link,
@@ -10,7 +12,7 @@ Jacobians of every link. Then, with J_v of a mass centre and J_w of a link,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-_SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "planar": 3, "floating": 6, "fixed": 0}
+_SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "floating": 6, "fixed": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ class _Motion:
 
 
 @dataclass(slots=True, eq=False)
-class _Joint:
+class TreeJoint:
+    """A joint; between its parent's frame and its child's there are R and p, then its motion."""
+
     name: str
     kind: str
     parent: str
@@ -72,14 +76,34 @@ class _Joint:
     mimic: tuple[str, float, float] | None = None
     armature: float = 0.0
     friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RobotTree:
+    """What a file says.
+
+    Attributes:
+        bodies: Link → mass, mass centre, and inertia about it along the link's axes.
+        joints: By name.
+        root: The link, or the ground, that no joint moves.
+        gravity: In the root's axes, m/s²; None where the file says nothing of it.
+    """
+
+    bodies: Mapping[str, tuple[float, Array, Array]]
+    joints: Mapping[str, TreeJoint]
+    root: str
+    gravity: Array | None = None
 
 
 @dataclass(slots=True)
 class SecondReading:
-    """A URDF file.
+    """A robot's file.
 
     Args:
         content: Of the file.
+        read: :func:`urdf_tree`, or ``second_sdf.sdf_tree``.
         base: ``fixed``, ``floating`` or ``planar``: how the root link stands; its joint is called ``base``.
         locked: Joint → position at which it is held.
         free: True: joints that mimic others move by themselves.
@@ -87,26 +111,24 @@ class SecondReading:
     """
 
     content: bytes
+    read: Callable[[bytes], RobotTree]
     base: str = "fixed"
     locked: Mapping[str, float] = field(default_factory=dict)
     free: bool = False
     prescribed: Sequence[str] = ()
-    joints: list[_Joint] = field(default_factory=list)
+    joints: list[TreeJoint] = field(default_factory=list)
     column: dict[str, int] = field(default_factory=dict)
     size: int = 0
-    _bodies: dict[str, tuple[float, Array, Array]] = field(default_factory=dict)
+    gravity: Array | None = None
+    _bodies: Mapping[str, tuple[float, Array, Array]] = field(default_factory=dict)
     _root: str = ""
 
     def __post_init__(self) -> None:
-        robot = ET.fromstring(self.content)  # noqa: S314 - it was parsed strictly before
-        for link in robot.findall("link"):
-            self._bodies[link.get("name", "")] = _body(link.find("inertial"))
-        joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
-        self._add_rotors(robot, joints)
-        children = {joint.child for joint in joints.values()}
-        self._root = next(name for name in self._bodies if name not in children)
+        tree = self.read(self.content)
+        self._bodies, self._root, self.gravity = tree.bodies, tree.root, tree.gravity
+        joints = dict(tree.joints)
         if self.base != "fixed":
-            base = _Joint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+            base = TreeJoint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
             joints = {"base": base, **joints}
         reached, waiting = {self._root if self.base == "fixed" else ""}, list(joints.values())
         while following := [joint for joint in waiting if joint.parent in reached]:
@@ -141,7 +163,7 @@ class SecondReading:
             f -= motion.Jw.T @ (I @ motion.alpha + np.cross(motion.w, I @ motion.w))
         return M, f
 
-    def _own(self, joint: _Joint, at: Situation) -> tuple[float, float, float, str, float]:
+    def _own(self, joint: TreeJoint, at: Situation) -> tuple[float, float, float, str, float]:
         """Position, speed and given acceleration of a joint with one coordinate; who moves it, and by which factor."""
         factor, offset, current = 1.0, 0.0, joint
         known = {each.name: each for each in self.joints}
@@ -155,7 +177,7 @@ class SecondReading:
         given = at.acceleration.get(current.name, 0.0)
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
-    def _moved(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
+    def _moved(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
         """The motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -165,7 +187,7 @@ class SecondReading:
         w, alpha = m.w, m.alpha
         if joint.kind == "fixed":
             return _Motion(R, p, w, v, alpha, a, Jw, Jv)
-        if joint.kind == "floating":
+        if joint.kind in {"floating", "ball"}:
             return self._floating(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
         if joint.kind == "planar":
             return self._planar(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
@@ -182,15 +204,17 @@ class SecondReading:
         else:
             alpha = alpha + np.cross(w, u * axis) + given * axis
             w = w + u * axis
-            R = R @ _turn(joint.axis, q)
+            R = R @ turn_about(joint.axis, q)
             if column is not None:
                 Jw[:, column] += factor * axis
         return _Motion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _floating(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
-        column, q, u = self.column[joint.name], at.q[joint.name], np.array(at.u[joint.name])
+    def _floating(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
+        """Of a floating joint, or of a ball, which turns only."""
+        column, ball = self.column[joint.name], joint.kind == "ball"
+        q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
         e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])
-        cross = _hat(e)
+        cross = hat(e)
         C = np.eye(3) + 2 * e0 * cross + 2 * cross @ cross
         R, slid = m.R @ C, m.R @ np.array(q[:3])
         rate, turn = R @ u[:3], R @ u[3:]
@@ -198,12 +222,14 @@ class SecondReading:
         a = m.a + np.cross(m.alpha, slid) + np.cross(m.w, np.cross(m.w, slid)) + 2 * np.cross(m.w, rate)
         a = a + np.cross(turn, rate)
         Jv, Jw = m.Jv + np.cross(m.Jw.T, slid).T, m.Jw.copy()
-        Jv[:, column : column + 3] += R
-        Jw[:, column + 3 : column + 6] += R
+        if not ball:
+            Jv[:, column : column + 3] += R
+        turning = column if ball else column + 3
+        Jw[:, turning : turning + 3] += R
         v = m.v + np.cross(m.w, slid) + rate
         return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
-    def _planar(self, joint: _Joint, m: _Motion, at: Situation) -> _Motion:
+    def _planar(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
         first, second, normal = (m.R @ each for each in plane(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
@@ -212,33 +238,44 @@ class SecondReading:
         Jv[:, column] += first
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
-        v, R = m.v + np.cross(m.w, slid) + sliding, m.R @ _turn(joint.axis, angle)
+        v, R = m.v + np.cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
         return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
-    def _add_efforts(self, joint: _Joint, at: Situation, M: Array, f: Array) -> None:
+    def _add_efforts(self, joint: TreeJoint, at: Situation, M: Array, f: Array) -> None:
         """Effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SIZES[joint.kind] != 1:
             column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)
             if column is not None and damping:
                 f[column : column + _SIZES[joint.kind]] -= damping * np.array(at.u[joint.name])
             return
-        _, u, _, owner, factor = self._own(joint, at)
+        q, u, _, owner, factor = self._own(joint, at)
         column = self.column.get(owner)
         if column is not None:
             f[column] += factor * (at.effort.get(joint.name, 0.0) - at.damping.get(joint.name, 0.0) * u)
+            f[column] -= factor * joint.stiffness * (q - joint.rest)
             f[column] -= factor * at.friction.get(owner, 0.0) * joint.friction * np.sign(u)
             M[column, column] += factor**2 * joint.armature
 
-    @staticmethod
-    def _add_rotors(robot: ET.Element, joints: Mapping[str, _Joint]) -> None:
-        for transmission in robot.findall("transmission"):
-            ends = [joint.get("name", "") for joint in transmission.findall("joint")]
-            for actuator in transmission.findall("actuator"):
-                words = ("motorInertia", "rotorInertia", "rotor_inertia")
-                inertia = next((float(e.text or 0) for word in words for e in actuator.findall(word)), 0.0)
-                reduction = next((float(e.text or 1) for e in actuator.findall("mechanicalReduction")), 1.0)
-                if len(ends) == 1 and ends[0] in joints:
-                    joints[ends[0]].armature += inertia * reduction**2
+
+def urdf_tree(content: bytes) -> RobotTree:
+    """The links and joints of a URDF file."""
+    robot = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
+    bodies = {link.get("name", ""): _body(link.find("inertial")) for link in robot.findall("link")}
+    joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
+    _add_rotors(robot, joints)
+    children = {joint.child for joint in joints.values()}
+    return RobotTree(bodies, joints, next(name for name in bodies if name not in children))
+
+
+def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
+    for transmission in robot.findall("transmission"):
+        ends = [joint.get("name", "") for joint in transmission.findall("joint")]
+        for actuator in transmission.findall("actuator"):
+            words = ("motorInertia", "rotorInertia", "rotor_inertia")
+            inertia = next((float(e.text or 0) for word in words for e in actuator.findall(word)), 0.0)
+            reduction = next((float(e.text or 1) for e in actuator.findall("mechanicalReduction")), 1.0)
+            if len(ends) == 1 and ends[0] in joints:
+                joints[ends[0]].armature += inertia * reduction**2
 
 
 def plane(axis: Array) -> tuple[Array, Array, Array]:
@@ -257,7 +294,7 @@ def _origin(parent: ET.Element) -> tuple[Array, Array]:
     origin = parent.find("origin")
     roll, pitch, yaw = _numbers(origin, "rpy", "0 0 0")
     x, y, z = np.eye(3)
-    return _turn(z, yaw) @ _turn(y, pitch) @ _turn(x, roll), _numbers(origin, "xyz", "0 0 0")
+    return turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll), _numbers(origin, "xyz", "0 0 0")
 
 
 def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
@@ -271,13 +308,13 @@ def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
     return mass, center, R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
 
 
-def _joint(element: ET.Element) -> _Joint:
+def _joint(element: ET.Element) -> TreeJoint:
     R, p = _origin(element)
     axis = _numbers(element.find("axis"), "xyz", "1 0 0")
     length = float(np.linalg.norm(axis))
     ends = [(element.find(end), end) for end in ("parent", "child")]
     parent, child = (end.get("link", "") if end is not None else "" for end, _ in ends)
-    joint = _Joint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
+    joint = TreeJoint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
     joint.friction = float(_numbers(element.find("dynamics"), "friction", "0")[0])
     mimic = element.find("mimic")
     if mimic is not None and _SIZES[joint.kind] == 1:
@@ -285,12 +322,14 @@ def _joint(element: ET.Element) -> _Joint:
     return joint
 
 
-def _hat(v: Array) -> Array:
+def hat(v: Array) -> Array:
+    """v × as a matrix."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _turn(axis: Array, angle: float) -> Array:
-    cross = _hat(axis)
+def turn_about(axis: Array, angle: float) -> Array:
+    """The rotation by an angle about a unit vector."""
+    cross = hat(axis)
     turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
     return turned

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from unit.robots.sdf_texts import ARM, twin
+from unit.robots.test_robot_equations import worst_against_second_reading, worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
@@ -30,6 +31,66 @@ def model(*inside: str) -> str:
     """A file with one model, its contents a line each from line 2."""
     lines = "\n".join(inside)
     return f'<sdf version="1.9"><model name="m">\n{lines}\n</model></sdf>'
+
+
+LOOSE = (
+    ARM.replace('<joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>', "")
+    .replace("<dynamics><damping>0.7</damping></dynamics>", "<dynamics><friction>0.2</friction></dynamics>")
+    .replace('degrees="true">0.3 0 0 0 30 0', 'rotation_format="quat_xyzw">0.3 0 0 0.1 -0.7 0.1 0.7')
+    .replace(
+        "<axis><xyz>1 0 0</xyz></axis>",
+        "<axis><xyz>1 0 0</xyz><use_parent_model_frame>1</use_parent_model_frame></axis>",
+    )
+)  # nothing holds it in the world; other words for poses and axes
+"""The arm without its hold."""
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pipeline.Derivation]:
+    """The arm's file, and what was derived of it."""
+    file = tmp_path_factory.mktemp("arm") / "robot.sdf"
+    file.write_text(ARM)
+    return file, pipeline.derive(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (ARM, {}),
+        (ARM, {"mimic": "free", "prescribed": ["cross_axis2"]}),
+        (LOOSE, {"friction": "stick", "locked": {"cross_axis": 0.4}}),
+        (LOOSE, {"base": "floating", "gravity": [1.0, 2.0, 3.0]}),
+    ],
+)
+def test_the_second_reading_agrees(tmp_path: Path, text: str, settings: dict[str, object]) -> None:
+    file = tmp_path / "robot.sdf"
+    file.write_text(text)
+    assert worst_against_second_reading(file, **settings) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ("<gravity>0.5 0 -9</gravity>", "<gravity>0.5 0.001 -9</gravity>"),
+        ("0.1 0 0.3 0.2 0.3 0</pose></frame>", "0.1 0 0.3 0.2 0.30001 0</pose></frame>"),
+        ('degrees="true"', 'degrees="false"'),
+        ('expressed_in="l1"', ""),
+        ("<xyz>0 0 -2</xyz>", "<xyz>0 0 2</xyz>"),
+        ("<reference>0.1</reference>", ""),
+        ("<spring_reference>0.1", "<spring_reference>0.1001"),
+        ('<pose relative_to="shoulder"/>', ""),
+        ("<pose>0 0 -0.1 0 0 0</pose><parent>l2", "<parent>l2"),
+        ("<mass>0.5</mass>", "<mass>0.50001</mass>"),
+    ],
+)
+def test_the_second_reading_notices_a_fault_of_the_first(
+    arm: tuple[Path, pipeline.Derivation], given: str, instead: str
+) -> None:
+    """The file is changed before it is read again: as if the first reader had misread it."""
+    file, derivation = arm
+    assert given in ARM
+    file.write_text(ARM.replace(given, instead, 1))
+    assert worst_of(derivation) > 100
 
 
 def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,156 @@
+"""A second, minimal reading of an SDF file, without ``mb2fmu.robots``.
+
+Every link, joint and frame is placed in the world with all joints at 0. A link's body stands in the frame of the joint
+that moves it, not in its own, so that no frame of the first reading is met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from mb2fmu.validation.second_reading import Array, RobotTree, TreeJoint, turn_about
+
+_NO_PLACE = (np.eye(3), np.zeros(3))
+_WORLD = "world"
+Place = tuple[Array, Array]  # rotation, position
+
+
+def sdf_tree(content: bytes) -> RobotTree:
+    """The links and joints of an SDF file with one model."""
+    root = ET.fromstring(content)  # noqa: S314 - it was parsed strictly before
+    model = next(root.iter("model"))
+    return _Places(model).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+
+
+@dataclass(slots=True)
+class _Places:
+    """A model, and where in the world its parts are."""
+
+    model: ET.Element
+    _known: dict[str, Place] = field(default_factory=dict)
+    _parts: dict[str, ET.Element] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._parts = {e.get("name", ""): e for e in self.model if e.tag in {"link", "joint", "frame"}}
+        whole, _ = _pose(self.model)
+        self._known = {_WORLD: _NO_PLACE, "": whole, "__model__": whole}
+
+    def tree(self, gravity: Array) -> RobotTree:
+        """All of it; gravity is in the world's axes."""
+        links = {name: part for name, part in self._parts.items() if part.tag == "link"}
+        joints = [part for part in self._parts.values() if part.tag == "joint"]
+        ends = {joint.get("name", ""): (self._link(joint, "parent"), self._link(joint, "child")) for joint in joints}
+        moved_by = {child: name for name, (_, child) in ends.items()}
+        free = next((link for link in links if link not in moved_by), "")
+        root = _WORLD if any(parent == _WORLD for parent, _ in ends.values()) else free
+        frame = {link: self.of(moved_by.get(link, link)) for link in (*links, _WORLD)}
+        bodies = {link: self._body(part, frame[link]) for link, part in links.items()}
+        found: dict[str, TreeJoint] = {}
+        for joint in joints:
+            name = joint.get("name", "")
+            parent, child = ends[name]
+            found |= {each.name: each for each in self._joints(joint, parent, child, frame[parent])}
+        return RobotTree(bodies, found, root, frame[root][0].T @ gravity)
+
+    def of(self, name: str) -> Place:
+        """Where a link, joint or frame is in the world."""
+        if name not in self._known:
+            part = self._parts[name]
+            default = {"link": "", "joint": _text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]
+            place, relative = _pose(part)
+            self._known[name] = _behind(self.of(relative or default), place)
+        return self._known[name]
+
+    def _link(self, joint: ET.Element, end: str) -> str:
+        """The link, or the world, that an end of a joint is fixed to."""
+        name = _text(joint, end)
+        while name in self._parts and self._parts[name].tag != "link":
+            part = self._parts[name]
+            name = _text(part, "child") if part.tag == "joint" else part.get("attached_to", "")
+        first = next(name for name, part in self._parts.items() if part.tag == "link")
+        return name if name in {*self._parts, _WORLD} else self.model.get("canonical_link", first)
+
+    def _body(self, link: ET.Element, frame: Place) -> tuple[float, Array, Array]:
+        """Mass, mass centre and inertia in the frame of the joint that moves the link."""
+        inertial = link.find("inertial")
+        if inertial is None:
+            return 0.0, np.zeros(3), np.zeros((3, 3))
+        R, center = _behind(_seen_from(frame, self.of(link.get("name", ""))), _pose(inertial)[0])
+        xx, yy, zz = (float(_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
+        xy, xz, yz = (float(_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        return float(_text(inertial, "mass") or 1.0), center, inertia
+
+    def _joints(self, element: ET.Element, parent: str, child: str, frame: Place) -> Iterator[TreeJoint]:
+        """One joint, or the two of a universal one."""
+        name, kind = element.get("name", ""), element.get("type", "")
+        R, p = _seen_from(frame, self.of(name))
+        if kind != "universal":
+            yield self._along(element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0])))
+            return
+        between = f"{child} behind {name}"
+        for word, ends, place in (("axis", (parent, between), (R, p)), ("axis2", (between, child), _NO_PLACE)):
+            joint = TreeJoint(f"{name}_{word}", "revolute", *ends, *place, np.array([0.0, 0.0, 1.0]))
+            yield self._along(element, word, joint)
+
+    def _along(self, element: ET.Element, word: str, joint: TreeJoint) -> TreeJoint:
+        """The joint with what the file says of its axis."""
+        axis = element.find(word)
+        if axis is None:
+            return joint
+        xyz = axis.find("xyz")
+        given = _numbers(axis, "xyz", (0.0, 0.0, 1.0))
+        turned = "" if xyz is None else xyz.get("expressed_in", "")
+        if turned or _text(axis, "use_parent_model_frame").lower() in {"true", "1"}:
+            given = self.of(element.get("name", ""))[0].T @ self.of(turned)[0] @ given
+        joint.axis = given / np.linalg.norm(given)
+        joint.friction, joint.stiffness, joint.rest = (
+            float(_text(axis, f"dynamics/{what}") or 0.0)
+            for what in ("friction", "spring_stiffness", "spring_reference")
+        )
+        mimic = axis.find("mimic")
+        if mimic is not None:
+            factor = float(_text(mimic, "multiplier") or 1.0)
+            offset, reference = (float(_text(mimic, what) or 0.0) for what in ("offset", "reference"))
+            joint.mimic = (mimic.get("joint", ""), factor, offset - factor * reference)
+        return joint
+
+
+def _behind(first: Place, second: Place) -> Place:
+    return first[0] @ second[0], first[1] + first[0] @ second[1]
+
+
+def _seen_from(frame: Place, place: Place) -> Place:
+    return frame[0].T @ place[0], frame[0].T @ (place[1] - frame[1])
+
+
+def _pose(element: ET.Element) -> tuple[Place, str]:
+    """What is written, and relative to what."""
+    pose = element.find("pose")
+    if pose is None:
+        return _NO_PLACE, ""
+    numbers, relative = [float(word) for word in (pose.text or "").split()], pose.get("relative_to", "")
+    if not numbers:
+        return _NO_PLACE, relative
+    x, y, z = np.eye(3)
+    if pose.get("rotation_format") == "quat_xyzw":
+        vector, length = np.array(numbers[3:6]), float(np.linalg.norm(numbers[3:]))
+        angle = 2.0 * float(np.arctan2(np.linalg.norm(vector), numbers[6]))
+        axis = vector / (np.linalg.norm(vector) or length)
+        return (turn_about(axis, angle), np.array(numbers[:3])), relative
+    factor = np.pi / 180 if pose.get("degrees", "").lower() in {"true", "1"} else 1.0
+    roll, pitch, yaw = (factor * angle for angle in numbers[3:])
+    return (turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll), np.array(numbers[:3])), relative
+
+
+def _text(element: ET.Element, path: str) -> str:
+    return (element.findtext(path) or "").strip()
+
+
+def _numbers(element: ET.Element | None, path: str, default: tuple[float, float, float]) -> Array:
+    words = "" if element is None else _text(element, path)
+    return np.array([float(word) for word in words.split()] or default)
