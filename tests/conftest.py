@@ -7,6 +7,7 @@ the tests it is given, brings their lines up to date.
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
@@ -45,6 +46,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {function_of(item.nodeid), item.nodeid.partition("::")[0]} & names:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the tests, and stays, is no longer searched for cycles: hundreds of thousands of objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_unconfigure() -> None:
+    """What ends with the process may be searched again: extension modules count what is left of theirs."""
+    gc.unfreeze()
 
 
 def with_measured(names: set[str], reports: Iterable[pytest.TestReport]) -> set[str]:

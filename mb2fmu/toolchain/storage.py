@@ -1,8 +1,8 @@
 """What was compiled before, in the user's cache folder.
 
 The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
-time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from) and ``zig/`` (zig's
-own: C libraries, built once for each platform).
+time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``begun/`` (empty
+contents: what such binaries begin with) and ``zig/`` (zig's own: C libraries, built once for each platform).
 
 Any number of processes may use it at once: files are written beside their place and renamed. Each begins with the hash
 of its content, so that a damaged one counts as missing.
@@ -24,8 +24,8 @@ from mb2fmu.errors import Fault, ToolError
 
 VARIABLE = "MB2FMU_CACHE_DIR"
 _LAYOUT = b"mb2fmu library 1"
-KEPT = 400
-"""Binaries kept; the ones not used for longest go first."""
+KEPT = 800
+"""Binaries kept, about 100 MB of small units; the ones not used for longest go first."""
 
 
 def folder() -> Path:

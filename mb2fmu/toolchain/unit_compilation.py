@@ -20,7 +20,7 @@ from mb2fmu.toolchain import universal
 from mb2fmu.toolchain.compilers import Compiler, Variant, find, linking
 from mb2fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
 from mb2fmu.toolchain.running import Processes
-from mb2fmu.toolchain.storage import Storage, folder
+from mb2fmu.toolchain.storage import KEPT, Storage, folder
 from mb2fmu.toolchain.workshop import UNIT, Order, Workshop, compiled_files, units
 
 _LAYOUT = b"mb2fmu binaries 3"
@@ -95,6 +95,7 @@ class Compilation:
         self._tool = find(order.compiler)
         self._cache = folder()
         self._storage = Storage(self._cache / "binaries")
+        self._marked = Storage(self._cache / "begun", kept=4 * KEPT)
         self._observer = observer
         self._lock = threading.Lock()
         self._processes = Processes()
@@ -121,7 +122,7 @@ class Compilation:
         for platform in self._platforms:
             mark = self._key(platform, self._begun, _BEGUN)
             self._marks.setdefault(platform, []).append(mark)
-            if self._storage.get(mark) is None:
+            if self._marked.get(mark) is None:
                 self._workshop(platform).begin(self._begun)
 
     def finish(self, sources: FileTree, fmi: Literal[2, 3]) -> FileTree:
@@ -185,7 +186,7 @@ class Compilation:
             content = self._workshop(platform).library(sources)
             self._storage.put(key, content)
             for mark in self._marks.get(platform, ()):
-                self._storage.put(mark, b"")
+                self._marked.put(mark, b"")
         if self._observer:
             with self._lock:
                 self._observer.finished(platform, time.monotonic() - begin, cached=cached)

@@ -1,5 +1,6 @@
-"""Native units in the tools that others use: every model, both versions, both kinds, each within bounds of a reference.
+"""Native units in the tools that others use: both versions, both kinds, each within bounds of a reference.
 
+By day models of a few kinds, by night every model.
 The reference is integrated from another formulation; inputs stand at their start values, which is what an importer
 gives that is told nothing else. Everything that loads binaries runs in a process of its own.
 """
@@ -14,7 +15,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
-from representatives import marked
+from representatives import KINDS, marked
 
 from mb2fmu import formulation, lowering, package, pipeline, validation
 from mb2fmu.formulation.assembly import ATTRACTOR_RATE
@@ -30,7 +31,7 @@ from mb2fmu.validation.reference import comparable, held_slope, observe
 ROOT = Path(__file__).parents[2]
 QUICK = ("double_pendulum", "rolling_disc")
 MODELS = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
-MODELS = marked(MODELS, slow=frozenset(MODELS) - set(QUICK))
+MODELS = marked(MODELS, slow=frozenset(MODELS) - set(QUICK), repeating=set(MODELS) - set(KINDS))
 VERSIONS = ("2", "3")
 STEPS = 100
 """Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end. Closed

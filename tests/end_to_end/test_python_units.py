@@ -1,4 +1,4 @@
-"""Every model as a unit of Python code, built with pythonfmu, the whole way to the verdict."""
+"""Units of Python code, built with pythonfmu, the whole way to the verdict: by day a few kinds, by night all models."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from pathlib import Path
 
 import pytest
 from large_models import LARGE
-from representatives import REPRESENTATIVES, marked
+from representatives import KINDS, marked
 
 from mb2fmu import pipeline
 
 MODELS = sorted(path for path in (Path(__file__).parents[2] / "models").glob("*.py") if path.stem not in LARGE)
 
 
-# What is stiff takes minutes in Python's own time.
-NIGHTLY = {path.stem for path in MODELS} - set(REPRESENTATIVES) | {"governor"}
-
-
-@pytest.mark.parametrize("path", marked(MODELS, repeating=NIGHTLY))
+@pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - set(KINDS)))
 def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path) -> None:
     finished = pipeline.run(path, tmp_path, backend="python")
     result = finished.validated.result

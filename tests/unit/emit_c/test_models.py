@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from large_models import LARGE
-from representatives import marked
+from representatives import REPRESENTATIVES, marked
 
 from mb2fmu import evaluation, formulation, lowering, mechanism, model
 from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
@@ -18,16 +18,14 @@ FAST = ("simple_pendulum", "double_pendulum", "two_rods")
 PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 
-# These compile for the better part of a minute; their units are proven in the suite, with the same functions.
-REPEATING = ("andrews", "bicycle", "n_four_bar")
-
 # Large ones compile for a minute and more, and a short chain's statements are of the same kinds.
 SHORTENED = {"chain": {"n": 4}}
 
 
 def parameters() -> list[object]:
     names = sorted(path.stem for path in MODELS.glob("*.py") if path.stem not in LARGE or path.stem in SHORTENED)
-    return marked(names, slow=frozenset(names) - set(FAST), repeating=REPEATING)
+    repeating = set(names) - set(REPRESENTATIVES) - set(FAST)  # statements of the same kinds
+    return marked(names, slow=frozenset(names) - set(FAST), repeating=repeating)
 
 
 def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, float]:

@@ -70,6 +70,14 @@ def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
         assert (once, more) == (1, [1])
 
 
+def test_what_is_noted_of_a_unit_takes_no_place_among_the_binaries(tmp_path: Path) -> None:
+    with Compilation(ORDER, [host()]) as compilation:
+        compilation.begin(EARLY)
+        compilation.begin(WHOLE)
+        compilation.finish(WHOLE, 2)
+    assert len(list((tmp_path / "cache" / "binaries").iterdir())) == 1
+
+
 def test_what_fails_early_is_told_at_the_end() -> None:
     wrong = FileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
     with Compilation(ORDER, [host()]) as compilation:
