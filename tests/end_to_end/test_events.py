@@ -196,7 +196,12 @@ def is_caught(judged, model: Path, unit: Path) -> bool:
         return True
 
 
-@pytest.mark.parametrize("name", FAULTS)
+NIGHTLY = {"early": "as late", "late in Model Exchange": "as late, and indicator turned"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.repeats if name in NIGHTLY else ()) for name in FAULTS]
+)
 def test_a_wrong_event_is_caught(judged, tmp_path, name):
     model, file, old, new = FAULTS[name]
     emit = mb2fmu.emit.c.emit_motion

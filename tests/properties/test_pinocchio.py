@@ -30,9 +30,20 @@ def _same(found, wanted, condition) -> bool:
     return bool(np.linalg.norm(found - wanted) <= ROUNDING * condition * size)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(TREES, st.booleans(), st.integers(0, 1000))
 def test_random_trees(kinds, tilted, seed):
+    _agree(kinds, tilted, seed)
+
+
+@pytest.mark.repeats
+@settings(max_examples=25)
+@given(TREES, st.booleans(), st.integers(0, 1000))
+def test_more_random_trees(kinds, tilted, seed):
+    _agree(kinds, tilted, seed)
+
+
+def _agree(kinds, tilted, seed):
     system = build(kinds, tilted=tilted)
     read = mechanism_of(model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3))
     methods = [Evaluated(read, method) for method in ("recursive-articulated", "recursive-composite")]
@@ -45,7 +56,7 @@ def test_random_trees(kinds, tilted, seed):
             assert _same(one("accelerations", state), wanted, condition), one.equations.method
 
 
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [30, pytest.param(100, marks=pytest.mark.repeats)])
 def test_long_chains(n):
     read = mechanism.read(model.check(model.load(MODELS / "chain.py", {"n": n})))
     articulated, numeric = Evaluated(read, "recursive-articulated"), Numeric(read)

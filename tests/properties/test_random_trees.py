@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,15 +12,25 @@ from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu.formulation import applicable
 
+TREES = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=3
+).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 4 and kinds[-1][0] != "weld")
 
-@settings(max_examples=12)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=3
-    ).filter(lambda kinds: 1 <= sum(DEGREES[kind] for kind, *_ in kinds) <= 4 and kinds[-1][0] != "weld"),
-    st.booleans(),
-)
+
+@settings(max_examples=6)
+@given(TREES, st.booleans())
 def test_random_trees(kinds, tilted):
+    agree(kinds, tilted)
+
+
+@pytest.mark.repeats
+@settings(max_examples=25)
+@given(TREES, st.booleans())
+def test_more_random_trees(kinds, tilted):
+    agree(kinds, tilted)
+
+
+def agree(kinds, tilted):
     system = build(kinds, tilted=tilted)
     model = model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
     mechanism = mechanism_of(model)

@@ -52,9 +52,20 @@ def _tree(kinds, *, tilted):
     return mechanism_of(model)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(TREES, st.booleans())
 def test_random_trees(kinds, tilted):
+    _agree(kinds, tilted)
+
+
+@pytest.mark.repeats
+@settings(max_examples=20)
+@given(TREES, st.booleans())
+def test_more_random_trees(kinds, tilted):
+    _agree(kinds, tilted)
+
+
+def _agree(kinds, tilted):
     mechanism = _tree(kinds, tilted=tilted)
     numeric = Numeric(mechanism)
     n = len(mechanism.u)
