@@ -124,14 +124,6 @@ def test_a_file_name_stands_once() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-@pytest.mark.parametrize("stage", sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()))
-def test_every_stage_says_what_it_does(stage: str) -> None:
-    """Input, output, promises, and what it must not do."""
-    docstring = ast.get_docstring(ast.parse((PACKAGE / stage / "__init__.py").read_text())) or ""
-    for word in ("Input", "Output", "Promises", "ust not"):
-        assert word in docstring, f"{stage}: {word} is missing"
-
-
 @pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_files_and_functions_stay_readable(path: Path) -> None:
     """At most 500 lines in a file, 80 in a function beside its docstring."""
