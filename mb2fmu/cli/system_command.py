@@ -19,8 +19,9 @@ from mb2fmu.cli.progress import Progress
     metavar="LIST",
     help="Also run the files in other masters: fmpy, libcosim, ecos, separated by commas, as far as installed.",
 )
+@click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
 @options(set_option, debug_option)
-def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) -> None:
+def system(system: Path, folder: Path, masters: str, parquet: bool, arguments: dict[str, str]) -> None:
     """Couples units as a system file says, runs them, and holds them against the whole model if one is given.
 
     Writes DIR/NAME.ssp (SSP 1.0), DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
@@ -40,7 +41,7 @@ def system(system: Path, folder: Path, masters: str, arguments: dict[str, str]) 
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with Progress() as progress:
-        done = couple(system, folder, arguments=arguments, masters=wanted, observer=progress)
+        done = couple(system, folder, arguments=arguments, masters=wanted, parquet=parquet, observer=progress)
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):

@@ -26,6 +26,7 @@ from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.outcomes import Observer, Timing
 from mb2fmu.pipeline.simulating import describe_variables, simulate_derived
 from mb2fmu.pipeline.stopwatch import Stopwatch
+from mb2fmu.pipeline.trajectories import parquet_file
 from mb2fmu.scratch import work_folder
 from mb2fmu.systems.component import Component, read_component
 from mb2fmu.systems.coupled_system import CoupledSystem, resolved_path
@@ -163,6 +164,7 @@ def couple(
     *,
     arguments: Mapping[str, Any] | None = None,
     masters: Sequence[str] = (),
+    parquet: bool = False,
     observer: Observer | None = None,
 ) -> Coupled:
     """Couples units, runs them, writes files for other masters and a report.
@@ -173,6 +175,7 @@ def couple(
             ``NAME`` with the units and ``OspSystemStructure.xml``.
         arguments: Of the file's function.
         masters: Others that are asked on the same files: keys of ``systems.other_masters.MASTERS``.
+        parquet: Also write the results as Parquet, ``NAME.parquet``.
         observer: Is told of each stage.
 
     Raises:
@@ -182,6 +185,8 @@ def couple(
     unknown = [name for name in masters if name not in MASTERS]
     if unknown:
         raise CouplingError("no such master:", [Fault(f"{n!r}", "", f"name {', '.join(MASTERS)}") for n in unknown])
+    if parquet:
+        parquet_file(np.zeros(0), {}, np.zeros((0, 0)))  # who has no pyarrow is told before the run, not after it
     stage = Stopwatch(observer)
     joined = joined_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
@@ -196,9 +201,9 @@ def couple(
         with stage("run the system"):
             motion = simulate_system(joined, _advanced(observer, "run the system"))
     except SystemRunError as error:
-        package.write_tree(FileTree({f"{name}.csv": table(error.motion)}), target)
+        package.write_tree(_results(name, error.motion, parquet=parquet), target)
         raise
-    written += package.write_tree(FileTree({f"{name}.csv": table(motion)}), target)  # kept, whatever the whole says
+    written += package.write_tree(_results(name, motion, parquet=parquet), target)  # kept, whatever the whole says
     truth: tuple[Deviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
@@ -232,11 +237,25 @@ def _files(joined: Joined) -> FileTree:
     ).joined(osp_files(joined).under(name))
 
 
+def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
+    """What a run found, as far as it came."""
+    files = {f"{name}.csv": table(motion)}
+    if parquet:
+        units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_defects(motion), "J")
+        values = np.concatenate([motion.values, motion.defects], axis=1)
+        files[f"{name}.parquet"] = parquet_file(motion.time, units, values)
+    return FileTree(files)
+
+
+def _defects(motion: SystemMotion) -> list[str]:
+    return [f"defect of {bond} in J" for bond in motion.bonds]
+
+
 def table(motion: SystemMotion) -> bytes:
     """Results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["time", *motion.names, *(f"defect of {bond} in J" for bond in motion.bonds)])
+    writer.writerow(["time", *motion.names, *_defects(motion)])
     for time, values, defects in zip(motion.time, motion.values, motion.defects, strict=True):
         writer.writerow([repr(float(each)) for each in (time, *values, *defects)])
     return stream.getvalue().encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,17 +122,7 @@ class Trajectories(ABC):
         Raises:
             ToolError: If pyarrow is not installed.
         """
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise _missing("pyarrow", "parquet") from error
-        fields = [pa.field("time", pa.float64(), metadata={"unit": "s"})]
-        fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in self.units.items()]
-        columns = [self.time, *np.ascontiguousarray(self._table.T)]
-        sink = io.BytesIO()
-        pq.write_table(pa.table(columns, schema=pa.schema(fields)), sink)
-        write_whole(Path(path), sink.getvalue())
+        write_whole(Path(path), parquet_file(self.time, self.units, self._table))
 
     def plot(self, *names: str, save: Path | str | None = None) -> Figure:
         """Variables over time, one panel per unit.
@@ -257,6 +247,29 @@ class SimulatedUnit(Trajectories):
         from mb2fmu.pipeline import unit_simulating
 
         return unit_simulating.drawn(self)
+
+
+def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
+    """A table over time as a Parquet file, each column with its unit in its metadata.
+
+    Args:
+        time: In s, shape (n_t,).
+        units: Name → unit of each column, in order.
+        table: Shape (n_t, n).
+
+    Raises:
+        ToolError: If pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _missing("pyarrow", "parquet") from error
+    fields = [pa.field("time", pa.float64(), metadata={"unit": "s"})]
+    fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in units.items()]
+    sink = io.BytesIO()
+    pq.write_table(pa.table([time, *np.ascontiguousarray(table.T)], schema=pa.schema(fields)), sink)
+    return sink.getvalue()
 
 
 def _missing(package: str, extra: str) -> ToolError:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from mb2fmu.cli import commands
 
@@ -52,7 +53,7 @@ def failing() -> Model:
 def told(folder: Path, *lines: str, name: str = "bad.py") -> str:
     """What the command says of a system."""
     (folder / name).write_text(SYSTEM.format(lines="\n".join(f"    system.{line}" for line in lines)))
-    done = CliRunner().invoke(commands, ["system", str(folder / name), "-o", str(folder / "out")])
+    done = CliRunner().invoke(commands, ["system", str(folder / name), "-o", str(folder / "out"), "--parquet"])
     assert done.exit_code in {2, 3}, done.output
     assert "Traceback" not in done.output
     return done.output
@@ -114,6 +115,9 @@ def test_a_failure_in_mid_run_keeps_what_was_found(
     assert "the last good point is t = 0.04 s, point 4" in said
     with (tmp_path / "out" / "Bad.csv").open() as stream:
         assert [float(row["time"]) for row in csv.DictReader(stream)] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04])
+    kept = parquet.read_table(tmp_path / "out" / "Bad.parquet")
+    assert kept["time"].to_pylist() == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04])
+    assert kept.schema.field("weak.x").metadata == {b"unit": b"m"}
 
 
 def test_results_are_kept_where_the_whole_cannot_be_had(mass_units: Units, tmp_path: Path) -> None:
