@@ -17,22 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.equations.motion import Assignment
 from mb2fmu.equations.named_quantities import NamedQuantity
 from mb2fmu.formulation.readable import multiplied_out
 from mb2fmu.formulation.sensors import angular_momentum, linear_momentum
+from mb2fmu.mechanism.conserved import ZERO, ConservedQuantities, moved_by_constraints, worked_along
 from mb2fmu.mechanism.kinematics import NamedKinematics
 from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import Components, Mechanism
-from mb2fmu.mechanism.sampling import Sample, move, random_samples
+from mb2fmu.mechanism.sampling import move, random_samples
 from mb2fmu.mechanism.symbols import translate
-
-Floats = npt.NDArray[np.float64]
-ZERO = 1e-9
-"""Of the largest term: what a sum that is zero may leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,52 +113,20 @@ class Integrals:
 
     def in_space(self) -> Iterator[NamedQuantity]:
         """Components of momentum and angular momentum of all bodies, in the inertial frame; those that are not 0."""
-        located = all(self._m.points[body.masscenter].located for body in self._m.bodies)
-        if not self._m.bodies or not located or self._m.prescribed:
+        if not self._m.bodies:
             return
-        rows = np.array([self._balance(sample) for sample in self._samples])
-        rates, sizes, values, largest = rows.transpose(1, 0, 2)
-        kept = np.all(np.abs(rates) <= ZERO * sizes, axis=0) & np.any(np.abs(values) > ZERO * largest, axis=0)
+        kept = ConservedQuantities(self._m, None).in_space
         bodies = list(self._m.bodies)
-        if np.any(kept[:3]):
+        if any(kept[:3]):
             P = linear_momentum(bodies, self._k)
             names = (f"momentum of all bodies along N.{axis}" for axis in "xyz")
             yield from _kept(names, P, kept[:3])
-        if np.any(kept[3:]) and not self._m.holonomic:
+        if any(kept[3:]):
             H = angular_momentum(bodies, 0, self._k)
             names = (f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz")
             yield from _kept(names, H, kept[3:])
 
     # ------------------------------------------------------------------ numbers
-
-    def _balance(self, sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
-        """Rates of P and H at one state, the size of their terms, P and H, and the size of theirs; shape (6,)."""
-        m, numeric = self._m, self._numeric
-        move(numeric, sample, on_constraints=True)
-        n = len(m.u)
-        M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
-        A, _, gamma = numeric.constraints()
-        matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
-        u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
-        u_dot = np.concatenate([u_dot, np.zeros(len(m.u_auxiliary))])
-        rates: list[Floats] = []
-        values: list[Floats] = []
-        symbols = [*m.p, *(a.symbol for a in m.calculated_parameters)]
-        number = sm.lambdify(symbols, [[b.mass, b.inertia if b.inertia is not None else sm.zeros(3)] for b in m.bodies])
-        for body, (mass, inertia) in zip(m.bodies, number(*sample.parameters), strict=True):
-            point = numeric.points[body.masscenter]
-            acceleration = point.acceleration0 + point.partials @ u_dot
-            spin, spun = np.zeros(3), np.zeros(3)
-            if body.frame >= 0:
-                frame = numeric.frames[body.frame]
-                turned = frame.rotation @ np.array(inertia, dtype=float) @ frame.rotation.T
-                spun = turned @ frame.omega
-                spin = turned @ (frame.alpha0 + frame.partials @ u_dot) + np.cross(frame.omega, spun)
-            force, momentum = mass * acceleration, mass * point.velocity
-            rates.append(np.concatenate([force, np.cross(point.position, force) + spin]))
-            values.append(np.concatenate([momentum, np.cross(point.position, momentum) + spun]))
-        (rate, rate_size), (value, size) = (_summed(parts) for parts in (rates, values))
-        return rate, rate_size, value, size
 
     def _zero(self, sums: Sequence[_Sum]) -> list[bool]:
         """Whether each sum is zero at every sample."""
@@ -191,18 +155,14 @@ class Integrals:
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
             move(self._numeric, sample, on_constraints=True)
-            A, _, _ = self._numeric.constraints()
-            if len(A):
-                turned = A @ np.linalg.inv(self._numeric.kinematics()[0])
-                held |= np.max(np.abs(turned), axis=0) > ZERO * np.max(np.abs(turned))
-        return held.tolist()
+            held |= worked_along(self._numeric, self._numeric.kinematics()[0])
+        return [bool(each) for each in held]
 
     def _moved_by_constraints(self) -> bool:
-        """Whether constraints do work: A u + b = 0 with b ≠ 0."""
+        """Whether constraints do work."""
         for sample in self._samples:
             move(self._numeric, sample, on_constraints=True)
-            A, b, _ = self._numeric.constraints()
-            if len(A) and np.any(np.abs(b) > ZERO * np.max(np.abs(A))):
+            if moved_by_constraints(self._numeric):
                 return True
         return False
 
@@ -216,15 +176,8 @@ class Integrals:
         return bool(multiplied_out(translate(sm.Add(*one.terms), whole)) == 0)
 
 
-def _kept(names: Iterable[str], vector: Components, kept: npt.NDArray[np.bool_]) -> Iterator[NamedQuantity]:
+def _kept(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
     """The components that keep their value."""
-    for name, component, is_kept in zip(names, vector, kept.tolist(), strict=True):
+    for name, component, is_kept in zip(names, vector, kept, strict=True):
         if is_kept:
             yield NamedQuantity("invariant", f"{name} (found with numbers)", None, component)
-
-
-def _summed(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """The sum, and the largest part of each kind of component (linear, angular)."""
-    stacked = np.array(parts)
-    sizes = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
-    return stacked.sum(axis=0), np.repeat(np.maximum(sizes, np.finfo(float).tiny), 3)

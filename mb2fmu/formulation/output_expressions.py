@@ -16,6 +16,7 @@ from mb2fmu.formulation.sensors import SENSED, sensed
 from mb2fmu.mechanism.kinematics import NamedKinematics, add, dot, scale, times
 from mb2fmu.mechanism.observables import RefusedOutput, RequestedOutput, WrittenOutput
 from mb2fmu.mechanism.records import Components, ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanism.symbols import invert_blocks
 from mb2fmu.variables import Level, Quantity
 
 AXES = (".x", ".y", ".z")
@@ -98,15 +99,26 @@ def _answer(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) 
             yield from _diagnosis(request, m)
         case "kinetic_energy":
             yield request.name, kinetic_energy(k)
+        case "coordinate_momentum" | "jacobi_integral":
+            yield request.name, _canonical(request, k)
         case _:
-            potential = potential_energy(k)
-            if potential is None:
-                names = ", ".join(potential_of_loads(k).unknown)
-                raise _refuse(
-                    f"the potential energy is not known: whether {names} have one, nothing tells",
-                    "give that of all loads by model.potential_energy(...), 0 if there is none",
-                )
-            yield request.name, potential + (kinetic_energy(k) if request.kind == "total_energy" else 0)
+            yield request.name, _known_potential(k) + (kinetic_energy(k) if request.kind == "total_energy" else 0)
+
+
+def _known_potential(k: NamedKinematics) -> sm.Expr:
+    """V in J.
+
+    Raises:
+        FormulationError: If it is not known.
+    """
+    potential = potential_energy(k)
+    if potential is None:
+        names = ", ".join(potential_of_loads(k).unknown)
+        raise _refuse(
+            f"the potential energy is not known: whether {names} have one, nothing tells",
+            "give that of all loads by model.potential_energy(...), 0 if there is none",
+        )
+    return potential
 
 
 def _vector(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
@@ -204,6 +216,36 @@ def _multiplier(row: int, m: Mechanism) -> sm.Symbol:
             "give velocities that follow from positions, or leave them out",
         )
     return m.multipliers[row]
+
+
+def _canonical(request: RequestedOutput, k: NamedKinematics) -> sm.Expr:
+    """∂T/∂q'_r = Σ_j (K⁻¹)_jr ∂T/∂u_j, or Σ q'_r ∂T/∂q'_r - T + V = Σ u_j ∂T/∂u_j + Σ k0_r ∂T/∂q'_r - T + V."""
+    m = k.mechanism
+    if m.given_by_constraint:
+        names = ", ".join(m.given_by_constraint)
+        raise _refuse(
+            f"{request.name}: the velocity of {names} already uses a constraint: T is not a function of q and q'",
+            "give velocities that follow from positions",
+        )
+    moved = [r for r in range(len(m.q)) if m.kinematics.offset[r] != 0]
+    wanted = request.subject if request.kind == "coordinate_momentum" else moved
+    if wanted and len(m.q) != len(m.u):
+        raise _refuse(
+            f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
+            "ask for the momentum of a speed",
+        )
+    momenta = {j: k.name(_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
+    inverse = invert_blocks(m.kinematics.matrix) if wanted else sm.zeros(0)
+
+    def of_coordinate(r: int) -> sm.Expr:
+        return sm.Add(*(inverse[j, r] * momenta[j] for j in momenta))
+
+    if request.kind == "coordinate_momentum":
+        return of_coordinate(request.subject[0])
+    twice = [m.u[j] * momenta[j] for j in momenta] + [m.kinematics.offset[r] * of_coordinate(r) for r in moved]
+    if m.lagrangian is not None and m.lagrangian_alone:
+        return sm.Add(*twice) - m.lagrangian.expression
+    return sm.Add(*twice) - kinetic_energy(k) + _known_potential(k)
 
 
 def _momentum(j: int, k: NamedKinematics) -> sm.Expr:

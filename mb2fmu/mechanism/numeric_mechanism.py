@@ -150,6 +150,16 @@ class NumericMechanism:
             Q += actions.over(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
         return Q
 
+    def force_sizes(self, constraint_forces: Sequence[float] = ()) -> Array:
+        """Sums of the magnitudes of what every single force and torque adds to the generalized ones."""
+        sizes = np.zeros(self._n_u)
+        count = len(self.mechanism.potential_forces)
+        sizes[:count] = np.abs(self._take(self._potential, (count,)))
+        forces, torques = self._applied(constraint_forces)
+        for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
+            sizes += np.abs(np.einsum("ni,nij->nj", actions.vectors, partials[actions.nodes])).sum(axis=0)
+        return sizes
+
     def powers(self) -> list[float]:
         """Power in W of each load (pathways and actuators count once)."""
         power = np.zeros(len(self.mechanism.loads))

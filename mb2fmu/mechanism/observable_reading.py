@@ -22,10 +22,20 @@ from mb2fmu.mechanism.quaternions import of_unit_length
 from mb2fmu.mechanism.records import Mechanism
 from mb2fmu.mechanism.symbols import SymbolMap
 from mb2fmu.model.definition import ModelDefinition, OutputRequest
+from mb2fmu.model.requests import OutputKind
 from mb2fmu.variables import Output, Quantity
 
 _KNOWN_OF_LAGRANGIAN = frozenset(
-    {"multiplier", "momentum", "position_residual", "velocity_residual", "constraint_rank", "constraint_condition"}
+    {
+        "multiplier",
+        "momentum",
+        "coordinate_momentum",
+        "jacobi_integral",
+        "position_residual",
+        "velocity_residual",
+        "constraint_rank",
+        "constraint_condition",
+    }
 )
 _QUANTITY = tuple(item.name for item in fields(Quantity))
 
@@ -77,15 +87,24 @@ def read_outputs(
     Raises:
         MechanismError: If an expression contains something that nothing declares.
     """
-    asked = _Asked(mechanism, plain, numbers, [speed.symbol for speed in definition.speeds])
+    moving = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
+    asked = _Asked(mechanism, plain, numbers, *moving)
     return tuple(asked.read(item) for item in definition.outputs)
 
 
 class _Asked:
     """Turns one request after the other into numbers."""
 
-    def __init__(self, mechanism: Mechanism, plain: SymbolMap, numbers: Numbers, speeds: Sequence[sm.Expr]) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        plain: SymbolMap,
+        numbers: Numbers,
+        coordinates: Sequence[sm.Expr],
+        speeds: Sequence[sm.Expr],
+    ) -> None:
         self._m, self._plain, self._numbers = mechanism, plain, numbers
+        self._coordinates = {q: j for j, q in enumerate(coordinates)}
         self._speeds = {speed: j for j, speed in enumerate(speeds)}
         self._name = ""
 
@@ -98,7 +117,7 @@ class _Asked:
         try:
             return RequestedOutput(
                 **quantity,
-                kind=item.kind,
+                kind=self._kind(item),
                 subject=self._subject(item),
                 relative_to=self._reference(item),
                 of_joint=_is_of_joint(item),
@@ -108,6 +127,11 @@ class _Asked:
         except _RefusedError as refused:
             what, remedy = refused.args
             return RefusedOutput(**quantity, what=what, remedy=remedy)
+
+    def _kind(self, item: OutputRequest) -> OutputKind:
+        """What is asked: a momentum may be that of a coordinate."""
+        of_coordinate = item.kind == "momentum" and item.subject[0] in self._coordinates
+        return "coordinate_momentum" if of_coordinate else item.kind
 
     def _subject(self, item: OutputRequest) -> tuple[int, ...]:
         """Numbers of what is asked about."""
@@ -134,7 +158,7 @@ class _Asked:
             "force": self._load,
             "power": self._load,
             "multiplier": self._row,
-            "momentum": self._speed,
+            "momentum": self._moving,
             "reaction_force": reaction,
             "reaction_torque": reaction,
             "joint_effort": self._joint,
@@ -195,11 +219,13 @@ class _Asked:
             )
         return index
 
-    def _speed(self, speed: sm.Expr) -> int:
-        if speed not in self._speeds:
-            listed = ", ".join(map(str, self._speeds))
-            raise _RefusedError(f"{speed} is no speed of the mechanics", f"take one of {listed}")
-        return self._speeds[speed]
+    def _moving(self, symbol: sm.Expr) -> int:
+        """Number of a coordinate, or of a speed."""
+        for known in (self._coordinates, self._speeds):
+            if symbol in known:
+                return known[symbol]
+        listed = ", ".join(map(str, (*self._coordinates, *self._speeds)))
+        raise _RefusedError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
 
     def _joint(self, joint: Any) -> int:
         if joint not in self._numbers.joints:

@@ -36,7 +36,8 @@ class RequestedOutput(Quantity):
         subject: Numbers, by ``kind``: of a point (``position``, ``velocity``, ``acceleration``), a frame
             (``angular_velocity``, ``angular_acceleration``, ``orientation``), two points (``distance``,
             ``relative_velocity``), bodies (``centre_of_mass``, ``linear_momentum``, …; none: all), a load
-            (``force``, ``power``), a constraint row (``multiplier``), a speed (``momentum``), bodies or one joint
+            (``force``, ``power``), a constraint row (``multiplier``), a speed (``momentum``), a
+            coordinate (``coordinate_momentum``), bodies or one joint
             (``reaction_force``, ``reaction_torque``), joints (``joint_effort``); empty for energies and diagnostics.
         of_joint: Of a reaction: ``subject`` is a joint.
         relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,

@@ -174,8 +174,12 @@ class Outputs:
         self._request("multiplier", name, unit, (sm.sympify(row),))
 
     def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
-        """Outputs ``name``: the generalized momentum ∂T/∂u of a speed u (or q')."""
+        """Outputs ``name``: the generalized momentum ∂T/∂u of a speed u, or ∂T/∂q' of a coordinate q."""
         self._request("momentum", name, unit, (speed,))
+
+    def output_jacobi_integral(self, name: str = "jacobi_integral") -> None:
+        """Outputs Jacobi's integral Σ q' ∂T/∂q' - T + V in J: T + V, unless something moves by prescription."""
+        self._request("jacobi_integral", name, "J")
 
     def output_reaction(
         self,

@@ -26,6 +26,8 @@ OutputKind = Literal[
     "power",
     "multiplier",
     "momentum",
+    "coordinate_momentum",
+    "jacobi_integral",
     "reaction_force",
     "reaction_torque",
     "joint_effort",
@@ -49,7 +51,8 @@ class OutputRequest(Quantity):
             ``angular_velocity``, ``angular_acceleration``, ``orientation``: (frame,); ``distance``: (point, point);
             ``relative_velocity``: (point, point of the other frame); ``centre_of_mass``, ``centre_of_mass_velocity``,
             ``linear_momentum``, ``angular_momentum``: (body, …), () for all; ``force``, ``power``:
-            (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,); ``reaction_force``,
+            (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,), or of
+            a coordinate, as which ``coordinate_momentum`` is read; ``reaction_force``,
             ``reaction_torque``: (joint,) or (body, …); ``joint_effort``: (recorded joint, …); energies and diagnostics
             of constraints: ().
         relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:

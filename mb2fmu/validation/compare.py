@@ -19,6 +19,7 @@ Beyond it, chaos has the word, and the invariants alone are judged: they hold fo
   over one step, measured at up to ten points of the run. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
+- Integrals of motion, see ``kept_integrals``.
 - Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
   FACTOR · tolerance and the round-off of the row's terms.
 """
@@ -38,6 +39,7 @@ from mb2fmu.validation.event_sides import NEAR, Occasion, both_sides
 from mb2fmu.validation.event_walk import WalkLog
 from mb2fmu.validation.hybrid import HybridEquations, Modes
 from mb2fmu.validation.journey import Journey
+from mb2fmu.validation.kept_integrals import FORMULA, KeptIntegrals
 from mb2fmu.validation.reference import (
     Reference,
     constraint_scales,
@@ -184,11 +186,14 @@ def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -
 
 
 def compare_invariants(
-    reference: Reference, simulation: Simulation, limits: Bounds | None = None
+    reference: Reference,
+    simulation: Simulation,
+    limits: Bounds | None = None,
+    integrals: KeptIntegrals | None = None,
 ) -> tuple[InvariantResult, ...]:
     """What holds for every true motion, on the FMU's own; () where the FMU gives no finite numbers.
 
-    ``limits``: say which points may be on either side of an event.
+    ``limits``: say which points may be on either side of an event. ``integrals``: of motion, of the same experiment.
     """
     if not np.all(np.isfinite(simulation.values)):
         return ()
@@ -204,6 +209,8 @@ def compare_invariants(
     results = [*_defects(reference, states, flowed, taken)]
     if any(balance.name == "energy" for balance in reference.balances):
         results.append(_energy(reference, states, work))
+    if integrals:
+        results += _integrals(reference, integrals, values)
     return (*results, *_constraints(reference, values))
 
 
@@ -302,6 +309,17 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
     return _invariant("energy balance", "|T − T(0) − W|", "J", run.time, drift, limit)
+
+
+def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -> list[InvariantResult]:
+    """One result per integral of motion."""
+    strays = integrals.strays(values)
+    limits = integrals.limits(FACTOR * reference.conditions.tolerance)
+    return [
+        _invariant(kept.name, FORMULA, kept.unit, integrals.time, strays[i], limits[i])
+        for i, kept in enumerate(integrals.kept)
+        if integrals.told(i)
+    ]
 
 
 def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:

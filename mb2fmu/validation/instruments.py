@@ -116,6 +116,7 @@ class _Instruments:
             "angular_momentum": self._angular_momentum,
             **dict.fromkeys(("position", "velocity", "acceleration"), self._of_point),
             **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
+            **dict.fromkeys(("coordinate_momentum", "jacobi_integral"), self._canonical),
             **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
         }
         if request.kind in answers:
@@ -130,6 +131,20 @@ class _Instruments:
             yield request.name, self.m.multipliers[request.subject[0]]
         else:
             yield request.name, self.sights.momentum(request.subject[0])
+
+    def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Of K⊤ p = ∂T/∂u a component, or q'·p - T + V with q' = K u + k0."""
+        m = self.m
+        momenta = sm.Matrix([self.sights.momentum(j) for j in range(len(m.u))])
+        if request.kind == "coordinate_momentum":
+            p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
+            yield request.name, p[request.subject[0]]
+        elif m.kinematics.offset.is_zero_matrix:
+            yield request.name, sm.Matrix(m.u).dot(momenta) - self.kinetic() + self._potential()
+        else:
+            rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
+            p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
+            yield request.name, rates.dot(p) - self.kinetic() + self._potential()
 
     def _energy(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Kinetic, potential, or both."""

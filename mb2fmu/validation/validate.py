@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from mb2fmu.validation.event_verdicts import Watch, event_sessions, judge_events
 from mb2fmu.validation.excitation import PARTS, Excitation, as_set, excite, settable_names
 from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
+from mb2fmu.validation.kept_integrals import Conserved, KeptIntegrals, conserved_quantities
 from mb2fmu.validation.reference import Reference, describe, make_reference
 from mb2fmu.validation.result import EventResult, InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
@@ -77,12 +78,14 @@ class MovedYardstick:
         reference: None where there is none.
         limits: Of the reference.
         influences: What its quantities move.
+        integrals: Of motion.
     """
 
     excitation: Excitation
     reference: Reference | None
     limits: Bounds | None
     influences: tuple[InfluenceResult, ...]
+    integrals: KeptIntegrals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,13 @@ class Yardstick:
         reference: Of the default experiment.
         limits: Its bounds.
         moved: Of the moved experiment; None: that is not judged.
+        integrals: Of motion, along the reference.
     """
 
     reference: Reference
     limits: Bounds
     moved: MovedYardstick | None = None
+    integrals: KeptIntegrals | None = None
 
 
 def make_yardstick(
@@ -105,6 +110,7 @@ def make_yardstick(
     reference_equations: EquationsOfMotion,
     *,
     mechanism: Mechanism | None = None,
+    integrals_of: Mechanism | None = None,
     experiment: Conditions | None = None,
     exercise: bool = True,
     settable: Collection[str] | None = None,
@@ -117,6 +123,7 @@ def make_yardstick(
         definition: The checked model.
         reference_equations: As for :func:`validate`.
         mechanism: As for :func:`validate`.
+        integrals_of: As for :func:`validate`.
         experiment: As for :func:`validate`.
         exercise: False: without the moved experiment.
         settable: FMU names that the units let one set; None: all.
@@ -125,10 +132,19 @@ def make_yardstick(
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = bounds(reference, measure_sensitivity(reference))
+    conserved = conserved_quantities(integrals_of, reference_equations) if integrals_of else None
+    kept = _kept(conserved, reference, limits)
     if not exercise:
-        return Yardstick(reference, limits)
+        return Yardstick(reference, limits, integrals=kept)
     moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step, states=states)
-    return Yardstick(reference, limits, moved)
+    if moved.reference is not None and moved.limits is not None:
+        moved = replace(moved, integrals=_kept(conserved, moved.reference, moved.limits))
+    return Yardstick(reference, limits, moved, kept)
+
+
+def _kept(conserved: Conserved | None, reference: Reference, limits: Bounds) -> KeptIntegrals | None:
+    """The integrals of motion along a reference; None where there are none."""
+    return KeptIntegrals(reference, conserved, limits.sides) if conserved and conserved.kept else None
 
 
 def _moved_yardstick(
@@ -166,6 +182,7 @@ def validate(
     *,
     method: Method | None = None,
     mechanism: Mechanism | None = None,
+    integrals_of: Mechanism | None = None,
     experiment: Conditions | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
@@ -183,6 +200,7 @@ def validate(
         method: The formulation that the FMU was made by, if known; only shown.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
             equations in numbers, and ``reference_equations`` only tell names, units and levels.
+        integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the unit declares too, see :func:`conformity`.
         time_limit: For each of the FMU's runs, in s.
@@ -203,8 +221,8 @@ def validate(
     settable = settable_names(description)
     with clock("reference"):
         made = yardstick or make_yardstick(
-            definition, reference_equations, mechanism=mechanism, experiment=run, exercise=exercise,
-            settable=settable, any_step=description.any_step, states=description.state_names,
+            definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
+            exercise=exercise, settable=settable, any_step=description.any_step, states=description.state_names,
         )  # fmt: skip
     reference, second = made.reference, made.moved
     runs = [run]
@@ -218,7 +236,7 @@ def validate(
         }
         driven = _driven(fmu, runs, questions, (made, looks, description), time_limit)
     with clock("compare"):
-        kinds = [_judged(reference, made.limits, one, 0, looks, description) for one in driven]
+        kinds = [_judged(made, one, 0, looks, description) for one in driven]
         moved = _moved(second, driven, looks, description) if second else None
         calls = [
             result
@@ -307,14 +325,16 @@ def _unlooked(made: Yardstick, looks: Sequence[Sequence[Watch]]) -> Iterator[str
 
 
 def _judged(
-    reference: Reference,
-    limits: Bounds,
+    stick: Yardstick | MovedYardstick,
     driven: Driven,
     number: int,
     looks: Sequence[Sequence[Watch]],
     description: UnitDescription,
 ) -> KindResult:
     """One way of running the unit, in one experiment."""
+    reference, limits = stick.reference, stick.limits
+    assert reference is not None
+    assert limits is not None
     simulation = driven.simulations[number]
     events: tuple[EventResult, ...] = ()
     if np.all(np.isfinite(simulation.values)):
@@ -322,7 +342,7 @@ def _judged(
     return KindResult(
         events=events,
         variables=compare_variables(reference, limits, simulation),
-        invariants=compare_invariants(reference, simulation, limits),
+        invariants=compare_invariants(reference, simulation, limits, stick.integrals),
         simulation=simulation,
     )
 
@@ -334,11 +354,11 @@ def _moved(
     description: UnitDescription,
 ) -> MovedResult:
     """The moved experiment of all kinds."""
-    reference, limits, excitation = second.reference, second.limits, second.excitation
+    reference, excitation = second.reference, second.excitation
     kinds = (
         ()
-        if reference is None or limits is None
-        else tuple(_judged(reference, limits, one, 1, looks, description) for one in driven)
+        if reference is None or second.limits is None
+        else tuple(_judged(second, one, 1, looks, description) for one in driven)
     )
     return MovedResult(
         kinds=kinds,

@@ -1,0 +1,171 @@
+"""Integrals of motion in the proof: found as the theory finds them, right, and a unit that breaks one fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import ball, reference_of
+from mechanisms import Evaluated, mechanism_of, random_states
+
+import mb2fmu
+from mb2fmu import Model, pipeline, validation
+from mb2fmu.errors import FormulationError
+from mb2fmu.formulation import formulate_motion
+from mb2fmu.formulation.theory import named_quantities
+from mb2fmu.mechanism import Mechanism
+from mb2fmu.validation.compare import bounds, compare_invariants
+from mb2fmu.validation.kept_integrals import KeptIntegrals, conserved_quantities
+from mb2fmu.validation.sensitivity import measure_sensitivity
+from mb2fmu.validation.simulate import Simulation
+
+MOMENTUM, ALONG = "momentum of x, which is ignorable", "momentum of all bodies along N.x"
+
+
+def bead() -> Model:
+    """On a wire that turns steadily about the vertical: T + V is not kept, Jacobi's integral is. u = 2 q' + w."""
+    t = me.dynamicsymbols._t
+    q, u = me.dynamicsymbols("q u")
+    m, g, r, w = sm.symbols("m g r w", positive=True)
+    N = me.ReferenceFrame("N")
+    B = N.orientnew("B", "Axis", (w * t, N.z))
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", r * (sm.sin(q) * B.x - sm.cos(q) * B.z))
+    P.set_vel(N, P.pos_from(O).dt(N))
+    kane = me.KanesMethod(N, [q], [u], kd_eqs=[u - 2 * q.diff(t) - w])
+    kane.kanes_equations([me.Particle("bead", P, m)], [(P, -m * g * N.z)])
+    model = Model("Bead", kane)
+    for symbol, value, unit in ((m, 0.3, "kg"), (g, 9.81, "m/s2"), (r, 0.4, "m"), (w, 6.0, "rad/s")):
+        model.parameter(symbol, value, unit)
+    model.coordinate(q, 0.5, "rad")
+    model.speed(u, 0.2, "rad/s")
+    model.output_momentum("p", q, unit="kg.m2/s")
+    model.output_jacobi_integral()
+    model.experiment(stop=1.0, step=0.02)
+    return model
+
+
+def cart(fault: float = 0.0) -> Model:
+    """A cart that rolls freely, two rods on it: chaotic; energy and the momentum along x are kept.
+
+    ``fault``: kg/s, of a force on the cart by the first rod's speed and the moment on the rod by the cart's, which
+    together do no work, as in a magnetic field.
+    """
+    t = me.dynamicsymbols._t
+    x, a, b, v, wa, wb = me.dynamicsymbols("x a b v wa wb")
+    m, g, length = sm.symbols("m g l", positive=True)
+    N = me.ReferenceFrame("N")
+    A, B = (N.orientnew(name, "Axis", (angle, N.z)) for name, angle in (("A", a), ("B", b)))
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    C = O.locatenew("C", x * N.x)
+    P = C.locatenew("P", -length * A.y)
+    Q = P.locatenew("Q", -length * B.y)
+    rates = {x.diff(t): v, a.diff(t): wa, b.diff(t): wb}
+    for point in (C, P, Q):
+        point.set_vel(N, point.pos_from(O).dt(N).subs(rates))
+    loads = [(point, -m * g * N.y) for point in (P, Q)]
+    if fault:
+        A.set_ang_vel(N, wa * N.z)
+        loads += [(C, fault * length * wa * N.x), (A, -fault * length * v * N.z)]
+    kane = me.KanesMethod(N, [x, a, b], [v, wa, wb], kd_eqs=[rate - speed for rate, speed in rates.items()])
+    kane.kanes_equations([me.Particle(f"mass_{p.name}", p, m) for p in (C, P, Q)], loads)
+    model = Model("CartWithRods", kane)
+    for symbol, value, unit in ((m, 1.0, "kg"), (g, 9.81, "m/s2"), (length, 0.5, "m")):
+        model.parameter(symbol, value, unit)
+    for q, start, unit in ((x, 0.0, "m"), (a, 2.0, "rad"), (b, 2.8, "rad")):
+        model.coordinate(q, start, unit)
+    for u, unit in ((v, "m/s"), (wa, "rad/s"), (wb, "rad/s")):
+        model.speed(u, 0.0, unit)
+    model.experiment(stop=6.0, step=0.02, tolerance=1e-9)
+    return model
+
+
+def found(mechanism: Mechanism) -> dict[str, str]:
+    """Integral → unit."""
+    return {kept.name: kept.unit for kept in conserved_quantities(mechanism, formulate_motion(mechanism)).kept}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [bead, cart, lambda: mb2fmu.load("models/heavy_top.py")],
+)
+def test_numbers_find_what_symbols_show(model) -> None:
+    """The kinds, in the same order; symbols differentiate, numbers look at places far from each other."""
+    mechanism = mechanism_of(model())
+    shown = named_quantities(mechanism, ["integrals"])["integrals"].quantities
+    in_space = [q.of.rpartition(" (")[0] for q in shown if "all bodies" in q.of]
+    others = [q.of.split(" ")[0] for q in shown if "all bodies" not in q.of]
+    told = [*found(mechanism)]
+    assert [name for name in told if "all bodies" in name] == in_space
+    assert [name.split(" ")[0] for name in told if "all bodies" not in name] == others
+    assert told
+
+
+def test_outputs_are_what_the_proof_judges() -> None:
+    """p and h by formulas of two formulations, in numbers, and by hand."""
+    mechanism = mechanism_of(bead())
+    state = random_states(mechanism, 1, seed=2)[0]
+    conserved = conserved_quantities(mechanism, formulate_motion(mechanism))
+    (h,), (size,) = conserved.at(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
+    m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
+    angle, rate = state.x[0], (state.x[1] - w) / 2
+    by_hand = m * r**2 * (rate**2 - (w * np.sin(angle)) ** 2) / 2 - m * g * r * np.cos(angle)
+    assert h == pytest.approx(by_hand, rel=1e-12)
+    assert size >= abs(h)
+    for method in ("tmt", "recursive-composite"):
+        unit = Evaluated(mechanism, method)
+        assert unit.output("jacobi_integral", state) == pytest.approx(by_hand, rel=1e-12)
+        assert unit.output("p", state) == pytest.approx(m * r**2 * rate, rel=1e-12)
+
+
+def test_momentum_of_nothing_is_refused() -> None:
+    model = bead()
+    model.output_momentum("wrong", me.dynamicsymbols("nobody"), unit="kg.m2/s")
+    with pytest.raises(FormulationError, match="no coordinate and no speed"):
+        Evaluated(mechanism_of(model), "tmt")
+
+
+def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
+    """The unit has a force that does no work: no step defect and no energy says anything of it."""
+    mechanism = mechanism_of(cart())
+    equations = formulate_motion(mechanism)
+    stick = validation.make_yardstick(
+        mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, exercise=False
+    )
+    verdicts = []
+    for fault in (0.0, 3e-6):
+        unit = pipeline.export(cart(fault), tmp_path / str(fault)).path
+        result = validation.validate(
+            unit, mechanism.declared, equations, mechanism=mechanism, yardstick=stick, conformance=False, exercise=False
+        )
+        verdicts.append([{i.name: i.verdict for i in kind.invariants} for kind in result.kinds])
+    right, wrong = verdicts
+    assert {verdict for kind in right for verdict in kind.values()} == {"passed"}
+    for kind in wrong:
+        assert {name for name, verdict in kind.items() if verdict == "failed"} == {MOMENTUM, ALONG}
+
+
+def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
+    """An impact takes a half of the energy, and no verdict; air that brakes a little fails."""
+    reference = reference_of(ball())
+    limits = bounds(reference, measure_sensitivity(reference))
+    mechanism = mechanism_of(ball())
+    conserved = conserved_quantities(mechanism, formulate_motion(mechanism))
+    kept = KeptIntegrals(reference, conserved, limits.sides)
+    energy = [k.name for k in conserved.kept].index("energy T + V")
+    values = reference.trajectory.values
+    assert np.ptp(kept.along(values)[0][:, energy]) > 1.0
+    assert 10 <= kept.judged[:, energy].sum() < len(kept.judged)
+
+    def verdict(rows: np.ndarray) -> str:
+        names = tuple(v.name for v in reference.variables)
+        unit = Simulation(names=names, time=reference.trajectory.time, values=rows, log=(), seconds_per_step=0.0)
+        return next(i for i in compare_invariants(reference, unit, limits, kept) if i.name == "energy T + V").verdict
+
+    assert verdict(values) == "passed"
+    braked = values.copy()
+    braked[:, 1] *= np.exp(-1e-4 * reference.trajectory.time)
+    assert verdict(braked) == "failed"
