@@ -59,6 +59,12 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     metavar="DIR",
     help="Also write the unit with the found values, and beside it where they come from.",
 )
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Also write a page: measured and found motions, what is left over, how sure the values are.",
+)
 @options(at_option, set_option, json_file_option, debug_option)
 def fit(
     model: Path,
@@ -66,6 +72,7 @@ def fit(
     free: tuple[str, ...],
     bounds: dict[str, tuple[float, float]],
     folder: Path | None,
+    report: Path | None,
     at: dict[str, str],
     arguments: dict[str, str],
     json_file: Path | None,
@@ -78,7 +85,7 @@ def fit(
     \b
     Examples:
       mb2fmu fit models/double_pendulum.py --data swing.csv --free m2,l2
-      mb2fmu fit models/cart_pole.py --data one.csv --data two.csv --free c,b,theta --bounds c=0:1 -o fitted
+      mb2fmu fit models/cart_pole.py --data a.csv --data b.csv --free c,b,theta -o fitted --report fit.html
     """
     from mb2fmu import pipeline
     from mb2fmu.pipeline.identifying import identify
@@ -90,21 +97,64 @@ def fit(
         if folder is not None:
             values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}
             started = pipeline.load(chosen, arguments) if isinstance(chosen, Path) else chosen
-            exported = pipeline.export(started.at(values), folder, observer=progress)
+            documents = {"fit.json": _printed(facts)}
+            documents |= {"fit.html": _page(started.name, found, facts)} if report else {}
+            exported = pipeline.export(started.at(values), folder, observer=progress, documents=documents)
             facts["fmu"] = str(exported.path)
             facts["sha256"] = hashlib.sha256(exported.path.read_bytes()).hexdigest()
             beside = exported.path.with_suffix(".fit.json")
-            pipeline.write(beside, (json.dumps(facts, indent=2) + "\n").encode())
+            pipeline.write(beside, _printed(facts))
+        if report is not None:
+            name = pipeline.load(chosen, arguments).name if isinstance(chosen, Path) else chosen.name
+            pipeline.write(report, _page(name, found, facts))
     if json_file is not None:
-        text = json.dumps(facts, indent=2) + "\n"
         if str(json_file) == "-":
-            click.echo(text, nl=False)
+            click.echo(_printed(facts).decode(), nl=False)
         else:
-            pipeline.write(json_file, text.encode())
+            pipeline.write(json_file, _printed(facts))
     if str(json_file) != "-":
         _show(found)
+        say(f"Report: {report}") if report is not None else None
         say(f"FMU: {facts['fmu']}, and where its values come from: {beside}" if folder is not None else "")
     click.get_current_context().exit(0 if found.rank == len(found.unknowns) else 1)
+
+
+def _printed(facts: dict[str, Any]) -> bytes:
+    return (json.dumps(facts, indent=2) + "\n").encode()
+
+
+def _page(name: str, found: Fitted, facts: dict[str, Any]) -> bytes:
+    """The report of a fit."""
+    from mb2fmu.report.fit_page import FitPage, fit_page
+
+    numbers = zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True)
+    rows = []
+    for unknown, value, half in numbers:
+        sure = f"{half:.2g}" if math.isfinite(half) else "cannot be found"
+        bounds = (f"{bound:g}" if math.isfinite(bound) else "" for bound in (unknown.low, unknown.high))
+        rows.append((unknown.name, f"{value:.8g}", sure, unknown.unit, f"{unknown.start:g}", *bounds))
+    units = {curve.name: curve.unit for curve in found.curves}
+    points = sum(len(curve.time) for curve in found.curves)
+    experiments = len(facts["data"])
+    lead = (
+        f"{len(rows)} {'quantity' if len(rows) == 1 else 'quantities'} by least squares from {points} numbers "
+        f"of {experiments} {'experiment' if experiments == 1 else 'experiments'}, with exact derivatives."
+    )
+    page = FitPage(
+        title=name,
+        certain=found.rank == len(found.unknowns),
+        lead=lead,
+        rows=rows,
+        words=found.words,
+        names=[unknown.name for unknown in found.unknowns],
+        correlation=found.correlation,
+        curves=found.curves,
+        noise={column: f"{noise:.3g} {units.get(column, '')}".strip() for column, noise in found.noise.items()},
+        facts={f"SHA-256 of {path}": digest for path, digest in facts["data"].items()}
+        | {"Motions integrated": str(found.evaluations)}
+        | ({"Unit": facts["fmu"], "SHA-256 of the unit": facts["sha256"]} if "sha256" in facts else {}),
+    )
+    return fit_page(page)
 
 
 def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:

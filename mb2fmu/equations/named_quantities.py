@@ -83,6 +83,10 @@ class NamedQuantities:
         """The section of one kind."""
         return next(section for section in self.sections if section.kind == kind)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: a section per kind, to be unfolded."""
+        return displays.html(self)
+
     def _repr_latex_(self) -> str:
-        """For notebooks."""
+        """For notebooks that show formulas alone."""
         return displays.latex(self)

@@ -25,6 +25,8 @@ def readable(
     sections: Sequence[QuantitySection],
     items: Sequence[Assignment | LinearSolve],
     rates: Mapping[sm.Symbol, tuple[sm.Symbol, int]],
+    *,
+    contracted: bool = True,
 ) -> NamedQuantities:
     """Puts short intermediates in place and leaves out those that nothing uses.
 
@@ -33,7 +35,9 @@ def readable(
         sections: In terms of ``items``.
         items: In order of evaluation.
         rates: See :class:`NamedQuantities`.
+        contracted: Multiply out and contract what is short; False: names are put in place, nothing else, in no time.
     """
+    shorter = _contracted if contracted else _as_it_is
     short: dict[sm.Basic, sm.Expr] = {}
     whole: dict[sm.Basic, sm.Expr] = {}
     kept: list[Assignment | LinearSolve] = []
@@ -42,18 +46,21 @@ def readable(
             left, right = translate_matrix(item.matrix, short), translate_matrix(item.right_hand_side, short)
             kept.append(replace(item, matrix=left, right_hand_side=right))
             continue
-        expression = _contracted(translate(item.expression, short))
-        in_full = _contracted(translate(item.expression, whole))
-        if _operations(in_full) <= WHOLE:
+        expression = shorter(translate(item.expression, short))
+        in_full = shorter(translate(item.expression, whole)) if contracted else expression
+        if contracted and _operations(in_full) <= WHOLE:
             whole[item.symbol] = in_full
         if _operations(expression) <= INLINE:
             short[item.symbol] = expression
         else:
             kept.append(Assignment(item.symbol, expression))
     long = {item.symbol: _operations(item.expression) for item in kept if isinstance(item, Assignment)}
-    shown = tuple(
-        replace(s, quantities=tuple(_in_place(q, short, whole, long) for q in s.quantities)) for s in sections
-    )
+
+    def placed(q: NamedQuantity) -> NamedQuantity:
+        """With short names written out."""
+        return _in_place(q, short, whole, long) if contracted else _put(q, short)
+
+    shown = tuple(replace(s, quantities=tuple(placed(q) for q in s.quantities)) for s in sections)
     needed: set[sm.Basic] = {
         symbol for s in shown for q in s.quantities for e in q.entries for symbol in e.free_symbols
     }
@@ -86,6 +93,17 @@ def _in_place(
         if _operations(multiplied) <= _operations(in_place) + beside:
             return replace(quantity, value=multiplied)
     return replace(quantity, value=in_place)
+
+
+def _as_it_is(expression: sm.Expr) -> sm.Expr:
+    return expression
+
+
+def _put(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQuantity:
+    """The quantity with short intermediates written out."""
+    value = quantity.value
+    matrix = isinstance(value, sm.MatrixBase)
+    return replace(quantity, value=translate_matrix(value, short) if matrix else translate(value, short))
 
 
 def multiplied_out(expression: sm.Expr) -> sm.Expr:

@@ -46,12 +46,13 @@ _IN_RATES = ("lagrange", "momenta", "integrals")
 """Kinds that are written in q' and not in speeds."""
 
 
-def named_quantities(mechanism: Mechanism, kinds: Sequence[str]) -> NamedQuantities:
+def named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
     """Forms what is asked for.
 
     Args:
         mechanism: As read.
         kinds: Some of :data:`TITLES`.
+        contracted: See :func:`mb2fmu.formulation.readable.readable`.
 
     Returns:
         A section per kind, and the intermediates that stand in them.
@@ -70,13 +71,13 @@ def named_quantities(mechanism: Mechanism, kinds: Sequence[str]) -> NamedQuantit
             formed.append(theory.section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = readable(mechanism.declared.name, formed, theory.items, theory.rates)
+    shown = readable(mechanism.declared.name, formed, theory.items, theory.rates, contracted=contracted)
     in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _IN_RATES]
     if not in_rates:
         return shown
     apart = _Theory(mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)})
     others = [apart.section(kind) for kind in in_rates]
-    terms = readable(shown.name, others, apart.items, apart.rates)
+    terms = readable(shown.name, others, apart.items, apart.rates, contracted=contracted)
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
     return NamedQuantities(
         shown.name,

@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from mb2fmu.filetree import FileTree
 from mb2fmu.package.publishing import write_whole as write
 from mb2fmu.pipeline import notebook as notebook  # registers how records are shown
 from mb2fmu.pipeline import pages, proving, publication
@@ -57,9 +58,12 @@ def export(
     *,
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
+    documents: Mapping[str, bytes] | None = None,
     **options: Unpack[UnitOptions],
 ) -> Exported:
     """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
+
+    ``documents`` are further files, by name, for the unit's documentation.
 
     In the unit is a page that describes it; the proof is put there by :func:`run`. A report beside it, of the unit that
     it replaces, is removed.
@@ -68,7 +72,8 @@ def export(
     built = build(derivation, observer=observer, **build_options(options))
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
-        documented = pages.described(built)
+        further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
+        documented = pages.described(built).joined(further)
     with stage("pack"), publication.results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()

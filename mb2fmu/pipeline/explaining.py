@@ -49,7 +49,7 @@ def quantities(
         Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
             or that this mechanism does not have.
     """
-    from mb2fmu.report import quantity_listing  # noqa: F401  registers how they are shown as a formula
+    from mb2fmu.report import quantity_blocks, quantity_listing  # noqa: F401  register how they are shown
 
     stage = Stopwatch(observer)
     _, read = read_model(model, arguments, stage)

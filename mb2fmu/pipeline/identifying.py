@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 
 from mb2fmu import analysis
+from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.eventful import refuse_events
@@ -96,7 +97,28 @@ def identify(
 
     with Stopwatch(observer)("fit"):
         precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
-        return fit(unknowns, predict, measured, columns, precision=precision)
+        found = fit(unknowns, predict, measured, columns, precision=precision)
+        curves: list[FittedCurve] = []
+        for k, (path, each) in enumerate(zip(data, experiments, strict=True)):
+            at = {name: float(found.values[i]) for name, own, i in places if own in {-1, k}}
+            curves += _curves(derivation, path.name, each, _motion(derivation, each, at).values)
+        return replace(found, curves=tuple(curves))
+
+
+def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
+    """The columns of an experiment beside what was found."""
+    units = _units(derivation)
+    return [
+        FittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
+        for j, name in enumerate(experiment.names)
+    ]
+
+
+def _units(derivation: Derivation) -> dict[str, str]:
+    """FMU name of each state and output → unit."""
+    d = derivation.definition
+    declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
+    return {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
 
 
 def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
@@ -153,8 +175,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
     from mb2fmu.units import compatible, display_conversion
 
     d = derivation.definition
-    declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
-    seen = {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
+    seen = _units(derivation)
     inputs = {each.name: each.unit for each in d.inputs}
     faults, found = [], []
     for path in data:

@@ -16,10 +16,19 @@ if TYPE_CHECKING:
     from mb2fmu.animation import Drawing, Scene, Signals
     from mb2fmu.equations.motion import EquationsOfMotion
     from mb2fmu.filetree import FileTree
+    from mb2fmu.mechanism import Mechanism
     from mb2fmu.model import Declarations
+    from mb2fmu.report.content import Theory
 
 LIMIT = 1_000_000
 """Bytes of the page in a unit."""
+KANE = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
+MOST_BODIES_DRAWN = 8
+"""Above, the graph is folded."""
+MOST_PARTIALS = 100
+"""Bodies times speeds up to which a page shows Kane's quantities."""
+FEW = 30
+"""Lines of each kind of quantity in the page in a unit."""
 
 
 def description(built: Build) -> bytes:
@@ -33,7 +42,44 @@ def description(built: Build) -> bytes:
     provenance = Provenance(hashes=hashes, platforms=_platforms(built))
     licences = "licenses/license.txt" if native else ""
     start = animation.draw_start(built.scene) if built.scene else None
-    return describe(definition, built.derivation.equations, built.interface, provenance, licences=licences, start=start)
+    theory = theory_of(built.derivation.mechanism, limited=True)
+    return describe(
+        definition,
+        built.derivation.equations,
+        built.interface,
+        provenance,
+        licences=licences,
+        start=start,
+        theory=theory,
+    )
+
+
+def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
+    """Graph and Kane's quantities of a mechanism, as a page shows them.
+
+    Args:
+        mechanism: As read.
+        limited: The page has to be small: long expressions and long lists are counted only.
+    """
+    from mb2fmu.formulation.theory import named_quantities
+    from mb2fmu.mechanism.mechanism_graph import mechanism_graph
+    from mb2fmu.report.content import Theory
+    from mb2fmu.report.equation_lists import ROOM
+    from mb2fmu.report.graph_picture import graph_picture
+    from mb2fmu.report.picture import picture
+    from mb2fmu.report.quantity_blocks import quantity_blocks
+
+    name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
+    if mechanism.lagrangian_alone:
+        return Theory()
+    drawn = picture(graph_picture(mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints")
+    many = len(mechanism.bodies) > MOST_BODIES_DRAWN
+    if len(mechanism.bodies) * len(mechanism.u) > MOST_PARTIALS:
+        return Theory(drawn, many, (), f"They are too many to be read here; {command} writes them.")
+    quantities = named_quantities(mechanism, KANE, contracted=False)
+    blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
+    text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
+    return Theory(drawn, many, tuple(blocks), text)
 
 
 def described(built: Build) -> FileTree:
@@ -161,6 +207,7 @@ def _report(
         motion=motion,
         live=_live(built, scene, motion),
         limit=limit,
+        theory=theory_of(validated.mechanism, limited=limit is not None),
     )
 
 

@@ -270,6 +270,23 @@ class VariableRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Theory:
+    """What the theory says of the mechanism itself.
+
+    Attributes:
+        graph: Picture of bodies, joints, loads, constraints and sensors; may be empty.
+        many: The picture is large, and folded.
+        blocks: Quantities of Kane's method.
+        text: What is to be said of them, or why there are none.
+    """
+
+    graph: Markup = field(default_factory=Markup)
+    many: bool = False
+    blocks: tuple[EquationBlock, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Everything that the page shows, in its order; without a verdict nothing of what belongs to one.
 
@@ -302,6 +319,7 @@ class Page:
     exercise: Exercise | None = None
     ladder: tuple[LadderRow, ...] = ()
     events: tuple[EventTable, ...] = ()
+    theory: Theory = field(default_factory=Theory)
 
     @property
     def kind(self) -> str:

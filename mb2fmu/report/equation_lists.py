@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import islice
@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate
+from mb2fmu.equations.motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.equations.recursion import LinearVector, Recursion, RecursiveDynamics
 from mb2fmu.report.mathml import MathML, identifier
 
@@ -94,13 +94,55 @@ def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[Equ
     return tuple(block for block in blocks if block.lines or block.note)
 
 
-class _Writer:
-    def __init__(self, equations: EquationsOfMotion, room: int) -> None:
-        self.equations = equations
+class FormulaLines:
+    """Prints ``left = right`` line by line, what is long to be unfolded as far as there is room.
+
+    Args:
+        room: Characters that folded formulas may take in all.
+        names: MathML of symbols that are not printed by their names.
+    """
+
+    def __init__(self, room: int, names: Mapping[Any, str]) -> None:
         self.room = room
         self.count = Operations()
+        self.print = MathML(dict(names))
+
+    def line(self, left: str, right: Any) -> Markup:
+        """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
+        operations = self.count.of(right)
+        if operations > LISTED:
+            return self._long(left, right, operations)
+        if operations <= WHOLE or not right.is_Add:
+            return pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
+        return pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])
+
+    def _long(self, left: str, right: Any, operations: int) -> Markup:
+        """``left = an expression of … operations``, unfolded on demand if there is room for it."""
+        head = pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
+        if operations * _LETTERS > self.room:
+            return head
+        whole = pieces(self.print.terms(right) if right.is_Add else [self.print.expression(right)])
+        return self.unfolding(head, whole)
+
+    def unfolding(self, head: Markup, whole: Markup) -> Markup:
+        """What is shown at once, and the whole of it behind; without room for it what is shown at once."""
+        if len(whole) > self.room:
+            return head
+        self.room -= len(whole)
+        return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
+
+    def solved(self, item: LinearSolve) -> Markup:
+        """Unknowns of a linear system, and its size."""
+        unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
+        size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
+        return pieces([*unknowns, size])
+
+
+class _Writer(FormulaLines):
+    def __init__(self, equations: EquationsOfMotion, room: int) -> None:
+        self.equations = equations
         pairs = zip(equations.u, equations.u_dot, strict=True)
-        self.print = MathML({derivative: _derivative(speed) for speed, derivative in pairs})
+        super().__init__(room, {derivative: _derivative(speed) for speed, derivative in pairs})
 
     def kinematics(self) -> EquationBlock:
         """q' of q and u."""
@@ -139,13 +181,13 @@ class _Writer:
             entries += [(_entry("f", i), f[i]) for i in range(f.rows)]
             # Zeros, and what is an intermediate of its own, say nothing here.
             named = [(name, entry) for name, entry in entries if not (entry == 0 or entry.is_Symbol)]
-            folded, note = self._folded((self._line(*row) for row in named), len(named), "entries")
+            folded, note = self._folded((self.line(*row) for row in named), len(named), "entries")
             return EquationBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded=folded)
         alone = M.rows * M.cols == 1
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
         vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
-        whole = _pieces(
+        whole = pieces(
             [
                 self.print.matrix(matrix) + self.print.matrix([[s] for s in speeds]),
                 "<mo>=</mo>" + self.print.matrix(vector),
@@ -181,10 +223,10 @@ class _Writer:
         moved = "<msub><mi>v</mi><mi>p</mi></msub><mo>+</mo><msub><mi>ω</mi><mi>p</mi></msub><mo>×</mo><mi>r</mi>"
         v = [*([] if link.velocity else [moved]), *self._products(recursion, slips)]
         r = [self._column(recursion, d.frame, d.components) for d in link.offset if any(c != 0 for c in d.components)]
-        pieces = [f"<mtext>{escape(link.name)} on {escape(recursion.links[link.parent].name)}:</mtext>"]
+        parts = [f"<mtext>{escape(link.name)} on {escape(recursion.links[link.parent].name)}:</mtext>"]
         for name, terms in (("ω", omega), ("v", v), ("r", r)):
-            pieces.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
-        return _pieces(pieces)
+            parts.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
+        return pieces(parts)
 
     def _products(self, recursion: Recursion, vectors: Iterable[LinearVector]) -> list[str]:
         """Speeds times their columns, and what is there without them."""
@@ -226,11 +268,9 @@ class _Writer:
 
     def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
         if isinstance(item, Assignment):
-            yield self._line(self.print.expression(item.symbol), item.expression)
+            yield self.line(self.print.expression(item.symbol), item.expression)
             return
-        unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
-        size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
-        yield _pieces([*unknowns, size])
+        yield self.solved(item)
 
     def _entries(
         self, matrix: Any, name: str, *, alone: bool, symmetric: bool
@@ -257,7 +297,7 @@ class _Writer:
     def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationBlock:
         """``left = right``, line by line; the first ``LENGTH`` of them at once."""
         listed = list(rows)
-        lines, folded, note = self._parted((self._line(*row) for row in listed), len(listed), "lines")
+        lines, folded, note = self._parted((self.line(*row) for row in listed), len(listed), "lines")
         return EquationBlock(title, lines, note, folded=folded)
 
     def _parted(
@@ -279,26 +319,6 @@ class _Writer:
         left = total - len(kept)
         return tuple(kept), f"{left:,} further {what}: mb2fmu equations writes them all." if left > 0 else ""
 
-    def _line(self, left: str, right: Any) -> Markup:
-        """``left = right``; a long sum in pieces, between which a narrow page or screen breaks the line."""
-        operations = self.count.of(right)
-        if operations > LISTED:
-            return self._long(left, right, operations)
-        if operations <= WHOLE or not right.is_Add:
-            return _pieces([f"{left}<mo>=</mo>{self.print.expression(right)}"])
-        return _pieces([f"{left}<mo>=</mo>", *self.print.terms(right)])
-
-    def _long(self, left: str, right: Any, operations: int) -> Markup:
-        """``left = an expression of … operations``, unfolded on demand if there is room for it."""
-        head = _pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
-        if operations * _LETTERS > self.room:
-            return head
-        whole = _pieces(self.print.terms(right) if right.is_Add else [self.print.expression(right)])
-        if len(whole) > self.room:
-            return head
-        self.room -= len(whole)
-        return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
-
 
 _LETTERS = 20
 """Characters of MathML that an operation takes at least."""
@@ -316,7 +336,7 @@ def _entry(name: str, row: int, column: int | None = None) -> str:
     return f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
 
 
-def _pieces(texts: Iterable[str]) -> Markup:
+def pieces(texts: Iterable[str]) -> Markup:
     """Formulas side by side, between which the line may be broken. Names in them went through escape in mathml.py."""
     pieces = (f'<math displaystyle="true"><mrow>{text}</mrow></math>' for text in texts)
     return Markup(" ".join(pieces))  # noqa: S704

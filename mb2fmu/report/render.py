@@ -13,7 +13,7 @@ from mb2fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.model.declarations import Declarations
 from mb2fmu.report import event_tables, exercised, results
 from mb2fmu.report import unit_facts as description
-from mb2fmu.report.content import FigureGroup, Page, Provenance
+from mb2fmu.report.content import FigureGroup, Page, Provenance, Theory
 from mb2fmu.report.equation_lists import ROOM, equation_blocks
 from mb2fmu.report.ladder import ladder_rows
 from mb2fmu.report.measurements import table_failures, table_rows
@@ -40,6 +40,7 @@ def render(
     motion: tuple[Drawing, Signals] | None = None,
     live: str = "",
     limit: int | None = None,
+    theory: Theory | None = None,
 ) -> bytes:
     """One self-contained HTML page: verdict, model, motion, errors, trajectories, balances, checkers, equations.
 
@@ -51,18 +52,22 @@ def render(
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
         motion: What is to be animated; None: nothing.
         live: The unit as the page runs it, see ``animation.live``; empty: it does not.
+        theory: Graph and quantities of the mechanism; None: none.
         limit: Most bytes; charts are thinned, then those of the best variables and frames of the motion left out.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
     room = SMALLEST_MOTION + len(live) if motion else 0
-    page = _page(definition, equations, interface, result, provenance or Provenance(), folded=limit is None)
+    given = provenance or Provenance()
+    theory = theory or Theory()
+    page = replace(_page(definition, equations, interface, result, given, folded=limit is None), theory=theory)
     content = print_page(page)
     for columns, most in _THINNER[1:]:
         if limit is None or len(content) + room <= limit:
             break
-        page = _page(definition, equations, interface, result, provenance or Provenance(), columns=columns, most=most)
+        page = _page(definition, equations, interface, result, given, columns=columns, most=most)
+        page = replace(page, theory=theory)
         content = print_page(page)
     if motion is None:
         return content
@@ -132,6 +137,7 @@ def describe(
     *,
     licences: str = "",
     start: Drawing | None = None,
+    theory: Theory | None = None,
 ) -> bytes:
     """The same page of a unit that nobody has run: model, equations, variables; no verdict, no trajectories.
 
@@ -142,6 +148,7 @@ def describe(
         provenance: Hashes, versions, how to repeat.
         licences: Where they stand, seen from the page; empty: nowhere.
         start: The mechanism at its start, drawn where the model has no drawing of its own.
+        theory: Graph and quantities of the mechanism; None: none.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
@@ -172,6 +179,7 @@ def describe(
         timings={},
         provenance=provenance or Provenance(),
         licences=licences,
+        theory=theory or Theory(),
         still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
     )
     return print_page(page)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 from scipy.stats import t as student
 
+from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
@@ -66,6 +67,7 @@ class Fitted:
         noise: Of each measured column: root mean square of what is left over, in its unit.
         words: What a reader must know, in sentences.
         evaluations: How often the motion was integrated.
+        curves: What was measured, beside what the model gives with the values.
     """
 
     unknowns: tuple[Unknown, ...]
@@ -77,6 +79,7 @@ class Fitted:
     noise: dict[str, float]
     words: tuple[str, ...]
     evaluations: int
+    curves: tuple[FittedCurve, ...] = ()
 
 
 def fit(

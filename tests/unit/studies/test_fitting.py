@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,31 @@ def test_every_fault_is_named(swing: tuple[np.ndarray, np.ndarray], tmp_path: Pa
     assert done.exit_code == 2
     assert "mass is no free parameter" in done.output
     assert "l2 has a bound but is not free" in done.output
+
+
+def test_a_page_shows_every_experiment_and_the_unit_keeps_where_it_comes_from(
+    swing: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    files = []
+    for seed in (1, 2):
+        noise = np.random.default_rng(seed).normal(0.0, 0.01, swing[1].shape)
+        files.append(written(tmp_path / f"swing_{seed}.csv", swing[0][::5], (swing[1] + noise)[::5]))
+    data = [word for file in files for word in ("--data", str(file))]
+    page, folder = tmp_path / "fit.html", tmp_path / "fitted"
+    command = ["fit", str(MODELS / "double_pendulum.py"), *data, "--free", "m2,l2", "--report", str(page)]
+    done = CliRunner().invoke(commands, [*command, "-o", str(folder)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    for part in ("Experiment 1: swing_1.csv", "Experiment 2: swing_2.csv", "all that is free can be told", "± (95 %)"):
+        assert part in text
+    assert text.count("<img") == 3  # two experiments, the correlation
+    assert "://" not in text  # nothing is loaded from elsewhere
+    with zipfile.ZipFile(next(folder.glob("*.fmu"))) as unit:
+        inside = json.loads(unit.read("documentation/fit.json"))
+        assert b"Experiment 2" in unit.read("documentation/fit.html")
+    beside = json.loads(next(folder.glob("*.fit.json")).read_text())
+    assert inside["fitted"] == beside["fitted"]
+    assert inside["data"] == {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def within(noise: float, seeds: int, points: int = 60) -> int:

@@ -1,0 +1,118 @@
+"""The report of a fit: measured motions and found ones, what is left over, how sure the values are."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup, escape
+
+from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.report.chart import axis_label
+from mb2fmu.report.page import environment, source
+from mb2fmu.report.plotting import BLUE, INK, LINE, RED, SOFT, drawn
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FitPage:
+    """What the page shows.
+
+    Attributes:
+        title: The model's name.
+        certain: Everything that is free can be found from these measurements.
+        lead: One sentence.
+        rows: Of each unknown: name, value, ± 95 %, unit, begun at, lower and upper bound, as text.
+        words: What a reader must know.
+        names: Of the unknowns.
+        correlation: Of the unknowns, shape (n, n).
+        curves: In order of experiments.
+        noise: Column → root mean square of what is left over, as text with unit.
+        facts: Provenance.
+    """
+
+    title: str
+    certain: bool
+    lead: str
+    rows: Sequence[tuple[str, ...]]
+    words: Sequence[str]
+    names: Sequence[str]
+    correlation: Floats
+    curves: Sequence[FittedCurve]
+    noise: Mapping[str, str]
+    facts: Mapping[str, str]
+
+
+def fit_page(page: FitPage) -> bytes:
+    """Prints it as one self-contained HTML page."""
+    made = environment()
+    by_experiment: dict[str, list[FittedCurve]] = {}
+    for curve in page.curves:
+        by_experiment.setdefault(curve.experiment, []).append(curve)
+    pictures = []
+    for number, (experiment, curves) in enumerate(by_experiment.items(), 1):
+        names = ", ".join(curve.name for curve in curves)
+        words = f"{names}: points were measured, lines are the model's with the found values; right: what is left over."
+        pictures.append((f"Experiment {number}: {experiment}", _image(_motions(curves), words), words))
+    words = "Correlation of the errors: near +1 or -1 one unknown makes up for the other."
+    matrix = _image(_correlation(page.names, page.correlation), words) if len(page.names) > 1 else None
+    text = made.get_template("fit.html.jinja").render(
+        page=page,
+        pictures=pictures,
+        matrix=matrix,
+        matrix_words=words,
+        style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+    )
+    lines = (line.rstrip() for line in text.splitlines())
+    return ("\n".join(line for line in lines if line) + "\n").encode()
+
+
+def _image(svg: bytes, words: str) -> Markup:
+    data = base64.b64encode(svg).decode("ascii")
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
+
+
+def _motions(curves: Sequence[FittedCurve]) -> bytes:
+    """Measured and found motion of each column, and what is left over, beside each other. SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 0.5 + 2.2 * len(curves)), layout="constrained", facecolor="white")
+    grid = figure.subplots(len(curves), 2, sharex=True, squeeze=False, width_ratios=(3, 2))
+    for (motion, rest), curve in zip(grid, curves, strict=True):
+        motion.plot(curve.time, curve.measured, ".", color=SOFT, markersize=3.5, label="measured")
+        motion.plot(curve.time, curve.found, color=BLUE, linewidth=1.5, label="found")
+        motion.set_ylabel(axis_label(curve.name, curve.unit), color=INK)
+        rest.axhline(0.0, color=SOFT, linewidth=0.8)
+        rest.plot(curve.time, curve.measured - curve.found, ".", color=RED, markersize=3.0)
+        rest.set_ylabel(f"left over, {curve.unit}" if curve.unit else "left over", color=INK)
+        for axes in (motion, rest):
+            axes.grid(color=LINE, linewidth=0.5)
+            axes.set_axisbelow(True)
+            axes.tick_params(colors=SOFT, labelsize=8.5)
+            for side in axes.spines.values():
+                side.set_color(LINE)
+    grid[0][0].legend(loc="best", frameon=False, fontsize=9)
+    for axes in grid[-1]:
+        axes.set_xlabel("t, s", color=INK)
+    return drawn(figure, "svg")
+
+
+def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
+    """The matrix as coloured fields with its numbers. SVG."""
+    from matplotlib.figure import Figure
+
+    size = min(9.0, 2.2 + 0.7 * len(names))
+    figure = Figure(figsize=(size, 0.85 * size), layout="constrained", facecolor="white")
+    axes = figure.subplots()
+    axes.imshow(np.nan_to_num(correlation), cmap="RdBu", vmin=-1.0, vmax=1.0)
+    for i, row in enumerate(correlation):
+        for j, value in enumerate(row):
+            text = f"{value:+.2f}" if np.isfinite(value) else "?"
+            axes.text(j, i, text, ha="center", va="center", color="white" if abs(value) > 0.6 else INK, fontsize=8.5)
+    axes.set_xticks(range(len(names)), names, rotation=35, ha="right", color=INK)
+    axes.set_yticks(range(len(names)), names, color=INK)
+    return drawn(figure, "svg")

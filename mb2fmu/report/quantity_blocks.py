@@ -1,0 +1,93 @@
+"""Quantities of the theory in a page: a section that unfolds for each kind, long expressions folded within it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sm
+from markupsafe import Markup, escape
+
+from mb2fmu import displays
+from mb2fmu.equations.motion import Assignment
+from mb2fmu.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.report.equation_lists import LISTED, ROOM, EquationBlock, FormulaLines, pieces
+from mb2fmu.report.mathml import identifier
+
+_LETTERS = {
+    "v": "<mi mathvariant='bold'>v</mi>", "omega": "<mi mathvariant='bold'>ω</mi>", "F": "<mi>F</mi>",
+    "F*": "<msup><mi>F</mi><mo>*</mo></msup>", "F~": "<mover><mi>F</mi><mo>~</mo></mover>",
+    "F~*": "<msup><mover><mi>F</mi><mo>~</mo></mover><mo>*</mo></msup>", "T": "<mi>T</mi>", "M": "<mi>M</mi>",
+    "g": "<mover><mi>g</mi><mo>¯</mo></mover>", "f": "<mi>f</mi>", "Q": "<mi>Q</mi>",
+    "Q*": "<msup><mi>T</mi><mo>⊤</mo></msup><mo>(</mo><mi>f</mi><mo>−</mo><mi>M</mi><mi>g</mi><mo>)</mo>",
+    "energy T": "<mi>T</mi>", "energy V": "<mi>V</mi>", "L": "<mi>L</mi>", "p": "<mi>p</mi>",
+    "dp": "<mover><mi>p</mi><mo>˙</mo></mover>", "dL": "<mi>∂L/∂q</mi>", "invariant": "<mi>C</mi>",
+}  # fmt: skip
+"""How each letter is written."""
+
+
+def quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | None = None) -> list[EquationBlock]:
+    """One block per kind, and one for what has a name in them.
+
+    Args:
+        quantities: What is shown.
+        room: Characters that folded expressions may take in all.
+        most: Lines of a block; what is more is counted. None: all.
+    """
+    return _Blocks(quantities, room, most).all()
+
+
+class _Blocks(FormulaLines):
+    def __init__(self, quantities: NamedQuantities, room: int, most: int | None) -> None:
+        names = {rate: identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()}
+        super().__init__(room, names)
+        self._quantities, self._most = quantities, most
+
+    def all(self) -> list[EquationBlock]:
+        """In the order asked, intermediates last."""
+        blocks = [self._section(section) for section in self._quantities.sections]
+        items = self._quantities.intermediates
+        lines = [line for item in items for line in self._intermediate(item)]
+        return [*blocks, self._cut("With", lines, "")] if lines else blocks
+
+    def _section(self, section: QuantitySection) -> EquationBlock:
+        return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
+
+    def _cut(self, title: str, lines: list[Markup], note: str) -> EquationBlock:
+        """No more lines than there may be; the others are counted."""
+        left = 0 if self._most is None else len(lines) - self._most
+        if left > 0:
+            note = f"{note} {left} further lines: mb2fmu equations --show writes them all.".strip()
+        return EquationBlock(title, tuple(lines[: self._most]), note)
+
+    def _intermediate(self, item: object) -> Iterator[Markup]:
+        if isinstance(item, Assignment):
+            yield self.line(self.print.expression(item.symbol), item.expression)
+        else:
+            yield self.solved(item)  # type: ignore[arg-type]
+
+    def _quantity(self, q: NamedQuantity) -> Markup:
+        """``letter(of)_index = value``; a vector as a column."""
+        of = f"<mtext>{escape(q.of)}</mtext>" if q.of else ""
+        index = "" if q.index is None else self.print.expression(q.index)
+        name = f"<msubsup><mrow>{_LETTERS[q.letter]}</mrow><mrow>{index}</mrow><mrow>{of}</mrow></msubsup>"
+        if not isinstance(q.value, sm.MatrixBase):
+            return self.line(name, q.value)
+        entries = [[self.print.expression(e) for e in q.value.row(i)] for i in range(q.value.rows)]
+        whole = self.print.matrix(entries)
+        operations = self.count.of(*q.value)
+        if operations <= LISTED:
+            return pieces([f"{name}<mo>=</mo>{whole}"])
+        head = pieces([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
+        return self.unfolding(head, pieces([whole]))
+
+
+@displays.html.register
+def _in_notebook(quantities: NamedQuantities) -> str:
+    """A section per kind, to be unfolded; the first one is open."""
+    parts = []
+    for number, block in enumerate(quantity_blocks(quantities)):
+        lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)
+        note = f"<p>{escape(block.note)}</p>" if block.note else ""
+        state = " open" if number == 0 else ""
+        parts.append(f"<details{state}><summary>{escape(block.title)}</summary>{lines}{note}</details>")
+    return f"<h4>{escape(quantities.name)}</h4>{''.join(parts)}"
