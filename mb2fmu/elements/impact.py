@@ -44,8 +44,8 @@ class Impact(NamedElement):
             of a model.
         unit: Of the gap, ``m`` or ``rad``.
         starts_resting: Whether it rests at the start.
-        stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests, for
-            contacts that rest long; 0: not at all.
+        stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests; 0: not
+            at all.
     """
 
     gap: sm.Expr
@@ -55,7 +55,7 @@ class Impact(NamedElement):
     order: ImpactOrder = "in turn"
     unit: str = "m"
     starts_resting: bool = False
-    stabilization: float | sm.Expr = 0.0
+    stabilization: float | sm.Expr = 10.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Coefficients out of range, and what cannot be chosen."""

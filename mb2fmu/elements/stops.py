@@ -80,12 +80,14 @@ class HardStop(_Pushing):
         upper: Largest position; None: there is no stop.
         restitution: In place of stiffness, from 0 to 1.
         rest_below: Speed after an impact below which it rests at the bound, in m/s or rad/s.
+        stabilization: Of a rigid one: rate in 1/s at which what the integration errs is brought back while it rests.
     """
 
     lower: float | sm.Expr | None = None
     upper: float | sm.Expr | None = None
     restitution: float | sm.Expr | None = None
     rest_below: float | sm.Expr = 1e-3
+    stabilization: float | sm.Expr = 10.0
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Of the bounds too."""
@@ -101,7 +103,13 @@ class HardStop(_Pushing):
         elif self.restitution is not None:
             if self.damping != 0:
                 yield self.fault("it has damping and is rigid", "leave the damping out, or give a stiffness")
-            rebound = Impact("stop", sm.S.One, restitution=self.restitution, rest_below=self.rest_below)
+            rebound = Impact(
+                "stop",
+                sm.S.One,
+                restitution=self.restitution,
+                rest_below=self.rest_below,
+                stabilization=self.stabilization,
+            )
             for fault in rebound.faults(model):
                 yield self.fault(fault.what.removeprefix("Impact stop: "), fault.remedy)
 
@@ -126,6 +134,9 @@ class HardStop(_Pushing):
         slow = self.parameter(
             model, "rest_below", self.rest_below, at.speed_unit, "speed below which it rests", low=0.0
         )
+        back = sm.S.Zero
+        if not sm.sympify(self.stabilization).is_zero:
+            back = self.parameter(model, "stabilization", self.stabilization, "1/s", "rate against drift", low=0.0)
         for part, bound, sense in zip(("lower", "upper"), bounds, (1, -1), strict=True):
             if bound is not None:
                 gap = sense * (here - bound)
@@ -134,6 +145,7 @@ class HardStop(_Pushing):
                     gap,
                     restitution=e,
                     rest_below=slow,
+                    stabilization=back,
                     unit=at.position_unit,
                     where=self.where,
                 )

@@ -66,4 +66,4 @@ def contact_events(
     for c in each:
         yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),), late=True)
     for c in each:
-        yield OwnEvent(f"{c.name} is open", "when", c.gone, ((c.resting, sm.S.Zero),), late=True)
+        yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)

@@ -23,7 +23,7 @@ SETTLED = sm.Rational(1, 1000)
 """Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""
 
 LEAVING = sm.Rational(1, 4)
-"""What ``resting`` is from where a contact opens to where the gap is positive: its rate is still round-off."""
+"""What ``resting`` is from where a contact opens to where it parts: its rate is still round-off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,21 @@ class UnilateralContact:
 
     @property
     def closed(self) -> sm.Basic:
-        """Whether the bodies touch."""
-        return self.gap <= 0
+        """Whether the bodies touch; where the contact rests they do, whatever round-off makes of the gap."""
+        rests = self.resting * (self.resting - LEAVING) / (1 - LEAVING)  # 1, 0 while it leaves and else
+        return (1 - rests) * self.gap - rests <= 0  # and no Piecewise, out of which SymPy takes the comparison
 
     def approach(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Negative where a closed contact is struck: while it rests or leaves round-off strikes nothing."""
         return self.rate(u) + SETTLED * self.rest_below * self.resting
 
-    @property
-    def gone(self) -> sm.Basic:
-        """Whether a contact that leaves has left."""
-        return sm.And(self.gap > 0, sm.Eq(self.resting, LEAVING))  # an equality is no switch
+    def gone(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Whether a contact that leaves parts so fast that no round-off strikes it; the gap says that much later.
+
+        While it does not leave this is far from true, so that nothing happens at the top of each bounce.
+        """
+        parts = self.rate(u) - SETTLED * self.rest_below * LEAVING
+        return sm.Piecewise((parts, sm.Eq(self.resting, LEAVING)), (-1, True)) > 0  # an equality is no switch
 
     @property
     def pull(self) -> sm.Expr:

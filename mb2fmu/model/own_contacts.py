@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from mb2fmu.errors import Fault
 from mb2fmu.model import mechanics as mechanics_source
 from mb2fmu.model.requests import OutputRequest
-from mb2fmu.variables import ImpactOrder, Restitution
+from mb2fmu.variables import ImpactOrder, Parameter, Restitution
 
 if TYPE_CHECKING:
     from mb2fmu.model.definition import Model
@@ -65,6 +65,7 @@ def contact_faults(model: Model) -> Iterator[Fault]:
         elif not coordinates & functions:
             what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
             yield Fault(what, contact.where, "write it in the coordinates of what touches")
+    yield from _restitutions(model)
     for request in model.declared if model.own_contacts else ():
         if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
             what = f"{request.name} is a reaction, and forces of contacts that rest are not in it yet"
@@ -81,3 +82,15 @@ def contact_faults(model: Model) -> Iterator[Fault]:
     if orders == {"at once"} and len(model.own_contacts) > MOST_AT_ONCE:
         what = f"{len(model.own_contacts)} contacts at once are too many: modes are enumerated"
         yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or order='in turn'")
+
+
+def _restitutions(model: Model) -> Iterator[Fault]:
+    """Coefficients that parameters of the user's make more than elastic, or less than plastic."""
+    values = {item.symbol: sm.sympify(item.value) for item in model.declared if isinstance(item, Parameter)}
+    for contact in model.own_contacts:
+        e = contact.restitution
+        for _ in values:
+            e = e.xreplace(values) if e.free_symbols & values.keys() else e
+        if e.is_number and not 0 <= e <= 1:
+            what = f"the restitution of {contact.name}, {contact.restitution}, is {float(e):g}"
+            yield Fault(what, contact.where, "let parameters make it a number from 0 (plastic) to 1 (elastic)")

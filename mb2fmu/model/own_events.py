@@ -33,7 +33,7 @@ class DeclaredEvent:
         name: For messages and reports.
         where: ``file:line`` of the declaration.
         period: Of an event that repeats, in s.
-        offset: Of its first instant, in s.
+        offset: Of its first instant, or its only one, in s.
     """
 
     kind: Literal["when", "ticks"]
@@ -80,8 +80,8 @@ class OwnEvents:
     def once(self, time: float, settings: Mapping[sm.Expr, sm.Expr], *, name: str = "") -> None:
         """Sets values once, at an instant in s; ``settings`` as for :meth:`when`."""
         now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-        passed = sm.Piecewise((1, now >= sm.Float(time)), (0, True))
-        self._add("ticks", passed, settings, name or f"t = {time:g} s")
+        passed = sm.Piecewise((1, now >= sm.Float(time)), (0, True)) if math.isfinite(time) else sm.S.Zero
+        self._add("ticks", passed, settings, name or f"t = {time:g} s", offset=float(time))
 
     def every(self, period: float, settings: Mapping[sm.Expr, sm.Expr], *, offset: float = 0.0, name: str = "") -> None:
         """Sets values again and again: at ``offset``, ``offset`` + ``period``, and so on, in s.
@@ -143,7 +143,7 @@ def event_faults(model: Model) -> Iterator[Fault]:
             yield Fault(what, event.where, "take a positive one")
         if not 0.0 <= event.offset < math.inf:
             what = f"the event {event.name} begins at {event.offset:g} s"
-            yield Fault(what, event.where, "take an offset of 0 s or more")
+            yield Fault(what, event.where, "take an instant of 0 s or more")
         if event.kind == "when" and not isinstance(event.condition, sm.logic.boolalg.Boolean):
             what = f"{event.condition} is no condition"
             yield Fault(what, event.where, "compare: h <= 0, sm.And(a > b, c < d)")

@@ -68,9 +68,10 @@ def test_a_ball_bounces_and_rests_at_any_communication_step(unit, step):
     heights = np.interp([1.0, 2.0, 100.0], found["time"], found["h"])
     assert heights == pytest.approx([0.225059760719034, 0.0424335478026277, 0.0], abs=1e-10)
     assert found["ground.impacts"][-1] == 11
-    assert found["ground.force"][-1] == pytest.approx(2 * 9.81, rel=1e-14)
+    back = 10.0**2 * found["h"][-1] + 2 * 10.0 * found["v"][-1]  # to round-off, by its stabilization
+    assert found["ground.force"][-1] == pytest.approx(2 * (9.81 - back), rel=1e-14)
     assert found["ground.impulse"][-1] == pytest.approx(2 * 0.7**10 * np.sqrt(2 * 9.81), rel=1e-9)
-    assert abs(found["v"][-1]) < 1e-15
+    assert abs(found["v"][-1]) < 1e-11
 
 
 def test_it_rests_at_the_instant_that_it_should(unit):
@@ -182,7 +183,7 @@ def test_a_wrong_impulse_is_caught(judged, tmp_path):
     assert not judged(ball, path)
 
 
-def bowl(stabilization: float) -> Model:
+def bowl(**told: float) -> Model:
     """A particle that slides to and fro in a round bowl without friction: its contact rests all the time."""
     x, y, u, v = me.dynamicsymbols("x y u v")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -197,18 +198,16 @@ def bowl(stabilization: float) -> Model:
         model.coordinate(symbol, start, "m")
     for symbol in (u, v):
         model.speed(symbol, 0.0, "m/s")
-    model.add(
-        Impact("wall", 1 - sm.sqrt(x**2 + y**2), rest_below=0.01, starts_resting=True, stabilization=stabilization)
-    )
+    model.add(Impact("wall", 1 - sm.sqrt(x**2 + y**2), rest_below=0.01, starts_resting=True, **told))
     model.experiment(stop=100.0, step=0.1, tolerance=1e-6)
     return model
 
 
 def test_a_contact_that_rests_does_not_drift(tmp_path):
-    """Over 100 s and 49 swings; without stabilization the gap is lost by millimetres: so it can be measured."""
+    """Over 100 s and 49 swings; without stabilization, which is the default, the gap is lost by millimetres."""
     drift = {}
-    for rate in (0.0, 10.0):
-        path = str(export(bowl(rate), tmp_path / f"{rate}").path)
+    for rate, told in ((0.0, {"stabilization": 0.0}), (10.0, {})):
+        path = str(export(bowl(**told), tmp_path / f"{rate}").path)
         names = ["x", "y", "wall.resting"]
         found = fmpy.simulate_fmu(path, stop_time=100.0, output_interval=1.0, output=names, relative_tolerance=1e-6)
         assert (found["wall.resting"] == 1.0).all()

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu import pipeline
+from mb2fmu import Model, pipeline
 from mb2fmu.filetree import FileTree
 from mb2fmu.toolchain import Platform, compile_unit
 
@@ -37,15 +37,20 @@ class Unit:
 
 @cache
 def unit(model: str, fmi: int) -> Unit:
-    """A model's unit, without its binaries."""
-    built = pipeline.build(pipeline.derive(MODELS / f"{model}.py"), backend="native", fmi=str(fmi))
-    described = built.interface
-    states = [each.name for each in sorted(described.variables, key=lambda v: v.index) if each.source == "state"]
-    references = {each.name: each.value_reference for each in described.variables}
+    """The unit of a model of the project, without its binaries."""
+    return described(MODELS / f"{model}.py", fmi)
+
+
+def described(model: Path | Model, fmi: int) -> Unit:
+    """Any model's unit, without its binaries."""
+    built = pipeline.build(pipeline.derive(model), backend="native", fmi=str(fmi))
+    interface = built.interface
+    states = [each.name for each in sorted(interface.variables, key=lambda v: v.index) if each.source == "state"]
+    references = {each.name: each.value_reference for each in interface.variables}
     return Unit(
         fmi,
-        described.model_identifier,
-        f"{{{described.token}}}",
+        interface.model_identifier,
+        f"{{{interface.token}}}",
         built.sources,
         MappingProxyType(references),
         tuple(states),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu import Backlash, Brake, Clutch, HardStop, OneWayClutch, derive, formulation, rhs
+from mb2fmu import Backlash, Brake, Clutch, HardStop, Impact, OneWayClutch, derive, formulation, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check
 from mb2fmu.validation.reference import make_reference
@@ -59,10 +59,31 @@ def test_a_rigid_stop_is_an_impact_at_each_bound():
     model.add(HardStop("s", (O, P, N.x), restitution=0.5, lower=-0.5, upper=0.25))
     model.experiment(stop=2.0, step=0.1)
     definition = check(model)
-    assert [p.name for p in definition.parameters] == ["s.lower", "s.upper", "s.restitution", "s.rest_below"]
+    assert [p.name for p in definition.parameters] == [
+        "s.lower",
+        "s.upper",
+        "s.restitution",
+        "s.rest_below",
+        "s.stabilization",
+    ]
     assert [str(c.gap) for c in model.own_contacts] == ["-s_lower + x1(t)", "s_upper - x1(t)"]
     found = make_reference(definition, formulation.formulate(derive(model).mechanism, "kane")).events
     assert sorted({round(event.time, 10) for event in found}) == [0.25, 0.25 + 0.75 / 0.5]
+
+
+def test_what_only_numbers_tell_is_told_before_anything_moves():
+    """A restitution by a parameter of the user's, instants that never come."""
+    model, _, _, _ = lines.masses("One", [(1.0, 0.0)], lambda _: [sm.S.Zero])
+    x, v = (item.symbol for item in model.declared[:2])
+    e = sm.Symbol("e")
+    model.parameter(e, 1.5)
+    model.add(Impact("ground", x, restitution=e))
+    model.once(-1.0, {v: 0})
+    model.once(float("nan"), {v: 1})
+    with pytest.raises(ModelError) as caught:
+        check(model)
+    for part in ("restitution of ground, e, is 1.5", "t = -1 s begins at -1 s", "t = nan s begins at nan s"):
+        assert part in str(caught.value), part
 
 
 def test_what_is_wrong_with_elements_is_told_at_once():
