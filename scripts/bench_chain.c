@@ -27,6 +27,9 @@ static void evaluate(void)
 }
 #else
 #include "equations.h"
+
+/* All is compiled for one kind of processor here, derivatives too, which a unit has once. */
+extern MB2FMU_HIDDEN const mb2fmu_derivatives MB2FMU_VARIANT(derivatives);
 static double p[] = {PARAMETERS}, x[2 * N];
 static double *w, *work;
 
