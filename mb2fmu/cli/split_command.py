@@ -95,4 +95,7 @@ def split(
         say(f"  {part.name}: {unit}; states {states}; takes {taken}")
     if lost := sorted(set.intersection(*(set(part.left_out) for part in done.parts))):
         say(f"Note: in no part are the outputs {', '.join(lost)}")
+    if way == "line":
+        k, late = settings.stiffness, settings.delay
+        say(f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis")
     say(f"System: {done.system} (mb2fmu system {done.system})")

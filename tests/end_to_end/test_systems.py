@@ -73,6 +73,7 @@ def test_joints_on_lines_run_at_the_second_order_of_the_delay(tmp_path: Path) ->
     asked = ["split", str(model), "--at", "P1", "--at", "P2", "--by", "line", "--stiffness", "1e4", "-o", str(tmp_path)]
     told = CliRunner().invoke(commands, [*asked, "--step", "1e-3"])
     assert told.exit_code == 0, told.output
+    assert "compliance 0.0001 m/N, parasitic inertia 0.01 kg" in told.output
     done = couple(tmp_path / "system.py", tmp_path, arguments={"stop": 0.1})
     assert [component.name for component in done.joined.components] == ["part1", "part2", "part3"]
     assert len(done.motion.bonds) == 4
