@@ -67,7 +67,7 @@ def test_the_truck_stands_still_until_the_bump() -> None:
     assert np.max(np.abs(motion["body.v"])) < 1e-9
 
 
-def test_joints_on_lines_run_at_the_second_order_of_the_delay(tmp_path: Path) -> None:
+def test_joints_on_lines_give_way_no_more_than_they_are_said_to(tmp_path: Path) -> None:
     """Three units by one call; each takes the others' waves late, nothing is iterated, and the truth is the model."""
     model = FOLDER / "cut_pendulum" / "whole.py"
     asked = ["split", str(model), "--at", "P1", "--at", "P2", "--by", "line", "--stiffness", "1e4", "-o", str(tmp_path)]
@@ -78,7 +78,8 @@ def test_joints_on_lines_run_at_the_second_order_of_the_delay(tmp_path: Path) ->
     assert [component.name for component in done.joined.components] == ["part1", "part2", "part3"]
     assert len(done.motion.bonds) == 4
     assert len(done.deviations) == 8
-    assert max(each.error for each in done.deviations) < 0.02
+    # No angle errs by more than what the joints give way under the whole's weight, 39.2 N / k, over a link of 0.5 m.
+    assert max(each.error for each in done.deviations if each.unit == "rad") < 4.0 * 9.81 / 1e4 / 0.5
     assert done.motion.tally["all_passes"] == done.motion.tally["steps"] == 100
 
 
