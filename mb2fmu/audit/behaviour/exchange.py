@@ -23,6 +23,8 @@ ELSEWHERE = 0.5
 
 REMEMBERED = 12
 """Points of the motion that are kept."""
+JOURNEY = 0.3
+"""Part of a probe's time that these points may take."""
 NOISE = 1e-12
 
 
@@ -93,7 +95,9 @@ def _journey(stage: Stage) -> list[list[float]]:
         found: list[list[float]] = stage.notes.setdefault("journey", [])
         if not stage.n_states or stage.kind != "ModelExchange":
             return found
-        with stage.instance() as instance:
+        # A stiff unit, or one whose states are not what they seem, may take more time than a probe has: the points that
+        # were passed so far are enough.
+        with stage.library.pace.within(JOURNEY), stage.instance() as instance:
             try:
                 integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance))
                 for k in range(REMEMBERED):
