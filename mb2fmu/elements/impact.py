@@ -1,4 +1,4 @@
-"""Impacts of what must not go through each other: a gap >= 0, a coefficient of restitution, rest where it is slow."""
+"""Impacts of what must not go through each other: a gap >= 0, restitution, rest where it is slow, friction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.elements.element import NamedElement
 from mb2fmu.errors import Fault
-from mb2fmu.model.own_contacts import DeclaredContact
+from mb2fmu.model.own_contacts import DeclaredContact, DeclaredFriction
 from mb2fmu.model.recorded import RecordedMechanics
 from mb2fmu.variables import ImpactOrder, Restitution
 
@@ -32,6 +32,11 @@ class Impact(NamedElement):
 
         >>> model.add(Impact("ground", h, restitution=0.7, rest_below=0.01))                     # doctest: +SKIP
 
+    With ``slip`` and ``friction`` Coulomb's law holds in impacts and while it rests: what touches sticks as long as
+    the force along the surface is no more than ``friction`` times the normal one, else it slides. Then there are
+    ``name.sliding`` (1 or -1, the sense of slip; 0 where it sticks or is open), ``name.impulse_along`` and the outputs
+    ``name.friction`` (the force, which does the power friction · slip) and ``name.slip``.
+
     Attributes:
         gap: An expression of coordinates, parameters and time, >= 0.
         restitution: Coefficient e in [0, 1], a number or an expression of parameters: 0 plastic, 1 elastic.
@@ -46,6 +51,9 @@ class Impact(NamedElement):
         starts_resting: Whether it rests at the start.
         stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests; 0: not
             at all.
+        slip: Speed at which what touches slides along the surface, in a plane: an expression that is linear in speeds,
+            in m/s or rad/s as the gap's rate.
+        friction: Coefficient of Coulomb's friction, a number or an expression of parameters.
     """
 
     gap: sm.Expr
@@ -56,6 +64,8 @@ class Impact(NamedElement):
     unit: str = "m"
     starts_resting: bool = False
     stabilization: float | sm.Expr = 10.0
+    slip: sm.Expr | None = None
+    friction: float | sm.Expr | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Coefficients out of range, and what cannot be chosen."""
@@ -73,6 +83,15 @@ class Impact(NamedElement):
             yield self.fault(f"the order {self.order!r} is not known", "take 'in turn' or 'at once'")
         if self.unit not in {"m", "rad"}:
             yield self.fault(f"its gap is in {self.unit}", "take 'm' or 'rad'")
+        yield from self._friction_faults()
+
+    def _friction_faults(self) -> Iterator[Fault]:
+        """Of slip and friction, which go together."""
+        yield from self.negative("friction", self.friction)
+        if self.slip is None and self.friction is not None:
+            yield self.fault("it has friction, and no slip", "say what slides: slip=u - R * omega, say")
+        elif self.slip is not None and (self.friction is None or sm.sympify(self.friction).is_zero):
+            yield self.fault("it has a slip, and no friction", "give the coefficient: friction=0.3, or leave both out")
 
     def declare(self, model: Model) -> None:
         """Parameters, states that only events change, the contact, and its force."""
@@ -108,12 +127,36 @@ class Impact(NamedElement):
                 impulse=impulse,
                 count=count,
                 force=push,
+                friction=self._declared_friction(model),
                 where=self.where,
             )
         )
+
+    def _declared_friction(self, model: Model) -> DeclaredFriction | None:
+        """Its coefficient, states and outputs."""
+        if self.slip is None or self.friction is None:
+            return None
+        force = "N" if self.unit == "m" else "N.m"
+        word = self.name.replace(".", "_")
+        mu = self.parameter(model, "friction_coefficient", self.friction, "1", "coefficient of friction", low=0.0)
+        sliding, impulse, changes, along = dynamicsymbols(" ".join(f"{word}_{part}" for part in _ROUGH_PARTS))
+        told = f"of {self.name}"
+        sense = f"sense of slip {told}: 1 or -1; 0 where it sticks or is open"
+        model.discrete(sliding, 0.0, name=f"{self.name}.sliding", description=sense)
+        last = f"impulse of friction in the last impact {told}"
+        model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse_along", description=last)
+        first = not any(contact.friction for contact in model.own_contacts)
+        if first:
+            count = "changes between sticking, sliding and open of all contacts while they rest"
+            model.discrete(changes, 0.0, name=f"{self.name}.changes", description=count)
+        model.output(f"{self.name}.friction", along, force, description=f"friction {told} while it rests")
+        slip = sm.sympify(self.slip)
+        model.output(f"{self.name}.slip", slip, f"{self.unit}/s", description=f"speed of sliding {told}")
+        return DeclaredFriction(slip, mu, sliding, impulse, changes if first else None, along)
 
 
 _SLOWEST = 1e-300
 """Lower bound of the speed of rest: it must be above zero, or bounces follow each other without end."""
 
 _PARTS = ("resting", "impulse", "impacts", "force")
+_ROUGH_PARTS = ("sliding", "impulse_along", "changes", "friction")

@@ -17,12 +17,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.functions import no_event
-
-
-def _above(state: sm.Symbol) -> sm.Basic:
-    """Whether a state that only events change is above one half, which is no switch: it changes at events only."""
-    return sm.Eq(no_event(sm.Piecewise((1, state > sm.Rational(1, 2)), (0, True))), 1)
+from mb2fmu.equations.unilateral import above
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +82,13 @@ class Latch:
     @property
     def closes(self) -> sm.Basic:
         """Whether it closes at this instant; one that is closed from the start closes there."""
-        begins = sm.And(_above(self.engaged), sm.Not(_above(self.changes)))
-        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(_above(self.engaged))), begins)
+        begins = sm.And(above(self.engaged), sm.Not(above(self.changes)))
+        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(above(self.engaged))), begins)
 
     @property
     def opens(self) -> sm.Basic:
         """Whether it opens at this instant."""
-        return sm.And(self.open, _above(self.engaged), _above(self.changes))
+        return sm.And(self.open, above(self.engaged), above(self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +121,7 @@ class Latches:
     @property
     def holding(self) -> tuple[sm.Expr, ...]:
         """Of each row 1 where it is held behind this instant, else 0."""
-        stays = (sm.Or(item.closes, sm.And(_above(item.engaged), sm.Not(item.opens))) for item in self.each)
+        stays = (sm.Or(item.closes, sm.And(above(item.engaged), sm.Not(item.opens))) for item in self.each)
         held = (sm.Piecewise((1, each), (0, True)) for each in stays)
         return tuple(each for each, latch in zip(held, self.each, strict=True) for _ in latch.rows)
 

@@ -45,14 +45,24 @@ def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence
     )
 
 
+def impact_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+    """Whether something is struck at this instant."""
+    struck = sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in contacts.each))
+    return sm.And(struck, sm.Not(latches.pending)) if latches else struck
+
+
+def change_is_due(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+    """With friction: 1 where contacts begin to stick, slide or open, else 0; they wait for impacts and latches."""
+    first = sm.Or(impact_is_due(contacts, latches, u), latches.pending if latches else sm.false)
+    return contacts.wrong(u) * sm.Piecewise((0, first), (1, True))
+
+
 def contact_events(
     contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
 ) -> Iterator[OwnEvent]:
-    """Impacts, which wait for latches that close or open at the same instant; and where contacts open."""
+    """Impacts, which wait for latches that close or open at the same instant; where contacts open, stick and slide."""
     each = contacts.each
-    struck = sm.Or(*(sm.And(c.closed, c.approach(u) < 0) for c in each))
-    if latches:
-        struck = sm.And(struck, sm.Not(latches.pending))
+    struck = impact_is_due(contacts, latches, u)
     number = sm.Add(*(c.count for c in each), sm.Piecewise((1, struck), (0, True)))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
@@ -62,8 +72,27 @@ def contact_events(
             (c.impulse, sm.Piecewise((c.impulse, spared), (c.blow, True))),
             (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
         ]
-    yield OwnEvent("impact of " + ", ".join(c.name for c in each), "ticks", number, tuple(after), late=True)
-    for c in each:
+    for c, f in zip(contacts.rubbing, contacts.frictions, strict=True):
+        spared = sm.Eq(c.blow, 0)
+        after += [(f.sliding, f.slides), (f.impulse, sm.Piecewise((f.impulse, spared), (f.blow, True)))]
+    names = ", ".join(c.name for c in each)
+    yield OwnEvent(f"impact of {names}", "ticks", number, tuple(after), late=True)
+    if contacts.frictions:
+        yield _change(contacts, u, independent)
+    for c in () if contacts.frictions else each:
         yield OwnEvent(f"{c.name} opens", "when", c.pull < 0, ((c.resting, LEAVING),), late=True)
     for c in each:
         yield OwnEvent(f"{c.name} is open", "when", c.gone(u), ((c.resting, sm.S.Zero),), late=True)
+
+
+def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> OwnEvent:
+    """Contacts with friction that begin to stick, slide or open, all together; again until all modes are right."""
+    changes, now = contacts.changes, contacts.due
+    assert changes is not None
+    assert now is not None
+    after = [(u[i], u[i] + now * contacts.shifts[i]) for i in independent]
+    after.append((changes, changes + now))
+    after += [(c.resting, c.resting + now * (c.stays - c.resting)) for c in contacts.each if c.stays]
+    after += [(f.sliding, f.sliding + now * (f.turns - f.sliding)) for f in contacts.frictions]
+    names = ", ".join(c.name for c in contacts.each)
+    return OwnEvent(f"friction of {names}", "ticks", changes + now, tuple(after), late=True)

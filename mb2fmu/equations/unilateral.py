@@ -8,15 +8,19 @@ Of contact k with the gap g_k(q, t) >= 0 and G_k = dg_k'/du:
     M (u+ - u-) + A^T Gamma = sum G_k^T Lambda_k,    A (u+ - u-) = 0       at an impact
 
 What the impulses Lambda_k are is the law of the impact; ``docs/impacts.md`` derives it.
+
+Where there is friction, with the speed of slip s_k = H_k u + d_k along the tangent of a motion in a plane, the
+tangential force T_k acts as H_k^T T_k, and so does the tangential impulse; ``docs/contact_friction.md`` has the law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import sympy as sm
 
+from mb2fmu.functions import no_event
 from mb2fmu.variables import ImpactOrder, Restitution
 
 SETTLED = sm.Rational(1, 1000)
@@ -24,6 +28,64 @@ SETTLED = sm.Rational(1, 1000)
 
 LEAVING = sm.Rational(1, 4)
 """What ``resting`` is from where a contact opens to where it parts: its rate is still round-off."""
+
+
+STILL = SETTLED**2
+"""Part of the speed below which a contact rests, below which slip counts as none."""
+
+
+def above(state: sm.Expr) -> sm.Basic:
+    """Whether a state that only events change is above one half, which is no switch: it changes at events only."""
+    return sm.Eq(no_event(sm.Piecewise((1, state > sm.Rational(1, 2)), (0, True))), 1)
+
+
+def _flag(state: sm.Expr) -> sm.Expr:
+    """The same as 1 or 0, without a Piecewise, which SymPy would fold into those around it."""
+    return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class ContactFriction:
+    """Coulomb's friction of one contact along one tangent; its symbols are plain.
+
+    Attributes:
+        coefficient: mu >= 0, an expression of parameters.
+        jacobian: H(q, t), shape (1, n_u).
+        offset: d(q, t).
+        bias: h(q, u, t): s' = H u' + h.
+        sliding: State: 1 or -1, the sense of slip; 0 where the contact sticks or is open.
+        impulse: State: tangential impulse of its last impact.
+        force: T: what holds it while it sticks, -mu N times the sense while it slides, else 0.
+        blow: Tangential impulse of an impact at this instant.
+        slides: What ``sliding`` is after an impact at this instant.
+        turns: What ``sliding`` is after a change of modes at this instant.
+    """
+
+    coefficient: sm.Expr
+    jacobian: sm.ImmutableMatrix
+    offset: sm.Expr
+    bias: sm.Expr
+    sliding: sm.Symbol
+    impulse: sm.Symbol
+    force: sm.Symbol
+    blow: sm.Symbol
+    slides: sm.Symbol
+    turns: sm.Symbol
+
+    def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+        """s."""
+        return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
+
+    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
+        """What is zero while it sticks: the rate of slip, with the term that brings back what has drifted.
+
+        Args:
+            u: Speeds.
+            u_dot: Their rates.
+            back: Rate of stabilization in 1/s.
+        """
+        rate = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
+        return rate + back * self.slip(u)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +108,8 @@ class UnilateralContact:
         force: N while it rests, else 0.
         blow: Lambda of an impact at this instant; 0 where the contact is not struck.
         rests: What ``resting`` is after an impact at this instant.
+        friction: None where there is none.
+        stays: With friction in the model: what ``resting`` is after a change of modes at this instant.
     """
 
     name: str
@@ -63,6 +127,8 @@ class UnilateralContact:
     force: sm.Symbol
     blow: sm.Symbol
     rests: sm.Symbol
+    friction: ContactFriction | None = None
+    stays: sm.Symbol | None = None
 
     def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """The rate of the gap."""
@@ -106,14 +172,65 @@ class Contacts:
         each: In order of declaration.
         order: Of impacts at the same instant: one after the other, or all at once.
         jumps: Symbols of u+ - u- of an impact at this instant, one per speed.
+        shifts: With friction, the same of a change of modes: what puts speeds on what is held then, round-off.
+        changes: With friction, state: how often modes of any contact have changed while it rested.
+        due: With friction: 1 where modes change at this instant, else 0.
     """
 
     each: tuple[UnilateralContact, ...]
     order: ImpactOrder
     jumps: tuple[sm.Symbol, ...]
+    shifts: tuple[sm.Symbol, ...] = ()
+    changes: sm.Symbol | None = None
+    due: sm.Symbol | None = None
+
+    @property
+    def rubbing(self) -> tuple[UnilateralContact, ...]:
+        """Those with friction."""
+        return tuple(contact for contact in self.each if contact.friction)
+
+    @property
+    def frictions(self) -> tuple[ContactFriction, ...]:
+        """Of those."""
+        return tuple(contact.friction for contact in self.each if contact.friction)
+
+    @property
+    def forces(self) -> tuple[sm.Symbol, ...]:
+        """N of each, then T of those with friction."""
+        return (*(c.force for c in self.each), *(f.force for f in self.frictions))
+
+    @property
+    def struck(self) -> tuple[sm.Symbol, ...]:
+        """What is found of impacts and changes at this instant: blows, modes behind them, jumps."""
+        found = [getattr(c, part) for part in ("blow", "rests") for c in self.each]
+        if self.frictions:
+            found += [getattr(f, part) for part in ("blow", "slides") for f in self.frictions]
+            found += [c.stays for c in self.each if c.stays is not None]
+            found += [f.turns for f in self.frictions]
+        return (*found, *self.jumps, *self.shifts)
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
-        """What is solved for: forces, blows, what rests, jumps."""
-        parts = ([getattr(c, part) for c in self.each] for part in ("force", "blow", "rests"))
-        return (*(symbol for part in parts for symbol in part), *self.jumps)
+        """What is solved for: forces, what is struck, whether modes change."""
+        return (*self.forces, *self.struck, *((self.due,) if self.due else ()))
+
+    def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+        """With friction: 1 where modes of contacts that rest have to change, else 0."""
+        margins = [margin for contact in self.each for margin in _margins(contact, u)]
+        right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
+        return 1 - sm.Mul(*right)
+
+
+def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
+    """What is positive while the mode of a contact that rests is right; 1 where it does not rest."""
+    rests = _flag(contact.resting)
+    yield 1 - rests + rests * contact.force
+    if contact.friction is None:
+        return
+    f = contact.friction
+    onwards, backwards = _flag(f.sliding), _flag(-f.sliding)
+    slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
+    drift = 1 - (slip / (SETTLED * contact.rest_below)) ** 2
+    yield 1 - rests + rests * ((onwards - backwards) * slip + (1 - slides) * (most - f.force))
+    yield 1 - rests + rests * (slides + (1 - slides) * (most + f.force))
+    yield 1 - rests + rests * (slides + (1 - slides) * drift)

@@ -10,6 +10,7 @@ from mb2fmu.equations.motion import EquationsOfMotion
 from mb2fmu.equations.recursion import RecursiveDynamics
 from mb2fmu.lowering.contact_laws import ContactLaws
 from mb2fmu.lowering.dynamics import ConstrainedDynamics
+from mb2fmu.lowering.friction_laws import FrictionLaws
 from mb2fmu.lowering.latch_laws import LatchLaws
 from mb2fmu.lowering.recursion import RecursiveMotion
 from mb2fmu.lowering.sympy_walker import SympyWalker
@@ -19,7 +20,7 @@ Rows = list[list[int]]
 
 
 class _Touching:
-    """All rows along which something pushes: those of latches, then those of contacts.
+    """All rows along which something pushes: those of latches, then normals and tangents of contacts.
 
     Attributes:
         rows: G, row by row.
@@ -31,6 +32,7 @@ class _Touching:
 
     def __init__(self, e: EquationsOfMotion) -> None:
         self._contacts = [(contact.jacobian, contact.force) for contact in e.contacts.each] if e.contacts else []
+        self._contacts += [(f.jacobian, f.force) for f in e.contacts.frictions] if e.contacts else []
         held = [(row.jacobian, row.force) for row in e.latches.rows] if e.latches else []
         jacobians = [jacobian for jacobian, _ in (*held, *self._contacts)]
         self.rows = [entry for jacobian in jacobians for entry in jacobian]
@@ -47,13 +49,14 @@ class _Touching:
 
     def define(self, builder: ProgramBuilder, walker: SympyWalker, e: EquationsOfMotion) -> None:
         """Says what forces, jumps and accelerations are; ``free`` and ``response`` are another's to say."""
+        contact_laws = FrictionLaws if e.contacts and e.contacts.frictions else ContactLaws
         if e.latches is None:
-            ContactLaws(builder, e, self.free, self.response).define(walker)
+            contact_laws(builder, e, self.free, self.response).define(walker)
             return
         laws = LatchLaws(builder, e, self.free, self.response, self._contacts)
         laws.define(walker)
         if e.contacts:
-            ContactLaws(builder, e, laws.free, laws.response).define(walker)
+            contact_laws(builder, e, laws.free, laws.response).define(walker)
         else:
             walker.define(e.u_dot, laws.free, lambda nodes: nodes)
 

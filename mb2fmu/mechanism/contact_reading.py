@@ -9,10 +9,10 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.equations.motion import VelocityConstraints
-from mb2fmu.equations.unilateral import Contacts, UnilateralContact
+from mb2fmu.equations.unilateral import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.symbols import SymbolMap, directional_derivative, time_derivative
-from mb2fmu.model.own_contacts import DeclaredContact
+from mb2fmu.model.own_contacts import DeclaredContact, DeclaredFriction
 from mb2fmu.variables import plain_name
 
 _RANK = 1e-9  # what is smaller than this part counts as none
@@ -38,7 +38,8 @@ def read_contacts(
     """
     if not declared:
         return None
-    each = tuple(_read(contact, plain, moving, u, taken) for contact in declared)
+    rough = any(contact.friction for contact in declared)
+    each = tuple(_read(contact, plain, moving, u, taken, rough=rough) for contact in declared)
     faults = [
         Fault(f"no speed changes the gap of {contact.name}", contact.where, "write it in coordinates that move")
         for contact, row in zip(declared, each, strict=True)
@@ -46,7 +47,20 @@ def read_contacts(
     ]
     if faults:
         raise MechanismError("contacts cannot be read:", faults)
-    return Contacts(each, declared[0].order, tuple(fresh(f"jump_{speed.name}", taken) for speed in u))
+    faults = [
+        Fault(f"no speed changes the slip of {contact.name}", contact.where, "write it in speeds that move")
+        for contact, row in zip(declared, each, strict=True)
+        if row.friction and row.friction.jacobian.is_zero_matrix
+    ]
+    if faults:
+        raise MechanismError("contacts cannot be read:", faults)
+    jumps = tuple(fresh(f"jump_{speed.name}", taken) for speed in u)
+    if not rough:
+        return Contacts(each, declared[0].order, jumps)
+    shifts = tuple(fresh(f"shift_{speed.name}", taken) for speed in u)
+    counted = next(contact.friction for contact in declared if contact.friction)
+    assert counted.changes is not None  # the first with friction counts for all
+    return Contacts(each, declared[0].order, jumps, shifts, plain(counted.changes), fresh("contacts_change", taken))
 
 
 def held_by_constraints(
@@ -63,6 +77,9 @@ def held_by_constraints(
         if held_by(free, contact.jacobian, start):
             what = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
             yield Fault(what, item.where, "leave it out, or take away what is redundant")
+        if contact.friction and held_by(free, contact.friction.jacobian, start):
+            what = f"the constraints hold the slip of {contact.name}: no friction could change it"
+            yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
 
 
 def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
@@ -96,9 +113,15 @@ def second_order(
 
 
 def _read(
-    contact: DeclaredContact, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+    contact: DeclaredContact,
+    plain: SymbolMap,
+    moving: Rates,
+    u: Sequence[sm.Symbol],
+    taken: set[str],
+    *,
+    rough: bool,
 ) -> UnilateralContact:
-    """One contact in plain symbols."""
+    """One contact in plain symbols; ``rough``: one of them has friction."""
     gap = plain(contact.gap)
     jacobian, offset, bias = second_order(gap, moving, u)
     word = plain_name(contact.force)
@@ -118,6 +141,30 @@ def _read(
         force=plain(contact.force),
         blow=fresh(f"blow_{word}", taken),
         rests=fresh(f"rests_{word}", taken),
+        friction=_read_friction(contact.friction, plain, moving, u, taken) if contact.friction else None,
+        stays=fresh(f"stays_{word}", taken) if rough else None,
+    )
+
+
+def _read_friction(
+    friction: DeclaredFriction, plain: SymbolMap, moving: Rates, u: Sequence[sm.Symbol], taken: set[str]
+) -> ContactFriction:
+    """Of one contact, in plain symbols."""
+    slip = plain(friction.slip)
+    symbols, rates, t = moving
+    known = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
+    word = plain_name(friction.force)
+    return ContactFriction(
+        coefficient=plain(friction.coefficient),
+        jacobian=sm.ImmutableMatrix(1, len(u), [directional_derivative(slip, {s: sm.S.One}) for s in u]),
+        offset=slip.xreplace(dict.fromkeys(u, sm.S.Zero)),
+        bias=directional_derivative(slip, known),
+        sliding=plain(friction.sliding),
+        impulse=plain(friction.impulse),
+        force=plain(friction.force),
+        blow=fresh(f"blow_{word}", taken),
+        slides=fresh(f"slides_{word}", taken),
+        turns=fresh(f"turns_{word}", taken),
     )
 
 

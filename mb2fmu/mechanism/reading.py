@@ -100,7 +100,7 @@ class _Reader:
             [i.symbol for i in d.inputs],
             [f.symbol for f in d.constraint_forces],
             [c.symbol for c in d.constraints if c.symbol is not None],
-            [c.force for c in d.contacts],
+            [force for c in d.contacts for force in c.forces],
             [row.force for latch in d.latches for row in latch.rows],
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,29 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 3
 """Contacts whose modes are enumerated."""
 
+MOST_PUSHED = 2
+"""The same where each has six of them: with friction, by Poisson's law."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFriction:
+    """Coulomb's friction of a contact, in the user's symbols.
+
+    Attributes:
+        slip: Speed of sliding, linear in speeds.
+        coefficient: mu, a number or an expression of parameters.
+        sliding, impulse: States: the sense of slip, the tangential impulse of the last impact.
+        changes: State of the first contact with friction: how often modes have changed; None of others.
+        force: Function of time that outputs may contain.
+    """
+
+    slip: sm.Expr
+    coefficient: sm.Expr
+    sliding: sm.Expr
+    impulse: sm.Expr
+    changes: sm.Expr | None
+    force: sm.Expr
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredContact:
@@ -35,6 +58,7 @@ class DeclaredContact:
         order: Of impacts at the same instant.
         resting, impulse, count: States: whether it rests, the impulse of its last impact, the number of its impacts.
         force: Function of time that outputs may contain: what the contact exerts while it rests.
+        friction: None where there is none.
         where: ``file:line`` of the declaration.
     """
 
@@ -49,7 +73,19 @@ class DeclaredContact:
     impulse: sm.Expr
     count: sm.Expr
     force: sm.Expr
+    friction: DeclaredFriction | None = None
     where: str = ""
+
+    @property
+    def expressions(self) -> tuple[sm.Expr, ...]:
+        """All that it is declared by."""
+        rough = (self.friction.slip, self.friction.coefficient) if self.friction else ()
+        return (self.gap, self.restitution, self.rest_below, self.stabilization, *rough)
+
+    @property
+    def forces(self) -> tuple[sm.Expr, ...]:
+        """What outputs may contain."""
+        return (self.force, *((self.friction.force,) if self.friction else ()))
 
 
 def contact_faults(model: Model) -> Iterator[Fault]:
@@ -65,11 +101,17 @@ def contact_faults(model: Model) -> Iterator[Fault]:
         elif not coordinates & functions:
             what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
             yield Fault(what, contact.where, "write it in the coordinates of what touches")
+        yield from _slip_faults(contact, speeds)
     yield from _restitutions(model)
     for request in model.declared if model.own_contacts else ():
         if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
             what = f"{request.name} is a reaction, and forces of contacts that rest are not in it yet"
             yield Fault(what, request.where, "leave it out, or ask for it in a model without impacts")
+    yield from _crowd_faults(model)
+
+
+def _crowd_faults(model: Model) -> Iterator[Fault]:
+    """What contacts cannot be together."""
     orders = {contact.order for contact in model.own_contacts}
     if len(orders) > 1:
         last = model.own_contacts[-1]
@@ -79,7 +121,15 @@ def contact_faults(model: Model) -> Iterator[Fault]:
         last = model.own_contacts[-1]
         what = f"impacts at once follow one law, and {last.name} says {last.law} where another says otherwise"
         yield Fault(what, last.where, "say the same law of all contacts of a model, or order='in turn'")
-    if orders == {"at once"} and len(model.own_contacts) > MOST_AT_ONCE:
+    rough = [contact for contact in model.own_contacts if contact.friction]
+    if rough and len(model.own_contacts) > MOST_AT_ONCE:
+        what = f"{len(model.own_contacts)} contacts are too many where one has friction: modes are enumerated"
+        yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or leave out the friction")
+    pushed = orders == {"at once"} and {contact.law for contact in rough} == {"poisson"}
+    if pushed and len(model.own_contacts) > MOST_PUSHED:
+        what = f"{len(model.own_contacts)} contacts at once with friction and Poisson's law are too many"
+        yield Fault(what, rough[-1].where, f"take at most {MOST_PUSHED}, order='in turn' or law='newton'")
+    if orders == {"at once"} and not rough and len(model.own_contacts) > MOST_AT_ONCE:
         what = f"{len(model.own_contacts)} contacts at once are too many: modes are enumerated"
         yield Fault(what, model.own_contacts[-1].where, f"take at most {MOST_AT_ONCE}, or order='in turn'")
 
@@ -94,3 +144,22 @@ def _restitutions(model: Model) -> Iterator[Fault]:
         if e.is_number and not 0 <= e <= 1:
             what = f"the restitution of {contact.name}, {contact.restitution}, is {float(e):g}"
             yield Fault(what, contact.where, "let parameters make it a number from 0 (plastic) to 1 (elastic)")
+
+
+def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iterator[Fault]:
+    """What is wrong with the slip of a contact with friction."""
+    if contact.friction is None:
+        return
+    slip = contact.friction.slip
+    rates = sorted(slip.atoms(sm.Derivative), key=str)
+    if rates:
+        what = f"the slip of {contact.name} contains {', '.join(map(str, rates))}"
+        yield Fault(what, contact.where, "write it in the speeds of the model")
+        return
+    moving = sorted((each for each in slip.atoms(AppliedUndef) if each in speeds), key=str)
+    if not moving:
+        what = f"the slip of {contact.name}, {slip}, contains no speed"
+        yield Fault(what, contact.where, "give the rate at which what touches slides along the surface")
+    elif any(sm.diff(slip, first, second) != 0 for first in moving for second in moving):
+        what = f"the slip of {contact.name}, {slip}, is not linear in the speeds"
+        yield Fault(what, contact.where, "give the rate at which what touches slides along the surface")

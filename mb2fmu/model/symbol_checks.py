@@ -58,7 +58,9 @@ class _Known:
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
-        self.multipliers = declared(Constraint) - {None} | {contact.force for contact in model.own_contacts}
+        self.multipliers = declared(Constraint) - {None} | {
+            force for contact in model.own_contacts for force in contact.forces
+        }
         self.multipliers |= {row.force for latch in model.own_latches for row in latch.rows}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
@@ -107,7 +109,7 @@ def _eventful_expressions(model: Model) -> Iterator[_Occurrence]:
         for expression in event_expressions(event):
             yield _Occurrence(f"the event {event.name}", "state", expression, event.where)
     for contact in model.own_contacts:
-        for expression in (contact.gap, contact.restitution, contact.rest_below, contact.stabilization):
+        for expression in contact.expressions:
             yield _Occurrence(f"the contact {contact.name}", "state", expression, contact.where)
     for latch in model.own_latches:
         for expression in latch_expressions(latch):

@@ -139,14 +139,14 @@ def _modes(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> Iterator[tuple[dict[
     n = len(q)
     for size in range(n + 1):
         for chosen in combinations(range(n), size):
-            solution = _solved(b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen])
+            solution = solved_small(b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen])
             z = dict(zip(chosen, solution, strict=True))
             others = [i for i in range(n) if i not in chosen]
             yield z, [b.sum([q[i], *(b.mul(W[i][j], x) for j, x in z.items())]) for i in others]
 
 
-def _solved(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
-    """The solution of a small symmetric system by elimination; no number where it is singular, which is no failure."""
+def solved_small(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
+    """The solution of a small system by elimination in order; no number where it is singular, which is no failure."""
     if not right:
         return []
     ratios = [b.div(A[i][0], A[0][0]) for i in range(1, len(A))]
@@ -154,7 +154,7 @@ def _solved(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
         [b.sub(A[i + 1][j + 1], b.mul(ratio, A[0][j + 1])) for j in range(len(ratios))]
         for i, ratio in enumerate(ratios)
     ]
-    rest = _solved(b, smaller, [b.sub(right[i + 1], b.mul(ratio, right[0])) for i, ratio in enumerate(ratios)])
+    rest = solved_small(b, smaller, [b.sub(right[i + 1], b.mul(ratio, right[0])) for i, ratio in enumerate(ratios)])
     first = b.sub(right[0], b.dot(A[0][1:], rest)) if rest else right[0]
     return [b.div(first, A[0][0]), *rest]
 

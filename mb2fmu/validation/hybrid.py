@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.latched import Held, closing_impulses, with_rows_held
 from mb2fmu.validation.numeric import Motion, NumericEquations
+from mb2fmu.validation.own_friction import Rub, rough_contacts, rough_events
 from mb2fmu.validation.own_impacts import Touch, struck
 from mb2fmu.validation.own_switches import FrozenEquations
 from mb2fmu.validation.shared_holding import holding
@@ -48,7 +49,8 @@ class Modes:
 class _Look:
     """Everything at one instant, for given modes: the motion, and our own further outputs.
 
-    ``rates`` are those of the surfaces of signs, then the second rates of the gaps of contacts and rows of latches.
+    ``rates`` are those of the surfaces of signs, then the second rates of gaps, the rates of slip, the second rates of
+    rows of latches.
     """
 
     motion: Motion
@@ -58,6 +60,7 @@ class _Look:
     conditions: Floats
     settings: Floats
     touch: Touch
+    rub: Rub
     held: Held
 
 
@@ -76,8 +79,10 @@ class HybridEquations(NumericEquations):
         self._signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._names = [s.name for s in frozen.switches]
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
+        self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
+        self._lines = self._contacts + len(self._rough)  # normals, then tangents
         self._latched = len(frozen.latches.rows) if frozen.latches else 0
-        self._pushes = np.ones(self._contacts + self._latched)
+        self._pushes = np.ones(self._lines + self._latched)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         places = {symbol: i for i, symbol in enumerate(e.states)}
@@ -85,7 +90,11 @@ class HybridEquations(NumericEquations):
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
         ]
         self._rests = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
-        self._rests += [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
+        self._slides = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
+        if frozen.contacts and frozen.contacts.changes:
+            self._counts = [places[contact.count] for contact in frozen.contacts.each]
+            self._changes = places[frozen.contacts.changes]
+        self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -122,22 +131,27 @@ class HybridEquations(NumericEquations):
     def _holding(self, x: Floats, modes: Modes) -> list[int]:
         """Numbers of our inputs that hold something: signs at zero, contacts that rest, latches that are closed."""
         signs = [i for i in self._signs if modes.values[i] == 0.0]
-        return signs + [self._count + k for k, place in enumerate(self._rests) if x[place] > 0.5]
+        held = [x[place] > 0.5 for place in self._rests]
+        held += [held[k] and abs(x[place]) < 0.5 for k, place in zip(self._rough, self._slides, strict=True)]
+        held += [x[place] > 0.5 for place in self._locks]
+        return signs + [self._count + k for k, here in enumerate(held) if here]
 
     def _look(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats) -> _Look:
         values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
-        n, c, k, m = self._count, len(self.frozen.events), self._contacts, self._latched
-        touched = len(ours) - 6 * k - 5 * m
-        touch, held = (
-            Touch(*ours[touched : touched + 6 * k].reshape(6, k)),
-            Held(*ours[touched + 6 * k :].reshape(5, m)),
+        n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
+        touched = len(ours) - 6 * k - 4 * f - 5 * m
+        rubbed = touched + 6 * k
+        touch, rub, held = (
+            Touch(*ours[touched:rubbed].reshape(6, k)),
+            Rub(*ours[rubbed : rubbed + 4 * f].reshape(4, f)),
+            Held(*ours[rubbed + 4 * f :].reshape(5, m)),
         )
         surfaces, limits, rates = ours[:n], ours[n : 2 * n], ours[2 * n : 3 * n]
         conditions, settings = ours[3 * n : 3 * n + c], ours[3 * n + c : touched]
-        rates = np.concatenate([rates, touch.accelerations, held.accelerations])
-        return _Look(motion, surfaces, limits, rates, conditions, settings, touch, held)
+        rates = np.concatenate([rates, touch.accelerations, rub.accelerations, held.accelerations])
+        return _Look(motion, surfaces, limits, rates, conditions, settings, touch, rub, held)
 
     def _held(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
@@ -352,7 +366,7 @@ class HybridEquations(NumericEquations):
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        off = np.concatenate([base.surfaces, base.touch.rates, base.held.rates])[held]
+        off = np.concatenate([base.surfaces, base.touch.rates, base.rub.slips, base.held.rates])[held]
         return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t))
 
     def _fired(
@@ -361,8 +375,8 @@ class HybridEquations(NumericEquations):
         """The first of the model's own events that happens, and what they set, with the values before."""
         look, values = self._held(t, x, r, prepared, modes)
         if self._contacts or self._latched:
-            forces = values[: self._count + self._contacts + self._latched]
-            struck = [*self._blows(t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
+            forces = values[: self._count + self._lines + self._latched]
+            struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
             look = self._look(t, x, r, prepared, np.append(forces, struck))
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
@@ -384,17 +398,33 @@ class HybridEquations(NumericEquations):
         modes.fired = conditions
         return fired, after
 
-    def _blows(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
-        """Blows of contacts at this instant, what rests behind them, and by what they change the speeds."""
+    def _blows(
+        self, held: _Look, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+    ) -> Floats:
+        """What is found of contacts at this instant, in the order of ``Contacts.struck``."""
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)
         base = self._look(t, x, r, prepared, modes.values)
-        every = [self._count + k for k in range(self._contacts)]
-        every += [self._count + self._contacts + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
-        W, reach = with_rows_held(*self._reach(t, x, r, prepared, base, modes, every), self._contacts)
-        impulses, rests = struck(contacts, W, base.touch)
-        return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
+        every = [self._count + k for k in range(self._lines)]
+        every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
+        W, reach = with_rows_held(*self._reach(t, x, r, prepared, base, modes, every), self._lines)
+        if not self._rough:
+            impulses, rests = struck(contacts, W, base.touch)
+            return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
+        counts = [sum(x[place] for place in self._counts), x[self._changes]]
+        hit, change = (
+            self._is_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
+        )
+        found, impulses, pushes = rough_events(contacts, (W, reach), (base.touch, base.rub), t, hit=hit, change=change)
+        return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
+
+    def _is_due(self, look: _Look, modes: Modes, what: str, count: float) -> bool:
+        """Whether an event whose name begins so happens at this instant, and its number is above what has been."""
+        return any(
+            event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
+            for k, event in enumerate(self.frozen.events)
+        )
 
     def _closing(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
         """Blows of latches that close at this instant, and by what they change the speeds."""
@@ -402,7 +432,7 @@ class HybridEquations(NumericEquations):
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
         if self._latched and base.held.closing.any():
             rows = np.flatnonzero(base.held.holding > 0.5)
-            every = [self._count + self._contacts + int(k) for k in rows]
+            every = [self._count + self._lines + int(k) for k in rows]
             W, reach = self._reach(t, x, r, prepared, base, modes, every)
             blows[rows] = closing_impulses(W, base.held.rates[rows])
             reached = reach @ blows[rows]

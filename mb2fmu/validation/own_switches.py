@@ -26,7 +26,8 @@ from mb2fmu.equations.motion import (
     OutputExpression,
     OwnEvent,
 )
-from mb2fmu.equations.unilateral import Contacts, UnilateralContact
+from mb2fmu.equations.motion_events import change_is_due
+from mb2fmu.equations.unilateral import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.functions import NoEvent, Pre, StickingSign
 
 OwnKind = Literal["truth", "integer", "sign"]
@@ -62,10 +63,10 @@ class FrozenEquations:
 
     Attributes:
         equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
-            (``further``); their last outputs, in this
-            order: surfaces; limits and rates of the surfaces of signs (0 of others); conditions; values that events
-            set; of all contacts the second rates of the gaps, the rates, e, the speeds below which they rest, whether
-            they are closed, whether they rest; of all rows of latches what ``latched.Held`` has.
+            (``further``); their last outputs, in this order: surfaces; limits and rates of the surfaces of
+            signs (0 of others); conditions; values that events set; of all contacts the second rates of the
+            gaps, the rates, e, the speeds below which they rest, whether they are closed, whether they rest; of
+            those with friction what ``own_friction.Rub`` has; of all rows of latches what ``latched.Held`` has.
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.
@@ -93,7 +94,8 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
     conditions = [finder(event.condition) for event in events]
     values = [finder(value) for event in events for _, value in event.settings]
     contacts = equations.contacts
-    touches = [finder(each) for each in _touches(equations, contacts)] if contacts else []
+    asked = [*_touches(equations, contacts), *_rubs(equations, contacts)] if contacts else []
+    touches = [finder(each) for each in asked]
     latches = equations.latches
     held = [finder(each) for each in _held(equations, latches)] if latches else []
     frozen = finder.equations()
@@ -196,14 +198,17 @@ class _Finder:
             potential=self(e.energy.potential),
             powers=tuple((name, self(power)) for name, power in e.energy.powers),
         )
+        along = _along(e.contacts) if e.contacts else ()
         parts: dict[str, Any] = {
-            "intermediates": tuple(map(self._intermediate, e.intermediates)),
+            "intermediates": (*along, *map(self._intermediate, e.intermediates)),
             "kinematics": replace(
                 e.kinematics, matrix=self._matrix(e.kinematics.matrix), offset=self._matrix(e.kinematics.offset)
             ),
             "z_dot": tuple(map(self, e.z_dot)),
             "dynamics": MassMatrixDynamics(self._matrix(e.dynamics.mass_matrix), self._matrix(e.dynamics.forcing)),
-            "late_intermediates": tuple(replace(a, expression=self(a.expression)) for a in e.late_intermediates),
+            "late_intermediates": tuple(
+                replace(a, expression=self(a.expression)) for a in (*_due(e), *e.late_intermediates)
+            ),
             "constraint_forces": e.constraint_forces and self._solve(e.constraint_forces),
             "energy": energy,
             "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
@@ -227,12 +232,39 @@ def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
     forces: list[sm.Symbol] = []
     struck: list[sm.Symbol] = []
     if e.contacts:
-        forces += [contact.force for contact in e.contacts.each]
-        struck += e.contacts.symbols[len(forces) :]
+        forces += [*(contact.force for contact in e.contacts.each), *_held_along(e.contacts)]
+        struck += e.contacts.struck
     if e.latches:
         forces += e.latches.forces
         struck += e.latches.struck
     return (*forces, *struck)
+
+
+def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:
+    """Symbols of what holds contacts that stick, which is no friction of those that slide."""
+    yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
+
+
+def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+    """What is asked of contacts with friction at an instant: one thing of all, then the next."""
+    pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
+    yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
+    yield from (f.slip(e.u) for _, f in pairs)
+    yield from (f.coefficient for _, f in pairs)
+    yield from (f.sliding for _, f in pairs)
+
+
+def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
+    """Whether modes of contacts with friction change."""
+    if e.contacts and e.contacts.due:
+        yield Assignment(e.contacts.due, change_is_due(e.contacts, e.latches, e.u))
+
+
+def _along(contacts: Contacts) -> Iterator[Assignment]:
+    """The friction of each contact: what holds it, and less mu N in the sense of slip."""
+    for held, c, f in zip(_held_along(contacts), contacts.rubbing, contacts.frictions, strict=True):
+        sense = sm.Piecewise((1, f.sliding > _HALF), (-1, f.sliding < -_HALF), (0, True))
+        yield Assignment(f.force, held - f.coefficient * sense * c.force)
 
 
 def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
@@ -256,8 +288,9 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
 
 def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """The equations with the forces of contacts and latches in them, which those before have."""
-    acting: list[UnilateralContact | HeldRow] = [
+    acting: list[UnilateralContact | ContactFriction | HeldRow] = [
         *(before.contacts.each if before.contacts else ()),
+        *(before.contacts.frictions if before.contacts else ()),
         *(before.latches.rows if before.latches else ()),
     ]
     pushes = [sm.Add(*(each.jacobian[i] * each.force for each in acting)) for i in range(len(e.u))]
@@ -280,10 +313,13 @@ def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOf
     )
 
 
-def _powers(e: EquationsOfMotion, acting: Sequence[UnilateralContact | HeldRow]) -> Iterator[tuple[str, sm.Expr]]:
-    """What contacts and latches do: where surfaces move, and where what is held is brought back."""
+def _powers(
+    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | HeldRow]
+) -> Iterator[tuple[str, sm.Expr]]:
+    """What contacts and latches do: where surfaces move, where something slides, where what is held is brought back."""
     for c in acting:
-        yield c.name, c.force * (c.rate(e.u) - c.offset)
+        rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))
+        yield str(c.force), c.force * rate
 
 
 def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:

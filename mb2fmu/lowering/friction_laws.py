@@ -1,0 +1,180 @@
+"""Unilateral contacts with friction as nodes: forces by their modes, impacts, and what modes change to.
+
+The rows are the normals of all contacts, then the tangents of those with friction: G, H in ``equations.unilateral``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sm
+
+from mb2fmu.equations.motion import EquationsOfMotion
+from mb2fmu.equations.motion_events import change_is_due
+from mb2fmu.equations.unilateral import LEAVING, STILL, Contacts
+from mb2fmu.lowering.sympy_walker import SympyWalker
+from mb2fmu.numerics.coulomb import Rubbing, choose, told
+from mb2fmu.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.numerics.rough_impacts import RoughBlows, rough_impulses
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Op
+
+Rows = list[list[int]]
+
+
+class FrictionLaws:
+    """The contacts of equations, at least one of them with friction.
+
+    Args:
+        builder: Takes the nodes.
+        equations: With contacts.
+        free: Symbols of u' without the forces of contacts.
+        response: Symbols of what a unit of each force changes u' by, row by row.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        equations: EquationsOfMotion,
+        free: Sequence[sm.Symbol],
+        response: Sequence[Sequence[sm.Symbol]],
+    ) -> None:
+        assert equations.contacts is not None
+        self._builder, self._equations = builder, equations
+        self._contacts: Contacts = equations.contacts
+        self._free, self._response = free, response
+        n = len(response)
+        self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
+        places = iter(range(len(self._contacts.each), n))
+        self._tangents = [next(places) if contact.friction else -1 for contact in self._contacts.each]
+        self._names = ", ".join(contact.name for contact in self._contacts.each)
+
+    def define(self, walker: SympyWalker) -> None:
+        """Says what forces, blows, jumps, changes and accelerations are."""
+        e, contacts = self._equations, self._contacts
+        frictions, each = contacts.frictions, contacts.each
+        rows = [*(c.jacobian for c in each), *(f.jacobian for f in frictions)]
+        flat = [symbol for column in self._response for symbol in column]
+        W = [symbol for row in self._W for symbol in row]
+        walker.define(W, [*(entry for row in rows for entry in row), *flat], self._mobility)
+        known = [*W, *(f.coefficient for f in frictions)]
+        pairs = [(c, c.friction) for c in contacts.rubbing]
+        levels = [c.acceleration(e.u, self._free) for c in each]
+        levels += [f.acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
+        states = [*(c.resting for c in each), *(f.sliding for f in frictions)]
+        walker.define(contacts.forces, [*known, *levels, *states], self._forces)
+        walker.define(e.u_dot, [*self._free, *flat, *contacts.forces], self._moved)
+        rates = [*(c.rate(e.u) for c in each), *(f.slip(e.u) for f in frictions)]
+        closed = [sm.Piecewise((1, c.closed), (0, True)) for c in each]
+        laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
+        blows = [*(c.blow for c in each), *(f.blow for f in frictions)]
+        behind = [*(c.rests for c in each), *(f.slides for f in frictions)]
+        walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
+        zeros = [sm.S.Zero] * len(e.u)
+        walker.define(contacts.jumps, [*zeros, *flat, *blows], self._moved)
+        pushes = [sm.Dummy(f"push_{i}") for i in range(len(rows))]
+        stays = [*(c.stays for c in each if c.stays), *(f.turns for f in frictions)]
+        assert contacts.due is not None
+        walker.define([contacts.due], [change_is_due(contacts, e.latches, e.u)], lambda nodes: nodes)
+        needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each), contacts.due]
+        walker.define([*stays, *pushes], needs, self._changes)
+        walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
+
+    def _mobility(self, nodes: Sequence[int]) -> list[int]:
+        """W from the rows and the responses; the same node on both sides of the diagonal."""
+        b, n, size = self._builder, len(self._equations.u), len(self._response)
+        rows = [nodes[n * i : n * i + n] for i in range(2 * size)]
+        return [b.dot(rows[max(i, j)], rows[size + min(i, j)]) for i in range(size) for j in range(size)]
+
+    def _moved(self, nodes: Sequence[int]) -> list[int]:
+        """A start, and what the forces or impulses of all rows add to it."""
+        b, n, size = self._builder, len(self._equations.u), len(self._response)
+        forces = nodes[n + n * size :]
+        return [
+            b.sum([nodes[i], *(b.mul(nodes[n + n * c + i], force) for c, force in enumerate(forces))]) for i in range(n)
+        ]
+
+    def _known(self, nodes: Sequence[int]) -> tuple[Frictions, list[int]]:
+        """W and the coefficients, and the nodes behind them."""
+        size, count = len(self._response), len(self._contacts.frictions)
+        W = [list(nodes[size * i : size * i + size]) for i in range(size)]
+        frictions = Frictions(W, self._tangents, nodes[size * size : size * size + count])
+        return frictions, list(nodes[size * size + count :])
+
+    def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """Whether each contact rests, which rows are held, and senses: 1, -1 or 0 to the bit."""
+        b, k = self._builder, len(self._contacts.each)
+        half, one, zero = b.constant(0.5), b.constant(1.0), b.constant(0.0)
+        rests = [b.binary(Op.LT, half, state) for state in states[:k]]
+        onwards = [b.binary(Op.LT, half, state) for state in states[k:]]
+        backwards = [b.binary(Op.LT, state, b.constant(-0.5)) for state in states[k:]]
+        senses = [
+            b.sub(b.select(onward, one, zero), b.select(backward, one, zero))
+            for onward, backward in zip(onwards, backwards, strict=True)
+        ]
+        rubs = [k for k, tangent in enumerate(self._tangents) if tangent >= 0]
+        sticks = [
+            b.binary(Op.AND, rests[contact], b.binary(Op.EQ, sense, zero))
+            for contact, sense in zip(rubs, senses, strict=True)
+        ]
+        return rests, [*rests, *sticks], senses
+
+    def _forces(self, nodes: Sequence[int]) -> list[int]:
+        """N and T of what rests."""
+        b, size = self._builder, len(self._response)
+        frictions, rest = self._known(nodes)
+        _, held, senses = self._modes(rest[size:])
+        system = FrictionRows(b, frictions, held, senses, f"the forces of {self._names}")
+        return system.solve([b.neg(level) for level in rest[:size]])
+
+    def _blows(self, nodes: Sequence[int]) -> list[int]:
+        """Impulses of all rows, then what rests behind them, and in which sense that slides."""
+        size, k = len(self._response), len(self._contacts.each)
+        frictions, rest = self._known(nodes)
+        rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
+        blows = RoughBlows(
+            frictions=frictions,
+            rates=rates,
+            resting=states[:k],
+            sliding=states[k:],
+            closed=laws[:k],
+            restitution=laws[k : 2 * k],
+            rest_below=laws[2 * k :],
+            laws=[contact.law for contact in self._contacts.each],
+            names=self._names,
+        )
+        return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
+
+    def _changes(self, nodes: Sequence[int]) -> list[int]:
+        """What resting and sliding become, and impulses that end what is left of the speeds of what is held then."""
+        b, size, k = self._builder, len(self._response), len(self._contacts.each)
+        frictions, rest = self._known(nodes)
+        levels, rates, states = rest[:size], rest[size : 2 * size], rest[2 * size : 3 * size]
+        slow, due = rest[3 * size : 3 * size + k], rest[-1]
+        rests, _, senses = self._modes(states)
+        zero, one = b.constant(0.0), b.constant(1.0)
+        rubs = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
+        known = [self._sense(rates[k + place], senses[place], slow[contact]) for place, contact in enumerate(rubs)]
+        now = ([b.select(each, one, zero) for each in rests], senses)
+        chosen = choose(b, Rubbing(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now))
+        half = b.constant(0.5)
+        pressed = [b.binary(Op.LT, half, each) for each in told(b, chosen, self._names, due)]
+        held = [*pressed, *(b.binary(Op.LT, half, each) for each in chosen.stuck)]
+        system = FrictionRows(b, frictions, held, chosen.senses, f"the rest of {self._names}")
+        pushes = system.solve([b.neg(rate) for rate in rates])
+        leaving = b.constant(float(LEAVING))
+        stays = [
+            b.select(rest, b.select(each, one, leaving), state)
+            for rest, each, state in zip(rests, pressed, states[:k], strict=True)
+        ]
+        return [*stays, *chosen.senses, *pushes]
+
+    def _sense(self, slip: int, sense: int, slow: int) -> int:
+        """Of slip where it is known, else 0: where there is next to none, or it has just come through zero."""
+        b = self._builder
+        size, zero = b.unary(Op.ABS, slip), b.constant(0.0)
+        still = b.binary(Op.LT, size, b.mul(b.constant(float(STILL)), slow))
+        turned = b.binary(Op.AND, b.binary(Op.LE, b.mul(sense, slip), zero), b.binary(Op.LT, size, slow))
+        one = b.constant(1.0)
+        side = b.select(b.binary(Op.LT, zero, slip), one, b.constant(-1.0))
+        return b.select(b.binary(Op.OR, still, turned), zero, side)

@@ -1,0 +1,153 @@
+"""Units whose contacts have friction: the proof of a thrown body, planted faults, Painlevé's rod told as Discard."""
+
+from __future__ import annotations
+
+import fmpy
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi3 import FMU3Slave
+
+import mb2fmu.errors
+from mb2fmu import Impact, Model, derive, export, formulation, validation
+from mb2fmu.validation.validate import make_yardstick
+
+pytestmark = pytest.mark.slow
+OUTPUTS = ["x", "y", "u", "w", "floor.sliding", "floor.resting", "floor.friction"]
+
+
+def thrown(mu: float = 0.3) -> Model:
+    """A ball thrown flat over a floor: it bounces, slides with backspin, and rolls."""
+    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    ball = me.RigidBody("ball", C, B, 2, (me.inertia(B, 0, 0, sm.Rational(8, 1000)), C))
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[ball], forcelist=[(C, -2 * sm.Float(9.81) * N.y)])
+    model = Model("Thrown", kane)
+    for symbol, start in ((x, 0.0), (y, 0.05), (a, 0.0)):
+        model.coordinate(symbol, start, "rad" if symbol == a else "m")
+    for symbol, start in ((u, 2.0), (v, 0.0), (w, 10.0)):
+        model.speed(symbol, start, "rad/s" if symbol == w else "m/s")
+    model.add(Impact("floor", y, restitution=0.4, rest_below=0.2, law="poisson", slip=u + 0.1 * w, friction=mu))
+    model.experiment(stop=0.5, step=0.02, tolerance=1e-9)
+    return model
+
+
+def rod() -> Model:
+    """A rough uniform rod that leans at 63.4 degrees and sticks, until it is set in motion."""
+    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    bar = me.RigidBody("bar", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(1, 3)), C))
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[bar], forcelist=[(C, -sm.Float(9.81) * N.y)])
+    model = Model("Rod", kane)
+    angle = np.arctan(2.0)
+    for symbol, start in ((x, np.cos(angle)), (y, np.sin(angle)), (a, angle)):
+        model.coordinate(symbol, float(start), "rad" if symbol == a else "m")
+    for symbol in (u, v, w):
+        model.speed(symbol, 0.0, "rad/s" if symbol == w else "m/s")
+    model.add(Impact("floor", y - sm.sin(a), slip=u + w * sm.sin(a), friction=2.0, starts_resting=True))
+    model.once(0.005, {u: u - 1})
+    model.experiment(stop=0.1, step=0.01)
+    return model
+
+
+def by_hand() -> tuple[float, float]:
+    """When the ball begins to roll, and how fast it is then: bounces by Poisson's law, then mu g; rolling is kept."""
+    g, mu, R, m, inertia = 9.81, 0.3, 0.1, 2.0, 0.008
+    t, u, w, v = np.sqrt(2 * 0.05 / g), 2.0, 10.0, np.sqrt(2 * g * 0.05)
+    while True:
+        e = 0.4 if 0.4 * v >= 0.2 else 0.0
+        normal, slip = (1 + e) * m * v, u + R * w
+        along = -min(mu * normal, slip / (1 / m + R**2 / inertia))
+        u, w = u + along / m, w + R * along / inertia
+        if e == 0.0:
+            break
+        v *= e
+        t += 2 * v / g
+    t += (u + R * w) / (mu * g * (1 + m * R**2 / inertia))
+    return t, u - mu * g * (u + R * w) / (mu * g * (1 + m * R**2 / inertia))
+
+
+@pytest.fixture(scope="module")
+def unit(tmp_path_factory):
+    return export(thrown(), tmp_path_factory.mktemp("friction")).path
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """Judges units against what the thrown ball does."""
+    derivation = derive(thrown())
+    equations = formulation.formulate(derivation.mechanism, "lagrange")
+    definition = derivation.definition
+    stick = make_yardstick(definition, equations, exercise=False)
+
+    def judge(unit) -> bool:
+        try:
+            return validation.validate(
+                unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
+            ).passed
+        except mb2fmu.errors.Mb2FmuError:
+            return False
+
+    return judge
+
+
+@pytest.mark.parametrize(("kind", "near"), [("CoSimulation", 1e-9), ("ModelExchange", 1e-6)])
+def test_a_thrown_ball_bounces_slides_and_rolls(unit, kind, near):
+    rolls, speed = by_hand()
+    assert 0.2 < rolls < 0.49
+    for stop, sliding in ((rolls - 20 * near, 1), (rolls + 20 * near, 0)):
+        found = fmpy.simulate_fmu(
+            str(unit), fmi_type=kind, stop_time=stop, output_interval=stop / 4, relative_tolerance=1e-9, output=OUTPUTS
+        )
+        assert found["floor.sliding"][-1] == sliding
+    found = fmpy.simulate_fmu(
+        str(unit), fmi_type=kind, stop_time=0.5, output_interval=0.5, relative_tolerance=1e-9, output=OUTPUTS
+    )
+    assert found["u"][-1] == pytest.approx(speed, abs=10 * near)
+    assert found["w"][-1] == pytest.approx(-speed / 0.1, abs=100 * near)
+    assert abs(found["floor.friction"][-1]) < 1e-12
+
+
+def test_the_right_unit_passes(judged, unit):
+    assert judged(unit)
+
+
+def test_a_wrong_coefficient_is_caught(judged, tmp_path):
+    assert not judged(export(thrown(mu=0.3001), tmp_path).path)
+
+
+def test_where_no_motion_agrees_the_unit_says_so(tmp_path):
+    """Painlevé: it is set in motion where friction would press it down harder than it pushes."""
+    path = str(export(rod(), tmp_path, fmi="3").path)
+    description = fmpy.read_model_description(path)
+    unit = FMU3Slave(
+        guid=description.guid,
+        unzipDirectory=fmpy.extract(path, str(tmp_path / "unpacked")),
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="rod",
+    )
+    told: list[str] = []
+    log = fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: told.append(text.decode()))
+    unit.instantiate(loggingOn=True, logMessage=log)
+    unit.enterInitializationMode(startTime=0.0)
+    unit.exitInitializationMode()
+    unit.doStep(0.0, 0.004)
+    with pytest.raises(FMICallException) as caught:
+        unit.doStep(0.004, 0.004)
+    unit.freeInstance()
+    assert caught.value.status == fmpy.fmi3.fmi3Discard
+    assert "no motion agrees with Coulomb's friction of floor (Painleve's paradox)" in told[-1]

@@ -1,0 +1,324 @@
+"""Contacts with Coulomb's friction: closed forms of sliding, sticking and rolling, impacts, Painlevé's rod."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+
+from mb2fmu import Impact, Model, derive, formulation, validation
+from mb2fmu.errors import MechanismError, ModelError, ValidationError
+from mb2fmu.evaluation import evaluator
+from mb2fmu.model import check
+from mb2fmu.numerics.coulomb import Rubbing, choose
+from mb2fmu.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.program.builder import ProgramBuilder
+from mb2fmu.program.program import Layout, Op
+from mb2fmu.validation import own_friction
+
+G = 9.81
+
+
+def body(name: str, radius: float, inertia: float, *, slope: float = 0.0, speeds=(0.0, 0.0, 0.0), **contact) -> Model:
+    """A body of 2 kg in a plane, that touches a floor below its middle; the floor may slope."""
+    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    ball = me.RigidBody("ball", C, B, 2, (me.inertia(B, 0, 0, inertia), C))
+    pull = 2 * sm.Float(G) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y)
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[ball], forcelist=[(C, pull)])
+    model = Model(name, kane)
+    for symbol in (x, y, a):
+        model.coordinate(symbol, 0.0, "rad" if symbol == a else "m")
+    for symbol, start in zip((u, v, w), speeds, strict=True):
+        model.speed(symbol, start, "rad/s" if symbol == w else "m/s")
+    model.add(Impact("floor", y, slip=u + radius * w, **contact))
+    model.experiment(stop=3.0, step=0.1, tolerance=1e-9)
+    return model
+
+
+def reference(model: Model):
+    derivation = derive(model)
+    equations = formulation.formulate(derivation.mechanism, "kane")
+    return validation.make_reference(derivation.definition, equations)
+
+
+@functools.cache
+def ball(law: str, order: str, method: str):
+    """A ball that strikes a floor, derived."""
+    contact = {"friction": 0.25, "restitution": 0.6, "law": law, "order": order}
+    return derive(body("Ball", 0.1, 0.4 * 2 * 0.1**2, **contact), method=method)
+
+
+def behind(derivation, **state: float) -> dict[str, float]:
+    """What the impact makes of the start, with other speeds."""
+    program = derivation.program
+    known = {
+        item.name.replace(".", "_"): item.start for item in derivation.definition.quantities if hasattr(item, "start")
+    }
+    known |= state
+    x = [known[str(symbol)] for symbol in derivation.equations.states]
+    p = [item.value for item in derivation.definition.parameters if not item.calculated]
+    values = evaluator(program, "resets")(0.0, x, [], p)
+    found: dict[str, float] = {}
+    for label, value in zip(program.entries["resets"].labels, values, strict=True):
+        found.setdefault(label.partition(":")[2], value)  # the impact comes first
+    return found
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+
+
+def last(run, name: str) -> float:
+    return float(run.trajectory[name][-1])
+
+
+def test_a_block_slides_stops_and_stays():
+    """v / (mu g) long, v^2 / (2 mu g) far: .679578661230037 both, for v = 2 and mu = .3."""
+    run = reference(body("Block", 0.0, 1.0, speeds=(2.0, 0.0, 0.0), friction=0.3, starts_resting=True))
+    stops = [event.time for event in run.events if event.jumped]
+    assert stops == pytest.approx([0.679578661230037], abs=1e-13)
+    assert last(run, "x") == pytest.approx(0.679578661230037, abs=1e-13)
+
+
+@pytest.mark.parametrize(("steeper", "moves"), [(-1e-6, False), (1e-2, True)])
+def test_a_block_rests_on_slopes_below_the_angle_of_friction(steeper, moves):
+    slope = np.arctan(0.3) + steeper
+    run = reference(body("Slope", 0.0, 1.0, slope=slope, friction=0.3, starts_resting=True))
+    slides = 0.5 * G * (np.sin(slope) - 0.3 * np.cos(slope)) * 9.0 if moves else 0.0
+    assert last(run, "x") == pytest.approx(slides, abs=1e-13)
+    assert last(run, "floor.sliding") == float(moves)
+
+
+def test_a_bowling_ball_slides_and_then_rolls():
+    """2 v / (7 mu g) long: published with v = 8 m/s, mu = .12, R = .1085 m."""
+    R = 0.1085
+    run = reference(body("Bowling", R, 0.4 * 2 * R**2, speeds=(8.0, 0.0, 0.0), friction=0.12, starts_resting=True))
+    rolls = [event for event in run.events if event.jumped]
+    assert [event.time for event in rolls] == pytest.approx([1.94165331780011], abs=1e-12)
+    assert rolls[0].states[1][0] == pytest.approx(13.3141941792007, abs=1e-11)
+    assert last(run, "floor.friction") == pytest.approx(0.0, abs=1e-12)
+    assert last(run, "u") == pytest.approx(8.0 * 5 / 7, abs=1e-12)
+
+
+def test_a_block_rocks_on_its_corners_by_friction():
+    """Published: it stands upright at .312308575112622 s, and comes to theta .0947367931208167 on the other corner."""
+    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    block = me.RigidBody("block", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(17, 300)), C))
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[block], forcelist=[(C, -sm.Float(G) * N.y)])
+    model = Model("Rocking", kane)
+    tilt, half, height = np.arctan(0.25) / 2, sm.Rational(1, 10), sm.Rational(2, 5)
+    places = {x: 0.1 * np.cos(tilt) - 0.4 * np.sin(tilt), y: 0.1 * np.sin(tilt) + 0.4 * np.cos(tilt), a: tilt}
+    for symbol, start in places.items():
+        model.coordinate(symbol, float(start), "rad" if symbol == a else "m")
+    for symbol in (u, v, w):
+        model.speed(symbol, 0.0, "rad/s" if symbol == w else "m/s")
+    for name, side in (("left", -half), ("right", half)):
+        arm = (side * sm.cos(a) + height * sm.sin(a), side * sm.sin(a) - height * sm.cos(a))
+        slip = u - w * arm[1]
+        model.add(Impact(name, y + arm[1], slip=slip, friction=1.5, order="at once", starts_resting=name == "left"))
+    upright, top = 0.312308575112622, 0.0947367931208167
+    model.experiment(stop=0.55, step=0.05, tolerance=1e-9)
+    run = reference(model)
+    struck = [event for event in run.events if event.jumped]
+    assert struck[0].time == pytest.approx(upright, abs=1e-10)
+    assert struck[0].states[0][5] == pytest.approx(-0.893414307302563, abs=1e-9)
+    angle, speed = run.trajectory["a"], run.trajectory["w"]
+    back = 4 / 3 * np.hypot(0.1, 0.4)  # energy about the corner: back w^2 / 2 = g (cos(alpha - top) - cos(alpha))
+    alpha = np.arctan(0.25)
+    level = back * speed**2 / 2 / G + np.cos(alpha - np.abs(angle))
+    assert level[run.trajectory.time > upright] == pytest.approx(np.cos(alpha - top), abs=1e-9)
+
+
+# --- impacts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("law", "order", "method"),
+    [
+        ("newton", "in turn", "lagrange"),
+        ("newton", "in turn", "recursive-articulated"),
+        ("newton", "at once", "kane"),
+        ("poisson", "in turn", "tmt"),
+        ("poisson", "at once", "kane"),
+    ],
+)
+@pytest.mark.parametrize("spin", [0.0, 30.0, -80.0])
+def test_a_ball_with_spin_bounces_as_in_closed_form(law, order, method, spin):
+    """It sticks where 2/7 m abs(s) <= mu (1 + e) m abs(v), else the impulse of friction is the right side."""
+    R, m, e, mu, u, v = 0.1, 2.0, 0.6, 0.25, 1.5, -2.0
+    found = behind(ball(law, order, method), u=u, v=v, w=spin)
+    slip, normal = u + R * spin, (1 + e) * m * -v
+    sticks = 2 / 7 * m * abs(slip) <= mu * normal
+    along = -2 / 7 * m * slip if sticks else -mu * normal * np.sign(slip)
+    assert sticks == (spin == 0.0)
+    after = {"u": u + along / m, "v": -e * v, "w": spin + R * along / (0.4 * m * R**2)}
+    assert {name: found[name] for name in after} == pytest.approx(after, rel=1e-13)
+    assert [found["floor_impulse"], found["floor_impulse_along"]] == pytest.approx([normal, along], rel=1e-13)
+
+
+def rod(mu: float, angle: float, spin: float = 0.0, restitution: float = 0.0, speed: float = -1.0) -> Model:
+    """A uniform rod of 1 kg and half length 1 m, whose lower end slides on a floor towards the side it leans to."""
+    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    bar = me.RigidBody("bar", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(1, 3)), C))
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[bar], forcelist=[(C, -sm.Float(G) * N.y)])
+    model = Model("Rod", kane)
+    starts = {x: np.cos(angle), y: np.sin(angle), a: angle, w: spin}
+    starts |= {u: speed - spin * np.sin(angle), v: spin * np.cos(angle)}
+    for symbol in (x, y, a):
+        model.coordinate(symbol, float(starts[symbol]), "rad" if symbol == a else "m")
+    for symbol in (u, v, w):
+        model.speed(symbol, float(starts[symbol]), "rad/s" if symbol == w else "m/s")
+    slip, tip = u + w * sm.sin(a), y - sm.sin(a)
+    model.add(Impact("floor", tip, slip=slip, friction=mu, restitution=restitution, starts_resting=True))
+    model.experiment(stop=0.01, step=0.01, tolerance=1e-9)
+    return model
+
+
+@pytest.mark.parametrize(("mu", "right"), [(4 / 3 - 1e-6, True), (4 / 3 + 1e-6, False)])
+def test_painleves_rod_has_no_motion_above_the_least_coefficient(mu, right):
+    """1 + 3 cos a (cos a - mu sin a) is zero first at mu = 4/3, where tan a = 2: 63.4349488 degrees."""
+    model = rod(mu, np.arctan(2.0))
+    if right:
+        assert last(reference(model), "floor.force") > 0.0
+    else:
+        with pytest.raises(ValidationError, match="no motion agrees with Coulomb's friction of floor"):
+            reference(model)
+
+
+def test_a_rod_that_may_lift_or_be_pressed_has_more_than_one_motion():
+    """It turns so fast that it could lift, and is so rough that it could as well be pressed."""
+    with pytest.raises(ValidationError, match="more than one motion agrees"):
+        reference(rod(2.0, np.arctan(2.0), spin=5.0))
+
+
+# --- the law of modes, against another way ----------------------------------------------------------------------------
+
+
+def problem(count: int) -> ProgramBuilder:
+    """A program that chooses modes of contacts with friction: inputs W, q, mu and senses that are known, row by row."""
+    n = 2 * count
+    names = tuple(f"x{i}" for i in range(n * n + n + 2 * count))
+    b = ProgramBuilder(Layout(states=names, inputs=(), parameters=(), memory=(), seeds=()))
+    nodes = [b.state(i) for i in range(len(names))]
+    W = [nodes[n * i : n * i + n] for i in range(n)]
+    q, mu, known = nodes[n * n : n * n + n], nodes[n * n + n : n * n + n + count], nodes[n * n + n + count :]
+    tangents, yes = [*range(count, n)], [b.constant(1.0)] * count
+    chosen = choose(b, Rubbing(W, q, tangents, mu, yes, known))
+    held = [b.binary(Op.LT, b.constant(0.5), each) for each in (*chosen.pressed, *chosen.stuck)]
+    rows = FrictionRows(b, Frictions(W, tangents, mu), held, chosen.senses, "parts")
+    parts = rows.solve([b.neg(each) for each in q])
+    results = [*parts, *chosen.pressed, *chosen.senses, chosen.fits, chosen.alone]
+    b.entry("found", [f"{i}" for i in range(len(results))], results)
+    return b
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_modes_are_those_of_the_reference(count):
+    """Random contacts, some of them redundant; the parts obey Coulomb's law by themselves, too."""
+    solve, draw = evaluator(problem(count).build(), "found"), np.random.default_rng(count)
+    n, told = 2 * count, 0
+    for number in range(40):
+        rank = n if number % 4 else max(2, n - 1)
+        root = draw.normal(size=(rank, n))
+        W, mu = root.T @ root, draw.uniform(0.1, 0.8, count)
+        q = root.T @ draw.normal(size=rank)
+        known = draw.choice([-1.0, 0.0, 1.0], count) if number % 2 else np.zeros(count)
+        found = np.array(solve(0.0, [*W.ravel(), *q, *mu, *known], [], []))
+        law = own_friction._Law(W, q, tuple(range(count)), mu, np.zeros(count), known)
+        try:
+            other = own_friction._solve(law, np.ones(count, dtype=bool), "them", 0.0)
+        except ValidationError:
+            assert min(found[-2:]) <= 0.0
+            told += 1
+            continue
+        assert min(found[-2:]) > 0.0
+        parts = found[:n]
+        assert root @ parts == pytest.approx(root @ other.parts, abs=1e-7 * max(1.0, np.abs(parts).max()))
+        y = q + W @ parts
+        size = 1e-8 * (1.0 + np.abs(q).sum() + np.abs(W).max() * np.abs(parts).max())
+        normal, along = parts[:count], parts[count:]
+        assert (y[:count] > -size).all()
+        assert (normal > -size).all()
+        assert np.abs(normal * y[:count]).max() < size * (1.0 + np.abs(normal).max())
+        assert (np.abs(along) <= mu * normal + size).all()
+        senses = np.where(known != 0.0, known, np.sign(y[count:]) * (np.abs(y[count:]) > size))
+        moving = (senses != 0.0) & (normal > size)
+        assert along[moving] == pytest.approx(-(mu * senses * normal)[moving], abs=size)
+    assert told < 20
+
+
+# --- what is wrong is told --------------------------------------------------------------------------------------------
+
+SPEED, OTHER = me.dynamicsymbols("u w")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"friction": -0.1, "slip": SPEED}, "friction is -0.1"),
+        ({"friction": 0.3}, "it has friction, and no slip"),
+        ({"slip": SPEED}, "it has a slip, and no friction"),
+        ({"slip": SPEED, "friction": 0}, "it has a slip, and no friction"),
+        ({"slip": SPEED * OTHER, "friction": 0.3}, "is not linear in the speeds"),
+        ({"slip": me.dynamicsymbols("x"), "friction": 0.3}, "contains no speed"),
+        ({"slip": me.dynamicsymbols("x").diff(), "friction": 0.3}, "the slip of wall contains Derivative"),
+    ],
+)
+def test_faults_are_told(arguments, words):
+    model = body("Ball", 0.1, 1.0, friction=0.3)
+    model.add(Impact("wall", me.dynamicsymbols("x") + 1, **arguments))
+    with pytest.raises(ModelError, match=words):
+        check(model)
+
+
+def test_too_many_contacts_are_told():
+    model = body("Ball", 0.1, 1.0, friction=0.3)
+    for name in ("left", "right", "top"):
+        model.add(Impact(name, me.dynamicsymbols("x") + 1))
+    with pytest.raises(ModelError, match="4 contacts are too many where one has friction"):
+        check(model)
+
+
+def test_a_slip_that_constraints_hold_is_told():
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    particle = me.Particle("particle", P, 1)
+    kane = me.KanesMethod(
+        N, [y], [v], [x.diff() - u, y.diff() - v], q_dependent=[x], u_dependent=[u],
+        configuration_constraints=[x - 1], velocity_constraints=[u], bodies=[particle],
+    )  # fmt: skip
+    model = Model("Rail", kane)
+    model.coordinate(y, 0.0, "m")
+    model.coordinate(x, 1.0, "m", kind="guess")
+    model.speed(v, 0.0, "m/s")
+    model.speed(u, 0.0, "m/s", kind="guess")
+    model.add(Impact("floor", y, slip=u, friction=0.3))
+    model.experiment(stop=1.0, step=0.1)
+    with pytest.raises(MechanismError, match="the constraints hold the slip of floor"):
+        derive(model)
