@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations import Declarations
+from mb2fmu.validation.compare import Bounds
 from mb2fmu.validation.conditions import Conditions
 from mb2fmu.validation.directions import Directions, Point, parameter_directions, state_and_input_directions
 from mb2fmu.validation.excitation import row_sizes
@@ -28,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 
 DEFAULT, MOVED = 0, 1
 AFTER = 3
+GROWN = 30.0
+"""What bounds of states may have grown by where calls are made: derivatives are known to that many tolerances."""
 _MOST_UNKNOWNS = 40
 _CLOSED = 1e-10
 
@@ -77,12 +80,17 @@ def occasion(
     reference: Reference,
     told: Conditions,
     description: UnitDescription,
+    limits: Bounds,
 ) -> Occasion:
-    """Chooses the point, half-way through the moved experiment, and the parameters to be changed there."""
+    """Chooses the point, half-way through the moved experiment, and the parameters to be changed there.
+
+    The point is earlier where the motion is sensitive: the unit is asked where it is, and answers are compared with
+    the reference's own state, so both must still be close to each other. ``limits``: of the moved experiment.
+    """
     run = reference.conditions
     steps = len(run.time) - 1
     after = min(AFTER, steps // 3)
-    row = min(steps // 2, steps - after - 1)
+    row = _while_close(reference, limits, min(steps // 2, steps - after - 1))
     free = [p for p in definition.parameters if not p.calculated]
     values, tuned, sizes = list(run.parameters), [], row_sizes(reference)
     for k, parameter in enumerate(free):
@@ -109,6 +117,18 @@ def occasion(
         after_event=_tried(lambda: state_and_input_directions(reference, replace(changed, settled=True))),
         by_parameters=_tried(lambda: parameter_directions(reference, before, tuned)),
     )
+
+
+def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
+    """The latest point where no state is beyond its horizon, and none's bound has grown by more than :data:`GROWN`."""
+    columns = list(reference.state_columns)
+    if not columns:
+        return latest
+    allowed = limits.values[: latest + 1, columns]
+    grown = np.max(allowed / np.where(allowed[0] > 0, allowed[0], np.inf), axis=1)
+    far = np.flatnonzero(grown > GROWN)
+    known = int(np.min(limits.judged[columns])) - 1
+    return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
 
 
 def _tried(measure: Callable[[], Directions]) -> Directions | None:

@@ -283,9 +283,10 @@ def _occasion(
     definition: Declarations, description: UnitDescription, made: Yardstick, told: Conditions
 ) -> Occasion | None:
     """Where units are called in mid-run; None without a moved experiment."""
-    if made.moved is None or made.moved.reference is None:
+    moved = made.moved
+    if moved is None or moved.reference is None or moved.limits is None:
         return None
-    return occasion(definition, made.reference, made.moved.reference, told, description)
+    return occasion(definition, made.reference, moved.reference, told, description, moved.limits)
 
 
 def _driven(
