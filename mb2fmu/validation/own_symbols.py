@@ -87,9 +87,11 @@ class OwnSymbols:
     ) -> Callable[[Sequence[float]], list[float]]:
         """A function of the slots' values, followed by those of ``more``, on Python's floats; nothing is expanded."""
         self._stand_ins += more
-        plain = [self._translated(expression) for expression in expressions]
-        made = scalar_function(self._stand_ins, plain)
-        del self._stand_ins[len(self.slot) :]
+        try:
+            plain = [self._translated(expression) for expression in expressions]
+            made = scalar_function(self._stand_ins, plain)
+        finally:  # also where something has no number: the next function would have them twice
+            del self._stand_ins[len(self.slot) :]
         return lambda values: list(map(float, made(*values)))
 
     def array_function(

@@ -42,7 +42,7 @@ from mb2fmu.validation.own_equations import MOST_PATHWAYS, pathway_work
 from mb2fmu.validation.own_kinematics import OwnKinematics
 from mb2fmu.validation.own_motion import POINTS, own_motions
 from mb2fmu.validation.own_objects import handed, untouched
-from mb2fmu.validation.own_symbols import OwnSymbols
+from mb2fmu.validation.own_symbols import NotFormedError, OwnSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -344,6 +344,18 @@ def test_samples_are_admissible():
         assert len(set(values)) == POINTS
         assert 0.0 not in values
         assert p.minimum is None or min(values) >= p.minimum
+
+
+def test_an_expression_without_a_number_leaves_nothing_behind():
+    """A contact's force has no number; what is asked for after it once ended in a function with an argument twice."""
+    d, _ = models()["pivot"]()
+    with untouched(d.mechanics):
+        symbols, more = OwnSymbols(d, handed(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
+    values = [float(k) for k in range(len(symbols.slot))]
+    for _ in range(2):
+        with pytest.raises(NotFormedError):
+            symbols.function([sm.Function("force")(symbols.t)], more)
+    assert symbols.function([symbols.q[0] + more[0]], more)([*values, 0.5]) == [1.5]
 
 
 def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
