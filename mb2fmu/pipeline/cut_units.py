@@ -17,7 +17,7 @@ from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import AnyModel, derive
 from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.right_hand_side import RightHandSide
-from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, parts
+from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.system_file import SystemRun, system_file
 
@@ -116,11 +116,8 @@ def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[st
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     found = {}
-    for name in at:
-        made = cut(whole.mechanism, [name])
-        if made.kind != "joint":
-            continue
-        behind = parts(made, known)[1]
+    for name in joints_among(whole.mechanism, at):
+        behind = parts(cut(whole.mechanism, [name]), known)[1]
         f: RightHandSide = right_hand_side(derive(behind.definition))
         y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
         stem = identifier(name)

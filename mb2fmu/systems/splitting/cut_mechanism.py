@@ -113,6 +113,12 @@ def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, setting
     return _at_ties(mechanism, kind, numbers, at, chosen, headline)
 
 
+def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
+    """Those of the names that are joints or points; unknown ones are left out, :func:`cut` tells of them."""
+    known = _names(mechanism)
+    return tuple(name for name in at if name in known and known[name][0] == "joint")
+
+
 def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings, headline: str) -> Cut:
     """Opens joints, and cuts the loads that hold them."""
     waves: list[Wave] = []
