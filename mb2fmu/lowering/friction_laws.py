@@ -146,7 +146,7 @@ class FrictionLaws:
         return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
-        """What resting and sliding become, and impulses that end what is left of the speeds of what is held then."""
+        """Gives the new modes of all contacts, then the impulses that bring the speeds of held rows to zero."""
         b, size, k = self._builder, len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         levels, rates, states = rest[:size], rest[size : 2 * size], rest[2 * size : 3 * size]

@@ -112,7 +112,7 @@ def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
 
 
 def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
-    """Joint → force and torque of what is before it on what is behind, at the start."""
+    """Computes the force and torque that each joint transmits to its outer side at the start, by joint."""
     from mb2fmu.pipeline.evaluating import right_hand_side
 
     found = {}

@@ -303,7 +303,7 @@ def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float)
 
 
 def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
-    """What resting and sliding become where modes change, and impulses that end what is left of what is held then."""
+    """Gives the new ``resting`` and ``sliding``, then the impulses that bring the speeds of held rows to zero."""
     k, rough = len(contacts.each), rough_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]

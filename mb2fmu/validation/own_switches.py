@@ -241,7 +241,7 @@ def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
 
 
 def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:
-    """Symbols of what holds contacts that stick, which is no friction of those that slide."""
+    """Collects the symbols of the forces that hold sticking contacts; sliding friction is not among them."""
     yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
 
 

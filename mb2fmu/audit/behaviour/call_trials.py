@@ -125,7 +125,7 @@ def tuned(stage: Stage) -> Iterator[Observation]:
 
 
 def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | None:
-    """A few steps with another value of a parameter, which is left out of what is read; None if they cannot be made."""
+    """Makes a few steps with another value of a parameter and reads all others; None if the unit refuses."""
     others = [each for each in stage.variables if each is not variable]
     with stage.instance() as instance, suppress(SkippedError):
         stage.initialize(instance, within={variable: value} if when == "initially" else {})
