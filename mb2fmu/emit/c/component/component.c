@@ -84,6 +84,14 @@ static void give_back(void)
     }
 }
 
+/* The host calls it when it has read what a function gave. */
+#define AFTER_CALL(function, name)                       \
+    EXPORT("cabi_post_" name) void function(void *result) \
+    {                                                    \
+        (void)result;                                    \
+        give_back();                                     \
+    }
+
 EXPORT("cabi_realloc") void *component_realloc(void *old, size_t old_size, size_t alignment, size_t size)
 {
     void *const place = take(size);
@@ -339,17 +347,9 @@ instance_option *instantiate_model_exchange(const char *name, size_t name_size, 
     return owned(self, new_model_exchange);
 }
 
-EXPORT("cabi_post_" INSTANTIATE_CS) void after_instantiate_cs(void *result)
-{
-    (void)result;
-    give_back();
-}
+AFTER_CALL(after_instantiate_cs, INSTANTIATE_CS)
 
-EXPORT("cabi_post_" INSTANTIATE_ME) void after_instantiate_me(void *result)
-{
-    (void)result;
-    give_back();
-}
+AFTER_CALL(after_instantiate_me, INSTANTIATE_ME)
 
 #define GET_VERSION "fmi:fmi3/common" VERSION "#get-version"
 
@@ -361,11 +361,7 @@ EXPORT(GET_VERSION) text *get_version(void)
     return result;
 }
 
-EXPORT("cabi_post_" GET_VERSION) void after_get_version(void *result)
-{
-    (void)result;
-    give_back();
-}
+AFTER_CALL(after_get_version, GET_VERSION)
 
 /* --- methods of both resources ------------------------------------------------------------------------------------ */
 
@@ -405,11 +401,7 @@ record_result *do_step(holder *self, double from, double size, uint32_t no_rollb
     return result;
 }
 
-EXPORT("cabi_post_" CS_METHOD "do-step") void after_do_step(void *result)
-{
-    (void)result;
-    give_back();
-}
+AFTER_CALL(after_do_step, CS_METHOD "do-step")
 
 /* The draft kept a function of FMI 2 here that FMI 3.0 does not have (inputs move within intermediate updates). */
 EXPORT(CS_METHOD "set-input-derivatives")
@@ -455,11 +447,7 @@ uint32_t set_continuous_states(holder *self, const double *states, size_t count)
         }                                                                                     \
         return list_or_status(status, values, count);                                         \
     }                                                                                         \
-    EXPORT("cabi_post_" ME_METHOD wit_name) void after_##c_name(void *result)                 \
-    {                                                                                         \
-        (void)result;                                                                         \
-        give_back();                                                                          \
-    }
+    AFTER_CALL(after_##c_name, ME_METHOD wit_name)
 
 #define COUNT_METHOD(c_name, wit_name, function)                                              \
     EXPORT(ME_METHOD wit_name) number_result *c_name(holder *self)                            \
@@ -468,11 +456,7 @@ uint32_t set_continuous_states(holder *self, const double *states, size_t count)
         const fmi3Status status = function(self->unit, &count);                               \
         return number_or_status(status, count);                                               \
     }                                                                                         \
-    EXPORT("cabi_post_" ME_METHOD wit_name) void after_##c_name(void *result)                 \
-    {                                                                                         \
-        (void)result;                                                                         \
-        give_back();                                                                          \
-    }
+    AFTER_CALL(after_##c_name, ME_METHOD wit_name)
 
 /* clang-format off */
 VECTOR_METHOD(get_derivatives, "get-continuous-state-derivatives", fmi3GetContinuousStateDerivatives,
@@ -497,8 +481,4 @@ completed_result *completed_integrator_step(holder *self, uint32_t no_rollback)
     return result;
 }
 
-EXPORT("cabi_post_" ME_METHOD "completed-integrator-step") void after_completed_integrator_step(void *result)
-{
-    (void)result;
-    give_back();
-}
+AFTER_CALL(after_completed_integrator_step, ME_METHOD "completed-integrator-step")

@@ -1,12 +1,7 @@
 /* component_exports.h: included once for each resource, with METHOD, how its methods' names begin, and PREFIX, how
  * their functions are called here. */
 
-#define AFTER(c_name, wit_name)                                                               \
-    EXPORT("cabi_post_" METHOD wit_name) void PREFIX(after_##c_name)(void *result)            \
-    {                                                                                         \
-        (void)result;                                                                         \
-        give_back();                                                                          \
-    }
+#define AFTER(c_name, wit_name) AFTER_CALL(PREFIX(after_##c_name), METHOD wit_name)
 
 /* A method without arguments that gives a status. */
 #define PLAIN(c_name, wit_name, function)                                                     \
