@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mb2fmu.cli.command_options import debug_option, folder_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from mb2fmu.systems.ssp import SspVersion
 
 
 @click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
@@ -19,12 +23,19 @@ from mb2fmu.cli.progress import Progress
     metavar="LIST",
     help="Also run the files in other masters: fmpy, libcosim, ecos, separated by commas, as far as installed.",
 )
+@click.option(
+    "--ssp",
+    type=click.Choice(["1.0", "2.0", "2.1-draft"]),
+    default="1.0",
+    show_default=True,
+    help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
+)
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
 @options(set_option, debug_option)
-def system(system: Path, folder: Path, masters: str, parquet: bool, arguments: dict[str, str]) -> None:
+def system(system: Path, folder: Path, masters: str, ssp: SspVersion, parquet: bool, arguments: dict[str, str]) -> None:
     """Couples units as a system file says, runs them, and holds them against the whole model if one is given.
 
-    Writes DIR/NAME.ssp (SSP 1.0), DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
+    Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
     a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
 
     An .ssp is read and run; --set step, stop, order, passes and loops say how.
@@ -41,7 +52,7 @@ def system(system: Path, folder: Path, masters: str, parquet: bool, arguments: d
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with Progress() as progress:
-        done = couple(system, folder, arguments=arguments, masters=wanted, parquet=parquet, observer=progress)
+        done = couple(system, folder, arguments=arguments, masters=wanted, parquet=parquet, ssp=ssp, observer=progress)
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):

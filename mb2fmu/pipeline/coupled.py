@@ -35,7 +35,7 @@ from mb2fmu.systems.held_against import Deviation, deviations
 from mb2fmu.systems.joining import CouplingError, Joined, join, name_faults
 from mb2fmu.systems.osp import osp_files
 from mb2fmu.systems.other_masters import MASTERS, Answer, ask_others
-from mb2fmu.systems.ssp import ssp_files
+from mb2fmu.systems.ssp import SspVersion, ssp_files
 from mb2fmu.systems.ssp_reading import ForeignRun, read_ssp
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_report import system_page
@@ -165,6 +165,7 @@ def couple(
     arguments: Mapping[str, Any] | None = None,
     masters: Sequence[str] = (),
     parquet: bool = False,
+    ssp: SspVersion = "1.0",
     observer: Observer | None = None,
 ) -> Coupled:
     """Couples units, runs them, writes files for other masters and a report.
@@ -176,6 +177,7 @@ def couple(
         arguments: Of the file's function.
         masters: Others that are asked on the same files: keys of ``systems.other_masters.MASTERS``.
         parquet: Also write the results as Parquet, ``NAME.parquet``.
+        ssp: Version of the ``.ssp``; most importers read 1.0 alone.
         observer: Is told of each stage.
 
     Raises:
@@ -190,7 +192,7 @@ def couple(
     stage = Stopwatch(observer)
     joined = joined_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
-    files = _files(joined)
+    files = _files(joined, ssp)
     archive = target / f"{name}.ssp"
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
         archive = Path(system)
@@ -226,11 +228,11 @@ def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] 
     return None if told is None else partial(told, stage)
 
 
-def _files(joined: Joined) -> FileTree:
+def _files(joined: Joined, ssp: SspVersion) -> FileTree:
     name = joined.system.name
     return FileTree(
         {
-            f"{name}.ssp": package.archived(ssp_files(joined)),
+            f"{name}.ssp": package.archived(ssp_files(joined, ssp)),
             f"{name}.svg": system_picture(joined.wiring, f"{name}: units and what flows between them").encode(),
             f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
         }

@@ -39,6 +39,33 @@ class DeclaredConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredTarget:
+    """A variable of a component that follows a parameter of the system.
+
+    Attributes:
+        variable: ``component.variable``.
+        factor: Of the value, after units of measure are converted.
+        offset: Of the value, in the variable's unit.
+        convert: False: numbers are passed as they are, whatever the units.
+    """
+
+    variable: str
+    factor: float = 1.0
+    offset: float = 0.0
+    convert: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredParameter:
+    """A parameter of the system as the user wrote it; see :meth:`CoupledSystem.parameter`."""
+
+    name: str
+    value: Value
+    targets: tuple[DeclaredTarget, ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeclaredBond:
     """A bond as the user wrote it; see :meth:`CoupledSystem.bond`."""
 
@@ -112,6 +139,7 @@ class CoupledSystem:
         self.name, self.description = name, description
         self.components: list[DeclaredComponent] = []
         self.connections: list[DeclaredConnection] = []
+        self.parameters: list[DeclaredParameter] = []
         self.bonds: list[DeclaredBond] = []
         self.whole: DeclaredMonolith | None = None
         self.run = SystemExperiment()
@@ -140,6 +168,19 @@ class CoupledSystem:
         self.components.append(
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, caller())
         )
+
+    def parameter(self, name: str, value: Value, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
+        """Gives parameters and start values of several components one value; an ``.ssp`` has it as a mapping (SSM).
+
+        Args:
+            name: Of the parameter in the system.
+            value: In each variable's own unit, or ``(value, unit)``, which is converted to each.
+            to: ``component.variable`` of each, or a mapping of them to (factor, offset), which follow the conversion:
+                ``{"drive.ratio": (1.0, 0.0), "arm.load": (-0.5, 2.0)}``.
+        """
+        given = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
+        targets = tuple(DeclaredTarget(each, float(a), float(b)) for each, (a, b) in given.items())
+        self.parameters.append(DeclaredParameter(name, value, targets, caller()))
 
     def connect(
         self,

@@ -19,6 +19,38 @@ class CouplingError(Mb2FmuError):
     """Units cannot be coupled as asked, or their coupling cannot work."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A variable that follows a parameter of the system: value = factor * parameter + offset, each in its own unit.
+
+    Attributes:
+        parameter: Index into the system's declared parameters.
+        component: Index.
+        variable: Of the component.
+        factor: Conversion of units included.
+        offset: In the variable's unit.
+    """
+
+    parameter: int
+    component: int
+    variable: str
+    factor: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalLink:
+    """Two connected terminals.
+
+    Attributes:
+        ends: (component, terminal) of each, in the order of declaration.
+        targets: (component, variable) of the inputs that this connection feeds.
+    """
+
+    ends: tuple[tuple[int, str], tuple[int, str]]
+    targets: frozenset[tuple[int, str]]
+
+
 @dataclass(frozen=True)
 class Joined:
     """A system whose connections were checked.
@@ -27,8 +59,10 @@ class Joined:
         system: As declared.
         components: Its units, in order.
         wiring: For the master.
-        values: Per component: variable → value in its own unit.
+        values: Per component: variable → value in its own unit; those of mapped parameters are among them.
         notes: What a user should know, though nothing is wrong.
+        mapped: Variables that follow parameters of the system.
+        terminals: Connections that were made of terminals, not of variables.
     """
 
     system: CoupledSystem
@@ -36,6 +70,8 @@ class Joined:
     wiring: Wiring
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
+    mapped: tuple[Mapped, ...] = ()
+    terminals: tuple[TerminalLink, ...] = ()
 
 
 def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
@@ -108,6 +144,7 @@ class _Join:
         self._links: dict[tuple[int, str], tuple[int, str, float, float, str]] = {}
         self._delays: dict[tuple[int, str], float] = {}
         self._bond_makers: list[_TerminalBond] = []
+        self._terminal_links: list[TerminalLink] = []
 
     def joined(self) -> Joined:
         """The system, joined."""
@@ -116,6 +153,7 @@ class _Join:
             self._connect(connection)
             self._delay(connection, set(self._links) - before)
         values = tuple(self._values(k) for k in range(len(self._components)))
+        mapped = tuple(self._mapped(values))
         inputs = [Port(k, v, *self._numbers(k, v)) for k, each in enumerate(self._components) for v in each.inputs
                   if (k, v) in self._links]  # fmt: skip
         outputs = [Port(k, v, *self._numbers(k, v)) for k, each in enumerate(self._components) for v in each.outputs]
@@ -140,7 +178,9 @@ class _Join:
         if self._faults:
             raise CouplingError(f"{self._system.name} cannot be coupled:", self._faults)
         wiring = Wiring(names, tuple(inputs), tuple(outputs), links, through, tuple(bonds))
-        return Joined(self._system, self._components, wiring, values, tuple(self._notes))
+        return Joined(
+            self._system, self._components, wiring, values, tuple(self._notes), mapped, tuple(self._terminal_links)
+        )
 
     def _numbers(self, component: int, variable: str) -> tuple[int, str]:
         each = self._components[component]
@@ -178,6 +218,15 @@ class _Join:
             return
         if x in first.terminals and y in second.terminals:
             self._terminals(a, x, b, y, declared.where)
+            if declared.transformation is not None or not declared.convert:
+                what = f"{declared.source} and {declared.target} are terminals, whose members are converted as they are"
+                self._faults.append(
+                    Fault(
+                        what,
+                        declared.where,
+                        "leave transformation= and convert= away, or connect the variables one by one",
+                    )
+                )
             return
         for component, name, is_variable in ((first, x, known[0]), (second, y, known[1])):
             if not is_variable and name not in component.terminals:
@@ -246,15 +295,16 @@ class _Join:
         first = {m.name: m for m in self._components[a].terminals[x]}
         second = {m.name: m for m in self._components[b].terminals[y]}
         names = f"{self._components[a].name}.{x}", f"{self._components[b].name}.{y}"
-        before = len(self._links)
+        before = set(self._links)
         for name in [each for each in first if each in second]:
             self._members((a, first[name]), (b, second[name]), f"{names[0]} and {names[1]}: member {name}", where)
-        if len(self._links) == before:
+        if set(self._links) == before:
             shared = ", ".join(first), ", ".join(second)
             what = f"no output of {names[0]} ({shared[0]}) meets an input of {names[1]} ({shared[1]}), or the reverse"
             remedy = "one side must give the motion and take the force, the other the reverse"
             self._faults.append(Fault(what, where, remedy))
             return
+        self._terminal_links.append(TerminalLink(((a, x), (b, y)), frozenset(set(self._links) - before)))
         self._bond_makers.append(_TerminalBond(f"{names[0]} – {names[1]}", self._components, ((a, first), (b, second))))
 
     def _members(self, one: tuple[int, Member], two: tuple[int, Member], what: str, where: str) -> None:
@@ -314,29 +364,60 @@ class _Join:
 
     # --- values, judgement
 
-    def _values(self, k: int) -> Mapping[str, float]:
+    def _values(self, k: int) -> dict[str, float]:
         component, declared = self._components[k], self._system.components[k]
         found = {}
         for name, given in declared.values.items():
             where = f"{declared.where}, {component.name}.{name}"
-            if name not in component.variables:
-                near = difflib.get_close_matches(name, component.variables, n=3)
-                remedy = f"did you mean {', '.join(near)}?" if near else "see its modelDescription.xml"
-                self._faults.append(Fault("the unit has no such variable", where, remedy))
-                continue
-            variable = component.variables[name]
-            if variable.initial not in {"exact", "approx"} and variable.causality != "input":
-                what = f"cannot be set: it is {variable.causality}, {variable.initial or variable.variability}"
-                self._faults.append(Fault(what, where, "set parameters, inputs and start values"))
-                continue
             value, unit = given if isinstance(given, tuple) else (given, None)
-            try:
-                factor, offset = self._to_own(component, name, unit)
-            except ValueError as error:
-                self._faults.append(Fault(str(error), where, "give the value in a unit of the same quantity"))
-                continue
-            found[name] = factor * float(value) + offset
+            if (conversion := self._settable(component, name, unit, where)) is not None:
+                found[name] = conversion[0] * float(value) + conversion[1]
         return found
+
+    def _mapped(self, values: Sequence[dict[str, float]]) -> Iterator[Mapped]:
+        """Parameters of the system at the variables that follow them; what they give is added to ``values``."""
+        names: set[str] = set()
+        for index, declared in enumerate(self._system.parameters):
+            if not declared.targets or declared.name in names:
+                what = f"the parameter {declared.name} " + (
+                    "goes nowhere" if not declared.targets else "is there twice"
+                )
+                self._faults.append(Fault(what, declared.where, "name it once, with the variables that follow it"))
+            names.add(declared.name)
+            value, unit = declared.value if isinstance(declared.value, tuple) else (declared.value, None)
+            for target in declared.targets:
+                if (end := self._end(target.variable, declared.where)) is None:
+                    continue
+                k, name = end
+                where = f"{declared.where}, {target.variable}"
+                if name in values[k]:
+                    remedy = "give it once: by component(values=) or by one parameter of the system"
+                    self._faults.append(Fault(f"{target.variable} has two values", where, remedy))
+                    continue
+                taken = self._settable(self._components[k], name, unit if target.convert else None, where)
+                if taken is None:
+                    continue
+                made = Mapped(index, k, name, target.factor * taken[0], target.factor * taken[1] + target.offset)
+                values[k][name] = made.factor * float(value) + made.offset
+                yield made
+
+    def _settable(self, component: Component, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
+        """(factor, offset) from a unit to that of a variable that can be set; None after a fault."""
+        if name not in component.variables:
+            near = difflib.get_close_matches(name, component.variables, n=3)
+            remedy = f"did you mean {', '.join(near)}?" if near else "see its modelDescription.xml"
+            self._faults.append(Fault("the unit has no such variable", where, remedy))
+            return None
+        variable = component.variables[name]
+        if variable.initial not in {"exact", "approx"} and variable.causality != "input":
+            what = f"cannot be set: it is {variable.causality}, {variable.initial or variable.variability}"
+            self._faults.append(Fault(what, where, "set parameters, inputs and start values"))
+            return None
+        try:
+            return self._to_own(component, name, unit)
+        except ValueError as error:
+            self._faults.append(Fault(str(error), where, "give the value in a unit of the same quantity"))
+            return None
 
     def _to_own(self, component: Component, name: str, unit: str | None) -> tuple[float, float]:
         if unit is None:

@@ -1,16 +1,20 @@
-"""SSP 1.0: a joined system as one archive (System Structure and Parameterization, 2019).
+"""SSP: a joined system as one archive (System Structure and Parameterization 1.0 of 2019, 2.0 of 2024).
 
 Written are ``SystemStructure.ssd`` with connectors, units, connections (linear transformations where a unit of measure
-or a sign changes), geometry and the default experiment; ``resources/<component>.fmu``; start values of a component as
-``resources/<component>.ssv``. No mapping (SSM) is needed: parameters have the names of the units' variables.
+or a sign changes), geometry and the default experiment; ``resources/<component>.fmu``; values of a component as
+``resources/<component>.ssv``; parameters of the system as ``resources/parameters.ssv`` with the mapping
+``resources/parameters.ssm`` to variables of components. What these give stands in the components' own files too: a
+master that reads no mapping has the right values, one that does lets the system's have precedence (5.2.3 of SSP 1.0.1).
+``2.1-draft`` writes connected terminals as such (``ssp_terminals``); no released version has them.
 Annotations say the fixed step to OMSimulator (``org.openmodelica``) and libcosim (``com.opensimulationplatform``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 import fmpy.ssp
 from lxml import etree
@@ -19,33 +23,50 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.systems.component import Component, UnitOfMeasure
 from mb2fmu.systems.coupling import stale_reads
-from mb2fmu.systems.joining import Joined
+from mb2fmu.systems.joining import Joined, TerminalLink
+from mb2fmu.systems.ssp_terminals import TerminalType, terminal_types
 from mb2fmu.systems.system_layout import Box, boxes
-from mb2fmu.units import BASE_UNITS
+from mb2fmu.units import BASE_UNITS, parse_unit
 
 STRUCTURE = "SystemStructure.ssd"
+PARAMETERS = "resources/parameters"
+"""Values and mapping of the system's own parameters, without their endings."""
+VALUES = "initialValues"
+"""Name of every component's parameter set: ecos applies the sets of one name, which it is told at initialization."""
 _SSP1 = "http://ssp-standard.org/SSP1"
-SSC, SSD, SSV = (f"{_SSP1}/SystemStructure{part}" for part in ("Common", "Description", "ParameterValues"))
+SSC, SSD, SSV, SSM = (
+    f"{_SSP1}/SystemStructure{part}" for part in ("Common", "Description", "ParameterValues", "ParameterMapping")
+)
 OMS = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
 OSP = "http://opensimulationplatform.com/SSP/OSPAnnotations"
 TOOL = "mb2fmu"
+SspVersion = Literal["1.0", "2.0", "2.1-draft"]
+VERSIONS: tuple[SspVersion, ...] = get_args(SspVersion)
+_KINDS = {".ssv": "ParameterValues", ".ssm": "ParameterMapping"}
 OWN = "https://mb2fmu/SSP/Annotations"
 """A delay of a connection; SSP has none, and other masters pass the value on after their own step."""
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def ssp_files(joined: Joined) -> FileTree:
+def ssp_files(joined: Joined, version: SspVersion = "1.0") -> FileTree:
     """A system as the files of an ``.ssp``.
 
+    Args:
+        joined: The system.
+        version: Of SSP. Most importers read 1.0 alone.
+
     Raises:
-        EmitError: If what was made does not follow the schemas of SSP 1.0.
+        EmitError: If what was made does not follow the schemas of that version.
     """
-    files = {STRUCTURE: _printed(_structure(joined))}
+    files = {STRUCTURE: _printed(_structure(joined, version))}
     for component, values in zip(joined.components, joined.values, strict=True):
         files[f"resources/{component.name}.fmu"] = component.content
         if values:
-            files[f"resources/{component.name}.ssv"] = _printed(_parameters(component, values))
+            files[f"resources/{component.name}.ssv"] = _printed(_values(component, values, version))
+    if joined.mapped:
+        files[f"{PARAMETERS}.ssv"] = _printed(_parameters(joined, version))
+        files[f"{PARAMETERS}.ssm"] = _printed(_mapping(joined, version))
     faults = [fault for name, text in files.items() if not name.endswith(".fmu") for fault in schema_faults(name, text)]
     if faults:
         raise EmitError(f"{joined.system.name} cannot be written as SSP:", faults)
@@ -53,61 +74,106 @@ def ssp_files(joined: Joined) -> FileTree:
 
 
 def schema_faults(name: str, content: bytes) -> Iterator[Fault]:
-    """What in a file does not follow SSP's schemas."""
-    kind = {".ssv": "ParameterValues", ".ssm": "ParameterMapping"}.get(Path(name).suffix, "Description")
-    schema = _schema(kind)
-    if not schema.validate(etree.fromstring(content)):
+    """What in a file does not follow SSP's schemas of the version that it says."""
+    kind = _KINDS.get(Path(name).suffix, "Description")
+    root = etree.fromstring(content)
+    schema = _schema(kind, root.get("version", ""))
+    if not schema.validate(root):
         for error in schema.error_log:
             yield Fault(str(error.message), f"{name}:{error.line}")
 
 
 @cache
-def _schema(kind: str) -> etree.XMLSchema:
-    folder = Path(fmpy.ssp.__file__).parent / "schema"
+def _schema(kind: str, version: str) -> etree.XMLSchema:
+    """Of one kind of file; those of 1.0 for all versions that are not known."""
+    if version == "2.1" and kind == "Description":
+        folder = Path(__file__).parent / "schema" / "ssp2.1-draft"
+    elif version in {"2.0", "2.1"}:
+        folder = Path(__file__).parent / "schema" / "ssp2.0"
+    else:
+        folder = Path(fmpy.ssp.__file__).parent / "schema"
     return etree.XMLSchema(etree.parse(folder / f"SystemStructure{kind}.xsd"))
 
 
-def _structure(joined: Joined) -> Element:
+def _structure(joined: Joined, version: SspVersion) -> Element:
     system = joined.system
     root = etree.Element(f"{{{SSD}}}SystemStructureDescription", nsmap={"ssd": SSD, "ssc": SSC, "oms": OMS, "osp": OSP})
     root.set("name", system.name)
-    root.set("version", "1.0")
+    root.set("version", version.removesuffix("-draft"))
     root.set("generationTool", TOOL)
     top = _child(root, SSD, "System", name=system.name)
     if system.description:
         top.set("description", system.description)
+    if joined.mapped:
+        bound = _child(_child(top, SSD, "ParameterBindings"), SSD, "ParameterBinding", source=f"{PARAMETERS}.ssv")
+        _child(bound, SSD, "ParameterMapping", source=f"{PARAMETERS}.ssm")
+    types = terminal_types(joined) if version == "2.1-draft" else ()
     places = boxes(joined.wiring)
     elements = _child(top, SSD, "Elements")
     for k, component in enumerate(joined.components):
-        _component(elements, joined, k, component, places[k])
+        connectors = _component(elements, joined, k, component, places[k])
+        for terminal, type_name in ((name, each.name) for each in types for owner, name in each.used if owner == k):
+            made = _child(connectors, SSD, "Connector", name=terminal, kind="terminal")
+            _child(made, SSC, "Terminal", name=type_name)
     if joined.wiring.links:
-        connections, stale = _child(top, SSD, "Connections"), stale_reads(joined.wiring)
-        for link in joined.wiring.links:
-            source, target = joined.wiring.outputs[link.source], joined.wiring.inputs[link.target]
-            made = _child(
-                connections, SSD, "Connection",
-                startElement=joined.wiring.components[source.component], startConnector=source.name,
-                endElement=joined.wiring.components[target.component], endConnector=target.name,
-            )  # fmt: skip
-            if link.source in stale:
-                made.set("description", stale[link.source])
-            if (link.factor, link.offset) != (1.0, 0.0):
-                made.set("suppressUnitConversion", "true")
-                _child(made, SSC, "LinearTransformation", factor=repr(link.factor), offset=repr(link.offset))
-            if link.delay:
-                made.set("description", f"arrives {link.delay:g} s late")
-                late = etree.Element(f"{{{OWN}}}Delay", nsmap={"mb2fmu": OWN}, seconds=repr(link.delay))
-                _annotated(made, TOOL, late)
+        _connections(_child(top, SSD, "Connections"), joined, joined.terminals if types else ())
     right, top_edge = max(box.right for box in places), max(box.bottom for box in places)
     _child(top, SSD, "SystemGeometry", x1="0.0", y1="0.0", x2=repr(right + 40.0), y2=repr(top_edge + 40.0))
     _annotated(top, "org.openmodelica", _open_modelica(joined))
     _units(root, joined)
+    if types:
+        _terminal_types(_child(root, SSD, "Terminals"), types)
     experiment = _child(root, SSD, "DefaultExperiment", startTime="0.0", stopTime=repr(system.run.stop))
     _annotated(experiment, "com.opensimulationplatform", _simulation_platform(joined))
     return root
 
 
-def _component(parent: Element, joined: Joined, k: int, component: Component, box: Box) -> None:
+def _terminal_types(parent: Element, types: Sequence[TerminalType]) -> None:
+    for each in types:
+        members = _child(_child(parent, SSD, "Terminal", name=each.name, matchingRule=each.rule), SSD, "Connectors")
+        for name, unit in each.members:
+            member = _child(members, SSD, "Connector", name=name, kind="local")
+            _child(member, SSC, "Real", **({"unit": unit} if unit else {}))
+
+
+def _connections(parent: Element, joined: Joined, terminals: Sequence[TerminalLink]) -> None:
+    """Links one by one; those of terminals as one connection each where terminals are written."""
+    wiring, stale = joined.wiring, stale_reads(joined.wiring)
+    of = {target: k for k, each in enumerate(terminals) for target in each.targets}
+    written: dict[int, Element] = {}
+    for link in wiring.links:
+        source, target = wiring.outputs[link.source], wiring.inputs[link.target]
+        place = of.get((target.component, target.name))
+        ends = (
+            ((source.component, source.name), (target.component, target.name))
+            if place is None
+            else terminals[place].ends
+        )
+        made = None if place is None else written.get(place)
+        if made is None:
+            made = _child(
+                parent, SSD, "Connection",
+                startElement=wiring.components[ends[0][0]], startConnector=ends[0][1],
+                endElement=wiring.components[ends[1][0]], endConnector=ends[1][1],
+            )  # fmt: skip
+            if link.delay:
+                late = etree.Element(f"{{{OWN}}}Delay", nsmap={"mb2fmu": OWN}, seconds=repr(link.delay))
+                _annotated(made, TOOL, late)
+        said = [made.get("description", "")] if made.get("description") else []
+        said += [stale[link.source]] if link.source in stale else []
+        said += [f"arrives {link.delay:g} s late"] if link.delay and not said else []
+        if said:
+            made.set("description", "; ".join(dict.fromkeys(said)))
+        if place is not None:
+            written[place] = made
+        elif (link.factor, link.offset) != (1.0, 0.0):
+            made.set("suppressUnitConversion", "true")
+            line = etree.Element(f"{{{SSC}}}LinearTransformation", factor=repr(link.factor), offset=repr(link.offset))
+            made.insert(0, line)
+
+
+def _component(parent: Element, joined: Joined, k: int, component: Component, box: Box) -> Element:
+    """One component; its connectors."""
     made = _child(
         parent, SSD, "Component", name=component.name, type="application/x-fmu-sharedlibrary",
         source=f"resources/{component.name}.fmu",
@@ -117,25 +183,51 @@ def _component(parent: Element, joined: Joined, k: int, component: Component, bo
     connectors = _child(made, SSD, "Connectors")
     for kind, names, x in (("input", inputs, "0.0"), ("output", component.outputs, "1.0")):
         for place, name in enumerate(names):
-            connector = _child(connectors, SSD, "Connector", name=name, kind=kind)
-            unit = component.unit(name)
-            _child(connector, SSC, "Real", **({"unit": unit.name} if unit else {}))
+            connector = _connector(connectors, component, name, kind)
             _child(connector, SSD, "ConnectorGeometry", x=x, y=repr((place + 1.0) / (len(names) + 1.0)))
+    for name in joined.values[k]:
+        if component.variables[name].causality == "parameter":
+            _connector(connectors, component, name, "parameter")
     _child(made, SSD, "ElementGeometry", x1=repr(box.left), y1=repr(box.top), x2=repr(box.right), y2=repr(box.bottom))
     if joined.values[k]:
         bindings = _child(made, SSD, "ParameterBindings")
         _child(bindings, SSD, "ParameterBinding", source=f"resources/{component.name}.ssv")
+    return connectors
 
 
-def _parameters(component: Component, values: Mapping[str, float]) -> Element:
+def _connector(parent: Element, component: Component, name: str, kind: str) -> Element:
+    made = _child(parent, SSD, "Connector", name=name, kind=kind)
+    unit = component.unit(name)
+    _child(made, SSC, "Real", **({"unit": unit.name} if unit else {}))
+    return made
+
+
+def _values(component: Component, values: Mapping[str, float], version: SspVersion) -> Element:
+    """The set of a component's own values."""
+    return _parameter_set(VALUES, [(name, value, component.unit(name)) for name, value in values.items()], version)
+
+
+def _parameters(joined: Joined, version: SspVersion) -> Element:
+    """The set of the system's parameters, as declared."""
+    found = []
+    for each in joined.system.parameters:
+        value, name = each.value if isinstance(each.value, tuple) else (each.value, None)
+        read = None if name is None else parse_unit(name)
+        unit = None if read is None else UnitOfMeasure(str(name), read.exponents, read.factor, read.offset)
+        found.append((each.name, float(value), unit))
+    return _parameter_set(joined.system.name, found, version)
+
+
+def _parameter_set(
+    name: str, values: Sequence[tuple[str, float, UnitOfMeasure | None]], version: SspVersion
+) -> Element:
     root = etree.Element(f"{{{SSV}}}ParameterSet", nsmap={"ssv": SSV, "ssc": SSC})
-    root.set("version", "1.0")
-    root.set("name", component.name)
+    root.set("version", "1.0" if version == "1.0" else "2.0")
+    root.set("name", name)
     parameters = _child(root, SSV, "Parameters")
     used = {}
-    for name, value in values.items():
-        unit = component.unit(name)
-        real = _child(_child(parameters, SSV, "Parameter", name=name), SSV, "Real", value=repr(value))
+    for parameter, value, unit in values:
+        real = _child(_child(parameters, SSV, "Parameter", name=parameter), SSV, "Real", value=repr(value))
         if unit is not None:
             real.set("unit", unit.name)
             used[unit.name] = unit
@@ -146,10 +238,24 @@ def _parameters(component: Component, values: Mapping[str, float]) -> Element:
     return root
 
 
+def _mapping(joined: Joined, version: SspVersion) -> Element:
+    """Which variables follow which parameter; conversions of units are spelled out, so that nobody must make them."""
+    root = etree.Element(f"{{{SSM}}}ParameterMapping", nsmap={"ssm": SSM, "ssc": SSC})
+    root.set("version", "1.0" if version == "1.0" else "2.0")
+    for each in joined.mapped:
+        component = joined.components[each.component].name
+        source = joined.system.parameters[each.parameter].name
+        entry = _child(root, SSM, "MappingEntry", source=source, target=f"{component}.{each.variable}")
+        if (each.factor, each.offset) != (1.0, 0.0):
+            entry.set("suppressUnitConversion", "true")
+            _child(entry, SSC, "LinearTransformation", factor=repr(each.factor), offset=repr(each.offset))
+    return root
+
+
 def _units(root: Element, joined: Joined) -> None:
     used: dict[str, UnitOfMeasure] = {}
-    for component in joined.components:
-        for name in (*component.inputs, *component.outputs):
+    for k, component in enumerate(joined.components):
+        for name in (*component.inputs, *component.outputs, *joined.values[k]):
             unit = component.unit(name)
             if unit is not None:
                 used.setdefault(unit.name, unit)

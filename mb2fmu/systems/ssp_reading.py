@@ -1,4 +1,4 @@
-"""``read_ssp``: an ``.ssp`` of SSP 1.0, own or foreign, becomes a ``CoupledSystem``.
+"""``read_ssp``: an ``.ssp`` of SSP 1.0 or 2.0 (or the draft 2.1), own or foreign, becomes a ``CoupledSystem``.
 
 Read are components that are units, connections with their linear transformations, parameter values (SSV) and mappings
 (SSM), inside the structure or in files, and the default experiment with the fixed step of OMSimulator or libcosim.
@@ -8,7 +8,7 @@ What is not read is refused by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,14 +17,17 @@ from lxml import etree
 from mb2fmu.errors import Fault
 from mb2fmu.filetree import FileTree
 from mb2fmu.package import unpack, write_tree
-from mb2fmu.systems.coupled_system import CoupledSystem, Value
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
 from mb2fmu.systems.joining import CouplingError
 from mb2fmu.systems.ssp import STRUCTURE, schema_faults
 
 STEPS = 1000
 """Communication steps over the experiment where the archive names no step."""
 _SILENT = ("Annotations", "ConnectionGeometry")
-_NUMBERS = ("Real", "Integer", "Enumeration")
+_NUMBERS = (
+    "Real", "Integer", "Enumeration",  # SSP 1.0
+    "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
+)  # fmt: skip
 _UNIT_TYPES = ("application/x-fmu-sharedlibrary", "")
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
@@ -51,7 +54,7 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
 
     Raises:
         PackageError: If it is no archive, or members would land outside of a folder.
-        CouplingError: With everything that does not follow SSP 1.0, or is not read.
+        CouplingError: With everything that does not follow SSP, or is not read.
     """
     tree = unpack(path, needed=STRUCTURE, what="SSP archive")
     reader = _Reader(tree, path.name)
@@ -85,7 +88,7 @@ class _Reader:
                 self._tell("the structure has no system", STRUCTURE)
             return made
         made.description = top.get("description", "")
-        values = self._outer_values(top)
+        values = self._outer_values(made, top)
         for element in top.iterfind("{*}Elements/*"):
             self._element(made, element, values)
         for connection in top.iterfind("{*}Connections/{*}Connection"):
@@ -128,42 +131,61 @@ class _Reader:
         source = self._inside(element.get("source", ""), f"component {name}")
         if source is None:
             return
-        own: dict[str, Value] = dict(values.get(name, {}))
+        place, outer = f"component {name}", values.get(name, {})
+        own: dict[str, Value] = {}
         for binding in element.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
-            own |= dict(self._bound(binding, f"component {name}"))
-        made.component(name, source, values=own)
+            if binding.find("{*}ParameterMapping") is None:
+                own |= dict(self._bound(binding, place))
+                continue
+            given = {f"{name}.{variable}" for variable in outer} | _followers(made)
+            for each in self._mapped(binding, place, f"{name}."):
+                kept = tuple(target for target in each.targets if target.variable not in given)
+                made.parameters += [replace(each, targets=kept)] if kept else []
+        own |= outer  # what the system says has precedence
+        mapped = _followers(made)
+        made.component(name, source, values={key: own[key] for key in own if f"{name}.{key}" not in mapped})
 
-    def _outer_values(self, top: Element) -> dict[str, dict[str, Value]]:
-        """Values bound to the whole system: component → variable → value."""
+    def _outer_values(self, made: CoupledSystem, top: Element) -> dict[str, dict[str, Value]]:
+        """Values bound to the whole system: component → variable → value; mapped ones become its parameters."""
         found: dict[str, dict[str, Value]] = {}
+        place = "the system's parameters"
         for binding in top.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
-            for name, value in self._bound(binding, "the system's parameters"):
+            if binding.find("{*}ParameterMapping") is not None:
+                made.parameters += self._mapped(binding, place)
+                continue
+            for name, value in self._bound(binding, place):
                 component, dot, variable = name.partition(".")
                 if dot:
                     found.setdefault(component, {})[variable] = value
                 else:
-                    self._tell(f"{name} names no component", "the system's parameters", "write component.variable")
+                    self._tell(f"{name} names no component", place, "write component.variable")
         return found
 
-    def _bound(self, binding: Element, place: str) -> Iterator[tuple[str, Value]]:
-        """(name, value) of one binding, after its mapping and with its prefix."""
-        prefix = binding.get("prefix", "")
+    def _mapped(self, binding: Element, place: str, within: str = "") -> Iterator[DeclaredParameter]:
+        """Parameters with the variables that a mapping sends them to; ``within`` is ``component.`` or empty."""
+        prefix = within + binding.get("prefix", "")
         values = self._part(binding, "ParameterValues", "ParameterSet", place)
-        mapping = binding.find("{*}ParameterMapping")
-        entries: list[Element] = []
-        if mapping is not None:
-            mapped = self._sourced(mapping, "ParameterMapping", place)
-            entries = [] if mapped is None else list(mapped.iterfind("{*}MappingEntry"))
+        mapping = self._sourced(_found(binding, "ParameterMapping"), "ParameterMapping", place)
+        entries = [] if mapping is None else list(mapping.iterfind("{*}MappingEntry"))
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
             name = parameter.get("name", "")
+            targets = tuple(
+                DeclaredTarget(prefix + entry.get("target", ""), *_line(entry), not _raw(entry))
+                for entry in entries
+                if entry.get("source") == name
+            )
+            value = self._value(parameter, place) if targets else None  # others are not applied
+            if value is not None:
+                yield DeclaredParameter(within + name, value, targets, f"{self._where}: {place}")
+
+    def _bound(self, binding: Element, place: str) -> Iterator[tuple[str, Value]]:
+        """(name, value) of one binding without mapping, with its prefix."""
+        prefix = binding.get("prefix", "")
+        values = self._part(binding, "ParameterValues", "ParameterSet", place)
+        for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
             value = self._value(parameter, place)
-            if value is None:
-                continue
-            targets = [entry for entry in entries if entry.get("source") == name]
-            if mapping is None:
-                yield prefix + name, value
-            for entry in targets:
-                yield prefix + entry.get("target", ""), _transformed(entry, value)
+            if value is not None:
+                yield prefix + parameter.get("name", ""), value
 
     def _part(self, binding: Element, inline: str, root: str, place: str) -> Element | None:
         """Values that stand in the binding, or in the file that it names."""
@@ -205,7 +227,7 @@ class _Reader:
         elif others := [each for each in connection if etree.QName(each).localname not in _SILENT]:
             child = etree.QName(others[0]).localname
             self._tell(f"{names[0]} → {names[1]}: {child} is not read", STRUCTURE)
-        raw = connection.get("suppressUnitConversion") in {"true", "1"}
+        raw = _raw(connection)
         made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw,
                      delay=0.0 if late is None else float(late.get("seconds", "0")))  # fmt: skip
 
@@ -219,14 +241,28 @@ class _Reader:
         made.experiment(stop=stop, step=step, order=run.order, passes=run.passes, loops=run.loops)
 
 
-def _transformed(entry: Element, value: Value) -> Value:
-    """A value through the mapping's linear transformation; it then is in the target's unit."""
+def _line(entry: Element) -> tuple[float, float]:
+    """(factor, offset) of a mapping's entry."""
     transformation = entry.find("{*}LinearTransformation")
     if transformation is None:
-        return value
-    factor, offset = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
-    number = value[0] if isinstance(value, tuple) else value
-    return factor * number + offset
+        return 1.0, 0.0
+    return float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
+
+
+def _raw(entry: Element) -> bool:
+    """Numbers are passed as they are, whatever the units."""
+    return entry.get("suppressUnitConversion") in {"true", "1"}
+
+
+def _found(parent: Element, tag: str) -> Element:
+    found = parent.find(f"{{*}}{tag}")
+    assert found is not None
+    return found
+
+
+def _followers(made: CoupledSystem) -> set[str]:
+    """Variables that follow parameters of the system."""
+    return {target.variable for parameter in made.parameters for target in parameter.targets}
 
 
 def _identifier(name: str) -> str:

@@ -4,6 +4,8 @@ The case of the literature on co-simulation whose errors are known in closed for
 von Simulationsprogrammen, 2012): x1, x2 = ½ cos 2πt ± ½ cos 6πt.
 """
 
+import math
+
 from mb2fmu import CoupledSystem
 
 
@@ -12,6 +14,7 @@ def two_masses(step: float = 0.00125, order: int = 2, passes: int = 20) -> Coupl
     system = CoupledSystem("TwoMasses", description="Two masses cut at the spring between them")
     system.component("left", "left.py")
     system.component("right", "right.py")
+    system.parameter("stiffness", (4.0 * math.pi**2, "N/m"), to=["left.k", "right.k"])  # of the springs to the walls
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F")
     system.bond("spring", "left.F * left.v", "-right.force * der(right.s)")

@@ -110,6 +110,24 @@ def test_values_are_converted(components: list[Component]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        (["middle.m"], "'middle.m' names no component"),
+        (["left.mass"], "the unit has no such variable"),
+        (["left.v"], "kg is not m/s"),
+        (["right.force"], "cannot be set"),
+        (["left.m", "right.m"], "right.m has two values"),
+        ([], "the parameter common goes nowhere"),
+    ],
+)
+def test_wrong_parameters_of_the_system_are_named(components: list[Component], to: list[str], words: str) -> None:
+    given = system(("left.x", "right.s"))
+    given.components[1] = replace(given.components[1], values={"m": 2.5})
+    given.parameter("common", (1.0, "kg"), to)
+    assert words in told(given, components)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"step": 0.0}, "step is 0.0"),

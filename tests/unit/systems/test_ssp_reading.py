@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from mb2fmu import package
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.filetree import FileTree
 from mb2fmu.pipeline.coupled import joined_system
-from mb2fmu.systems import CoupledSystem, join, read_component
-from mb2fmu.systems.ssp import STRUCTURE, ssp_files
+from mb2fmu.systems import CoupledSystem, CouplingError, Joined, join, read_component
+from mb2fmu.systems.component import TERMINALS
+from mb2fmu.systems.ssp import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 
 Units = dict[str, dict[str, Path]]
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
@@ -25,6 +27,8 @@ def files(mass_units: Units) -> FileTree:
     system = CoupledSystem("TwoMasses")
     system.component("left", mass_units["2"]["left"], values={"m": (1100.0, "g")})
     system.component("right", mass_units["2"]["right"])
+    system.parameter("stiffness", (40.0, "N/m"), {"left.k": (1.0, 0.0), "right.k": (1.0, 0.0), "right.c": (4.0, 1.0)})
+    system.parameter("there", (250.0, "mm"), ["left.x", "right.x"])
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
@@ -40,11 +44,40 @@ def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
 def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     joined = joined_system(written(files, tmp_path))
     assert [component.name for component in joined.components] == ["left", "right"]
-    assert dict(joined.values[0]) == {"m": 1.1}
+    assert dict(joined.values[0]) == {"m": 1.1, "k": 40.0, "x": 0.25}
+    assert dict(joined.values[1]) == {"k": 40.0, "c": 161.0, "x": 0.25}
     assert (joined.system.run.stop, joined.system.run.stepping.step) == (2.0, 0.004)
     links = {joined.wiring.input_name(k.target): (k.factor, k.offset, k.delay) for k in joined.wiring.links}
     assert links == {"right.s": (1.0, 0.0, 0.0), "left.F": (0.5, 2.0, 0.02)}
     assert ssp_files(joined) == files
+
+
+def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: FileTree, tmp_path: Path) -> None:
+    """FMPy reads the mapping; its numbers through its transformations are the values in the components' own files."""
+    from fmpy.ssp.ssd import read_ssd, read_ssm, read_ssv
+
+    path = str(written(files, tmp_path))
+    (binding,) = read_ssd(path).system.parameterBindings
+    assert binding.source == "resources/parameters.ssv"
+    values = {each.name: float(each.value) for each in read_ssv(path, binding.source).parameters}
+    own = {
+        f"{name}.{each.name}": float(each.value)
+        for name in ("left", "right")
+        for each in read_ssv(path, f"resources/{name}.ssv").parameters
+    }
+    entries = read_ssm(path, "resources/parameters.ssm").mappingEntries
+    assert len(entries) == 5
+    for entry in entries:
+        line = entry.transformation
+        factor, offset = (1.0, 0.0) if line is None else (float(line.factor), float(line.offset))
+        assert own[entry.target] == pytest.approx(factor * values[entry.source] + offset, rel=1e-15), entry.target
+        assert (entry.suppressUnitConversion == "true") == (line is not None)
+
+
+def test_what_the_system_says_has_precedence_over_its_components(files: FileTree, tmp_path: Path) -> None:
+    changed = files["resources/parameters.ssv"].replace(b'value="40.0"', b'value="50.0"')
+    joined = joined_system(written(files, tmp_path, **{"resources/parameters.ssv": changed}))
+    assert [joined.values[0]["k"], joined.values[1]["k"], joined.values[1]["c"]] == [50.0, 50.0, 201.0]
 
 
 def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None:
@@ -86,6 +119,70 @@ def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new:
     with pytest.raises(Mb2FmuError) as told:
         joined_system(path)
     assert text in str(told.value)
+
+
+TERMINAL = (
+    '<?xml version="1.0"?><fmiTerminalsAndIcons fmiVersion="3.0"><Terminals><Terminal name="spring" matchingRule="bus">'
+    '<TerminalMemberVariable variableName="{f}" memberName="f" variableKind="{kind}"/>'
+    '<TerminalMemberVariable variableName="{s}" memberName="s" variableKind="signal"/>'
+    "</Terminal></Terminals></fmiTerminalsAndIcons>"
+)
+
+
+@pytest.fixture(scope="module")
+def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) -> Joined:
+    """The two masses with a terminal each."""
+    folder = tmp_path_factory.mktemp("terminals")
+    system = CoupledSystem("TwoMasses")
+    for name, members in (
+        ("left", {"f": "F", "s": "x", "kind": "inflow"}), ("right", {"f": "force", "s": "s", "kind": "outflow"})
+    ):  # fmt: skip
+        tree = package.unpack(mass_units["2"][name])
+        path = folder / f"{name}.fmu"
+        path.write_bytes(package.archived(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()})))
+        system.component(name, path)
+    system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
+    system.connect("left.spring", "right.spring")
+    system.experiment(stop=2.0, step=0.004)
+    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_follows_its_schema_and_is_read_back(
+    by_terminals: Joined, tmp_path: Path, version: SspVersion
+) -> None:
+    made = ssp_files(by_terminals, version)
+    for name in (STRUCTURE, "resources/parameters.ssv", "resources/parameters.ssm"):
+        content = made[name]
+        assert list(schema_faults(name, content)) == []
+        told = etree.fromstring(content).get("version")
+        said = version.removesuffix("-draft") if name == STRUCTURE else min(version, "2.0")
+        assert told == said
+        assert list(schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
+    joined = joined_system(written(made, tmp_path))
+    assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
+    assert ssp_files(joined, version)[STRUCTURE] == made[STRUCTURE]
+    assert (b'kind="terminal"' in made[STRUCTURE]) == (version == "2.1-draft")
+
+
+def test_the_draft_connects_terminals_as_one(by_terminals: Joined) -> None:
+    """One connection for the pair; it says what each of its members says; what is not in 2.0 is no 2.0."""
+    content = ssp_files(by_terminals, "2.1-draft")[STRUCTURE]
+    root = etree.fromstring(content)
+    (connection,) = root.iterfind(".//{*}Connection")
+    assert [connection.get(key) for key in ("startConnector", "endConnector")] == ["spring", "spring"]
+    assert "right.force depends on right.s at the same moment" in connection.get("description")
+    (kind,) = root.iterfind("{*}Terminals/{*}Terminal")
+    assert {each.get("name") for each in kind.iterfind(".//{*}Connector")} == {"f", "s"}
+    assert list(schema_faults(STRUCTURE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
+
+
+def test_transformations_of_terminals_are_refused(by_terminals: Joined) -> None:
+    given = CoupledSystem("TwoMasses")
+    given.components = by_terminals.system.components
+    given.connect("left.spring", "right.spring", transformation=(2.0, 0.0))
+    with pytest.raises(CouplingError, match="are terminals, whose members are converted as they are"):
+        join(given, by_terminals.components)
 
 
 def test_a_member_that_would_land_outside_is_refused(files: FileTree, tmp_path: Path) -> None:

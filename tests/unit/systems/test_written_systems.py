@@ -19,6 +19,7 @@ from mb2fmu.systems import CoupledSystem, Joined, join, read_component
 from mb2fmu.systems import foreign as foreign_scripts
 from mb2fmu.systems.fmpy_script import fmpy_script
 from mb2fmu.systems.osp import FILE, osp_files
+from mb2fmu.systems.other_masters import ask_others
 from mb2fmu.systems.ssp import STRUCTURE, schema_faults, ssp_files
 from mb2fmu.systems.system_picture import system_picture
 
@@ -102,6 +103,22 @@ def test_fmpy_opens_the_archive(written: Path) -> None:
 def test_libcosim_runs_the_configuration(written: Path) -> None:
     """1.06181193: feedthrough outputs of old inputs."""
     assert foreign("libcosim_master.py", written / "TwoMasses") == pytest.approx(1.06181193, abs=2e-8)
+
+
+def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: Units, tmp_path: Path) -> None:
+    """FMPy applies no values, so they are those of the units; ecos and libcosim do, from what stands at components."""
+    system = two_masses(mass_units["2"])
+    system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
+    joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    package.write_tree(FileTree({"TwoMasses.ssp": package.archived(ssp_files(joined))}), tmp_path)
+    package.write_tree(osp_files(joined).under("TwoMasses"), tmp_path)
+    answers = ask_others(
+        ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]
+    )
+    fmpy, libcosim, ecos = (each.values["left.x"] for each in answers)
+    assert fmpy == pytest.approx(FMPY_SSP, abs=2e-8)
+    assert ecos == pytest.approx(libcosim, abs=1e-9)
+    assert abs(ecos - 1.06181193) > 1e-3  # what it is without the values
 
 
 def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
