@@ -34,6 +34,14 @@ _inertia = click.option(
     help="Robots: what becomes of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
     "they are; each is told.",
 )
+_quantities = click.option(
+    "--with",
+    "quantities",
+    multiple=True,
+    metavar="WHAT",
+    help="Robots: the equations as outputs: inverse-dynamics, mass-matrix, gravity-torques, jacobian:LINK. May be "
+    "repeated, or separated by commas.",
+)
 _packages = click.option(
     "--package",
     "packages",
@@ -47,13 +55,13 @@ def robot_options(command: Command) -> Command:
     """Adds them to a command that takes ``arguments``; there they arrive, as settings of the robot."""
 
     @functools.wraps(command)
-    def merged(*given: Any, packages: tuple[str, ...], **options: Any) -> Any:
+    def merged(*given: Any, packages: tuple[str, ...], quantities: tuple[str, ...], **options: Any) -> Any:
         settings: dict[str, Any] = {name: options.pop(name) for name in ("role", "limits", "friction", "inertia")}
-        settings["packages"] = ",".join(packages)
+        settings |= {"packages": ",".join(packages), "quantities": ",".join(quantities)}
         options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
         return command(*given, **options)
 
-    return cast("Command", _role(_limits(_friction(_inertia(_packages(merged))))))
+    return cast("Command", _role(_quantities(_limits(_friction(_inertia(_packages(merged)))))))
 
 
 def show_notes(mechanics: Any) -> None:

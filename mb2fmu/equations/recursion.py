@@ -31,6 +31,8 @@ QuantityKind = Literal[
     "kinetic energy",
     "mass matrix",
     "forcing",
+    "gravity effort",
+    "inverse effort",
 ]
 
 
@@ -173,11 +175,13 @@ class Quantity:
         kind: What. ``rotation``: N_C_B of a frame; ``pathway``: length and rate; matrices row by row.
         number: Of the frame, point or pathway; 0 where there is only one.
         symbols: Stand for it.
+        given: Of an ``inverse effort``: an acceleration per speed, then the generalized forces that act on their own.
     """
 
     kind: QuantityKind
     number: int
     symbols: tuple[sm.Symbol, ...]
+    given: tuple[sm.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

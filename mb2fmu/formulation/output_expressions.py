@@ -10,6 +10,7 @@ from mb2fmu.equations.motion import DIAGNOSTICS, OutputExpression
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.formulation.energy import kinetic_energy, potential_energy, potential_of_loads
 from mb2fmu.formulation.generalized_forces import in_inertial_frame, magnitude, power
+from mb2fmu.formulation.joint_space import IN_JOINT_SPACE, JointSpace
 from mb2fmu.formulation.reactions import Reactions
 from mb2fmu.formulation.rotations import euler_angles, quaternion
 from mb2fmu.formulation.sensors import SENSED, sensed
@@ -35,7 +36,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
         FormulationError: With every request that the mechanism cannot answer.
     """
     scalars: list[tuple[Quantity, str, sm.Expr]] = []
-    reactions = Reactions(kinematics)
+    reactions, joint_space = Reactions(kinematics), JointSpace(kinematics)
     faults: list[Fault] = []
     for item in kinematics.mechanism.outputs:
         try:
@@ -44,7 +45,8 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             elif isinstance(item, RefusedOutput):
                 faults.append(Fault(item.what, item.where, item.remedy))
             else:
-                scalars += [(item, name, expression) for name, expression in _answer(item, kinematics, reactions)]
+                answers = _answer(item, kinematics, reactions, joint_space)
+                scalars += [(item, name, expression) for name, expression in answers]
         except FormulationError as error:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
     if faults:  # one line of the model may ask for several outputs: a reaction's force and its torque
@@ -77,7 +79,9 @@ def _refuse(what: str, remedy: str = "") -> FormulationError:
     return FormulationError("", [Fault(what, remedy=remedy)])
 
 
-def _answer(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
+def _answer(  # noqa: C901 (one case per family of kinds)
+    request: RequestedOutput, k: NamedKinematics, reactions: Reactions, joint_space: JointSpace
+) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
     match request.kind:
@@ -85,6 +89,8 @@ def _answer(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) 
             yield from _vector(request, k)
         case _ if request.kind in SENSED:
             yield from _components(request, sensed(request, k), k)
+        case _ if request.kind in IN_JOINT_SPACE:
+            yield request.name, joint_space.answer(request)
         case "orientation":
             yield from _orientation(request, k)
         case "distance":

@@ -88,13 +88,9 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
 def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
     """Equations whose mass matrix, shape (n_u, n_u), and forcing are evaluated by recursion."""
     kinematics, recursion = _start(mechanism)
-    n = len(mechanism.u)
-    pairs = [(i, j) for i in range(n) for j in range(i + 1)]
-    entries = kinematics.define("mass matrix", 0, [f"M_{i + 1}_{j + 1}" for i, j in pairs])
-    symbols = dict(zip(pairs, entries, strict=True))
-    forcing = kinematics.define("forcing", 0, [f"f_{u.name}" for u in mechanism.u])
-    M = sm.ImmutableMatrix(n, n, [symbols[max(i, j), min(i, j)] for i in range(n) for j in range(n)])
-    dynamics = MassMatrixDynamics(M, sm.ImmutableMatrix(n, 1, forcing))
+    M = kinematics.mass_matrix()
+    forcing = kinematics.define("forcing", [f"f_{u.name}" for u in mechanism.u])
+    dynamics = MassMatrixDynamics(M, sm.ImmutableMatrix(len(mechanism.u), 1, forcing))
     return assemble("recursive-composite", kinematics, dynamics, recursion=recursion)
 
 

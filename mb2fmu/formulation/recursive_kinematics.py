@@ -42,13 +42,36 @@ class RecursiveKinematics(NamedKinematics):
         """T in J."""
         return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
 
-    def define(self, kind: QuantityKind, number: int, names: Sequence[str]) -> tuple[sm.Symbol, ...]:
-        """Symbols for a quantity of the recursion."""
-        return self._new(kind, number, names)
+    def define(
+        self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+    ) -> tuple[sm.Symbol, ...]:
+        """Symbols for a quantity of the whole recursion, one for all who ask."""
+        return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
 
-    def _new(self, kind: QuantityKind, number: int, names: Sequence[str]) -> tuple[sm.Symbol, ...]:
+    def mass_matrix(self) -> sm.ImmutableMatrix:
+        """M over all speeds, shape (n_u, n_u)."""
+        n = len(self.mechanism.u)
+        pairs = [(i, j) for i in range(n) for j in range(i + 1)]
+        entries = self.define("mass matrix", [f"M_{i + 1}_{j + 1}" for i, j in pairs])
+        symbols = dict(zip(pairs, entries, strict=True))
+        return sm.ImmutableMatrix(n, n, [symbols[max(i, j), min(i, j)] for i in range(n) for j in range(n)])
+
+    def gravity_efforts(self) -> tuple[sm.Expr, ...]:
+        """What holds the weights, along each speed."""
+        return self.define("gravity effort", [f"g_{u.name}" for u in self.mechanism.u])
+
+    def inverse_efforts(self) -> tuple[sm.Expr, ...]:
+        """What the accelerations asked for take, along each speed."""
+        asked = self.mechanism.inverse_dynamics
+        assert asked is not None
+        given = (*asked.accelerations, *asked.passive)
+        return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], given)
+
+    def _new(
+        self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+    ) -> tuple[sm.Symbol, ...]:
         symbols = tuple(self.symbol(name) for name in names)
-        self.quantities.append(Quantity(kind, number, symbols))
+        self.quantities.append(Quantity(kind, number, symbols, given))
         return symbols
 
     def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
@@ -94,7 +117,7 @@ class RecursiveKinematics(NamedKinematics):
         """Symbols that depend on speeds."""
         found = set(self.mechanism.u)
         for quantity in self.quantities:
-            if quantity.kind in {"angular velocity", "velocity", "kinetic energy"}:
+            if quantity.kind in {"angular velocity", "velocity", "kinetic energy", "inverse effort"}:
                 found.update(quantity.symbols)
             elif quantity.kind == "pathway":
                 found.add(quantity.symbols[1])

@@ -37,6 +37,7 @@ _KNOWN_OF_LAGRANGIAN = frozenset(
         "constraint_condition",
     }
 )
+_PARTIAL = ("partial_velocity", "partial_angular_velocity")
 _QUANTITY = tuple(item.name for item in fields(Quantity))
 
 
@@ -122,6 +123,7 @@ class _Asked:
                 relative_to=self._reference(item),
                 of_joint=_is_of_joint(item),
                 expressed_in=None if item.expressed_in is None else self._oriented(item.expressed_in),
+                component=item.component,
                 representation=item.representation,
             )
         except _RefusedError as refused:
@@ -162,7 +164,11 @@ class _Asked:
             "reaction_force": reaction,
             "reaction_torque": reaction,
             "joint_effort": self._joint,
+            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._moving),
         }
+        if kind in _PARTIAL:
+            node, speed = item.subject
+            return (self._point if kind == "partial_velocity" else self._frame)(node), self._moving(speed)
         return tuple(numbers[kind](one) for one in item.subject)
 
     def _reference(self, item: OutputRequest) -> int | None:

@@ -38,11 +38,14 @@ class RequestedOutput(Quantity):
             ``relative_velocity``), bodies (``centre_of_mass``, ``linear_momentum``, …; none: all), a load
             (``force``, ``power``), a constraint row (``multiplier``), a speed (``momentum``), a
             coordinate (``coordinate_momentum``), bodies or one joint
-            (``reaction_force``, ``reaction_torque``), joints (``joint_effort``); empty for energies and diagnostics.
+            (``reaction_force``, ``reaction_torque``), joints (``joint_effort``), two speeds (``mass_matrix``), a speed
+            (``gravity_effort``, ``inverse_effort``), a point or a frame, then a speed (``partial_velocity``,
+            ``partial_angular_velocity``); empty for energies and diagnostics.
         of_joint: Of a reaction: ``subject`` is a joint.
         relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,
             the joint's point on its child, the inertial frame.
         expressed_in: Number of the frame of the components; None: the inertial frame.
+        component: 0, 1 or 2: of a partial velocity, which component is asked, in the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """
 
@@ -51,6 +54,7 @@ class RequestedOutput(Quantity):
     of_joint: bool = False
     relative_to: int | None = None
     expressed_in: int | None = None
+    component: int | None = None
     representation: str = "quaternion"
 
 
@@ -95,6 +99,19 @@ class Joint:
     turns: bool = True
     factor: sm.Expr = sm.S.One
     passive: sm.Expr = sm.S.Zero
+
+
+@dataclass(frozen=True, slots=True)
+class InverseDynamics:
+    """What ``inverse_effort`` is asked for: the generalized forces M a - f that a motion takes, drives left out of f.
+
+    Attributes:
+        accelerations: a, one input per speed.
+        passive: The generalized forces of ``Mechanism.potential_forces`` without those of drives; empty: none.
+    """
+
+    accelerations: tuple[sm.Symbol, ...]
+    passive: tuple[sm.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from mb2fmu.equations.unilateral import Contacts
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanism.observables import Joint, Observable, WrittenLoop
+from mb2fmu.mechanism.observables import InverseDynamics, Joint, Observable, WrittenLoop
 from mb2fmu.model.declarations import Declarations
 
 __all__ = [
@@ -258,6 +258,7 @@ class MechanismObservables:
         declared_potential: Sum of what the bodies declare, J, not judged yet.
         known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
         scenery: What pictures need; None where there is nothing to be drawn.
+        inverse_dynamics: What ``inverse_effort`` is asked for; None where nobody asks.
     """
 
     outputs: tuple[Observable, ...] = ()
@@ -266,6 +267,7 @@ class MechanismObservables:
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     scenery: Scenery | None = None
+    inverse_dynamics: InverseDynamics | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

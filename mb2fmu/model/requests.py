@@ -31,6 +31,11 @@ OutputKind = Literal[
     "reaction_force",
     "reaction_torque",
     "joint_effort",
+    "mass_matrix",
+    "gravity_effort",
+    "inverse_effort",
+    "partial_velocity",
+    "partial_angular_velocity",
     "position_residual",
     "velocity_residual",
     "constraint_rank",
@@ -53,11 +58,13 @@ class OutputRequest(Quantity):
             ``linear_momentum``, ``angular_momentum``: (body, …), () for all; ``force``, ``power``:
             (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,), or of
             a coordinate, as which ``coordinate_momentum`` is read; ``reaction_force``,
-            ``reaction_torque``: (joint,) or (body, …); ``joint_effort``: (recorded joint, …); energies and diagnostics
-            of constraints: ().
+            ``reaction_torque``: (joint,) or (body, …); ``joint_effort``: (recorded joint, …); ``mass_matrix``:
+            (speed, speed); ``gravity_effort``, ``inverse_effort``: (speed,); ``partial_velocity``: (point, speed),
+            ``partial_angular_velocity``: (frame, speed); energies and diagnostics of constraints: ().
         relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:
             the origin, the joint's point on its child, the centre of mass, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.
+        component: 0, 1 or 2: of a partial velocity, which component is asked, in the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """
 
@@ -65,4 +72,5 @@ class OutputRequest(Quantity):
     subject: tuple[Any, ...] = ()
     relative_to: Any = None
     expressed_in: ReferenceFrame | None = None
+    component: int | None = None
     representation: str = "quaternion"

@@ -87,6 +87,20 @@ class JointLaws:
         return found
 
 
+def laws_of_tendons(
+    motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[TendonRecord]
+) -> dict[str, sm.Expr]:
+    """Joint → what springs and dampers of tendons do along it, N·m or N, whatever actuators do.
+
+    Args:
+        motions: Joint → its position and speed.
+        tendons: Of the file.
+    """
+    laws = JointLaws(motions)
+    laws.finish({}, tendons)
+    return laws.efforts
+
+
 def clamped(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
     """A force between its bounds."""
     low, high = bounds

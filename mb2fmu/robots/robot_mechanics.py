@@ -50,6 +50,8 @@ class RobotMechanics(RecordedMechanics):
         laws: Joint → what actuators and tendons do along it, N·m or N.
         controls: Actuator → its input.
         loops: What closes the tree, those of the file first.
+        passive: Joint → what tendons do along it, actuators left out, N·m or N.
+        desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
         gravity: Acceleration, m/s², components in the ground.
     """
@@ -63,6 +65,8 @@ class RobotMechanics(RecordedMechanics):
     stops: tuple[str, ...]
     laws: Mapping[str, sm.Expr]
     controls: Mapping[str, sm.Expr]
+    passive: Mapping[str, sm.Expr]
+    desired: tuple[sm.Expr, ...] = ()
     loops: tuple[LoopRecord, ...]
     meshes: tuple[MeshUse, ...]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -16,9 +16,11 @@ from mb2fmu.model.definition import Model
 from mb2fmu.model.naming import suggested_name
 from mb2fmu.robots.inverse_dynamics import driven_joints, efforts_asked_for, excitation_rate, prescribed_motions
 from mb2fmu.robots.joint_elements import FeltAtJoint, felt_at_joints, friction_element, hard_stops, with_stops
-from mb2fmu.robots.joint_laws import JointLaws
-from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree, z_along
-from mb2fmu.robots.robot_description import Array, JointRecord, LoopRecord, Pose, RobotDescription
+from mb2fmu.robots.joint_laws import JointLaws, laws_of_tendons
+from mb2fmu.robots.joint_space_outputs import joint_space_outputs
+from mb2fmu.robots.loops_closed import loops_of
+from mb2fmu.robots.moving_tree import MovingTree, Part, moving_tree
+from mb2fmu.robots.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.robot_looks import mesh_uses
 from mb2fmu.robots.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.robot_settings import FrameOutput, RobotSettings
@@ -74,6 +76,7 @@ class _Modeller:
     actuation: JointLaws = field(default_factory=JointLaws)
     rubbing: tuple[FeltAtJoint, ...] = ()
     stopped: tuple[FeltAtJoint, ...] = ()
+    desired: tuple[sm.Expr, ...] = ()
 
     def model(self, kind: type[ModelKind], format_: str) -> ModelKind:
         """The whole model."""
@@ -361,38 +364,11 @@ class _Modeller:
             stops=tuple(each.joint for each in self.stopped),
             laws=self.actuation.efforts,
             controls=self.actuation.controls,
-            loops=self._loops(),
+            passive=laws_of_tendons(self._joint_motions(), self.description.tendons),
+            loops=loops_of(self.description, self.settings, self._legal),
             meshes=meshes,
             gravity=gravity,
         )
-
-    def _loops(self) -> tuple[LoopRecord, ...]:
-        """What the file and the settings close.
-
-        Raises:
-            ModelError: Naming every link of a loop that there is not, and every joint of a loop that is prescribed.
-        """
-        found, faults = list(self.description.loops), []
-        links = {link.name for link in self.description.links}
-        for item in self.settings.loops:
-            first, second = item.frames
-            faults += [
-                Fault(f"a loop connects {name!r}, which is no link", "", f"there are {', '.join(sorted(links))}")
-                for name in item.frames
-                if name not in links
-            ]
-            axes = (item.axis, item.other_axis or item.axis)
-            turned = [_axes_along(axis) if item.by == "hinge" else np.eye(3) for axis in axes]
-            poses = [Pose(R, np.array(p)) for R, p in zip(turned, (item.offset, item.other_offset), strict=True)]
-            name = self._legal(item.name or f"{first}_{second}", "loop")
-            loop = LoopRecord(name=name, kind=item.by, first=first, second=second, at=poses[0], other=poses[1])
-            found.append(loop)
-        if found and self.settings.prescribed:
-            what = f"loops are closed, and joints are prescribed: {', '.join(self.settings.prescribed)}"
-            faults.append(Fault(what, "", "a loop would jump with them: give these joints efforts"))
-        if faults:
-            raise ModelError("the robot's settings do not fit it:", faults)
-        return tuple(found)
 
     def _note_what_is_left_out(self) -> None:
         joints = [part.moved_by for part in self.tree.parts[1:]]
@@ -425,6 +401,10 @@ class _Modeller:
                 faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
         if faults:
             raise ModelError("the robot's settings do not fit it:", faults)
+        speeds = [item for item in self.declared if isinstance(item, Speed)]
+        asked = joint_space_outputs(self.settings, speeds, mechanics)
+        self.desired = mechanics.desired = tuple(item.symbol for item in asked.inputs)
+        model.declared += [*asked.inputs, *asked.requests]
         if self.settings.energy:
             model.output_kinetic_energy()
             model.output_potential_energy()
@@ -461,6 +441,8 @@ class _Modeller:
             effort = self.variables[i].effort
             assert effort is not None
             signals[effort] = hold + swing * sm.sin(rate * t)
+        size = self.settings.excitation
+        signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(self.desired)}
         starts = {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
         rows = {p.moved_by.name: row[p.coordinate[0]] for p in self.tree.parts[1:] if p.coordinate is not None}
         holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
@@ -477,11 +459,6 @@ def _ask_for(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None
         label = f"{name}.{word}"
         subject: Any = frame if word in {"orientation", "angular_velocity"} else point
         getattr(model, f"output_{word}")(label, subject)
-
-
-def _axes_along(axis: tuple[float, float, float]) -> Array:
-    """Axes whose z axis is a direction."""
-    return z_along(np.array(axis) / np.linalg.norm(axis))
 
 
 def _function(name: str) -> sm.Expr:

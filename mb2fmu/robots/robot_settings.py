@@ -18,6 +18,7 @@ OnFriction = Literal["stick", "ignore"]
 Role = Literal["plant", "inverse-dynamics"]
 OnInertia = Literal["refuse", "repair", "keep"]
 OnMimic = Literal["couple", "free"]
+JointSpaceWord = Literal["inverse-dynamics", "mass-matrix", "gravity-torques", "jacobian"]
 OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", "acceleration"]
 
 
@@ -84,6 +85,8 @@ class RobotSettings:
         mimic: ``free``: joints that mimic another one move by themselves.
         packages: Package → folder, for ``package://`` in names of meshes.
         outputs: What the unit tells of frames.
+        quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
+            ``jacobian:LINK``.
         loops: Links that are connected beside the tree.
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s.
@@ -106,6 +109,7 @@ class RobotSettings:
     mimic: OnMimic = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[FrameOutput, ...] = ()
+    quantities: tuple[str, ...] = ()
     loops: tuple[LoopSetting, ...] = ()
     energy: bool = False
     stop: float = 2.0
@@ -238,6 +242,15 @@ def _outputs(value: Any) -> tuple[FrameOutput, ...]:
     return tuple(found)
 
 
+def _quantities(value: Any) -> tuple[str, ...]:
+    for word in (found := _names(value)):
+        name, _, frame = word.partition(":")
+        _one_of(JointSpaceWord)(name)
+        if (name == "jacobian") != bool(frame):
+            raise ValueError("a Jacobian is that of a link: jacobian:LINK; the others are of the whole robot")
+    return found
+
+
 def _loops(value: Any) -> tuple[LoopSetting, ...]:
     if isinstance(value, str):
         raise TypeError("loops stand in the side file: [[loops]]")
@@ -272,6 +285,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mimic": _one_of(OnMimic),
     "packages": lambda value: {name: _text(folder) for name, folder in _pairs(value).items()},
     "outputs": _outputs,
+    "quantities": _quantities,
     "loops": _loops,
     "energy": _truth,
     "stop": _number,

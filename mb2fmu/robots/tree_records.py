@@ -12,7 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.equations.motion import Assignment, KinematicEquations
 from mb2fmu.mechanism.observable_reading import Numbers, read_outputs
-from mb2fmu.mechanism.observables import Joint
+from mb2fmu.mechanism.observables import InverseDynamics, Joint
 from mb2fmu.mechanism.quaternions import Group, drawn_to_unit_length, normalized
 from mb2fmu.mechanism.records import Body, Components, ForceLoad, Frame, KinematicPoint, Mechanism, VectorTerms
 from mb2fmu.mechanism.symbols import SymbolMap, plain_symbols, rates_of
@@ -105,6 +105,7 @@ class _RobotReader:
             quaternions=tuple(self.quaternions),
             scenery=scenery,
             joints=self._joints() if self.inverse else (),
+            inverse_dynamics=self._asked_dynamics(),
         )
         records = self._closed(records)
         joints = [RecordedJoint(part.moved_by.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
@@ -364,7 +365,12 @@ class _RobotReader:
             found.append(Joint(*at, axis, turns, number(factor), passive))
         return tuple(found)
 
-    def _efforts(self) -> list[sm.Expr]:
+    def _asked_dynamics(self) -> InverseDynamics | None:
+        """What ``inverse_effort`` is asked for."""
+        desired = self.robot.desired
+        return InverseDynamics(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False))) if desired else None
+
+    def _efforts(self, *, drives: bool = True) -> list[sm.Expr]:
         """Generalized forces along the speeds: efforts, dampers and springs, those of followers included."""
         rows: list[list[sm.Expr]] = [[] for _ in self.u]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
@@ -382,9 +388,10 @@ class _RobotReader:
             forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
             if joint.stiffness:
                 forces.append(-number(joint.stiffness) * (position - number(joint.spring_reference)))
-            if own and own.effort is not None:
+            if drives and own and own.effort is not None:
                 forces.append(self.plain(own.effort))
-            added = [*self.robot.efforts.get(joint.name, ()), self.robot.laws.get(joint.name, sm.S.Zero)]
+            laws = self.robot.laws if drives else self.robot.passive
+            added = [*(self.robot.efforts.get(joint.name, ()) if drives else ()), laws.get(joint.name, sm.S.Zero)]
             forces += [self.plain(e) for e in added]
             row += [number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]

@@ -59,7 +59,7 @@ class _Instruments:
 
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.m, self.equations = mechanism, equations
-        self.sights = Sights()
+        self.sights = Sights(len(mechanism.u))
         self._cuts = Cuts(mechanism, self.sights)
 
     def outputs(self) -> Iterator[OutputExpression]:
@@ -109,6 +109,8 @@ class _Instruments:
             "reaction_force": self._cut,
             "reaction_torque": self._cut,
             "joint_effort": self._effort,
+            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._along_speeds),
+            **dict.fromkeys(("partial_velocity", "partial_angular_velocity"), self._partial),
             "angular_velocity": self._angular_velocity,
             "angular_acceleration": self._angular_acceleration,
             "relative_velocity": self._relative_velocity,
@@ -164,6 +166,34 @@ class _Instruments:
             along = self.sights.in_inertial_frame((joint.axis,))
             total += joint.factor * (along.dot(self._cuts.through(number, force=not joint.turns)) + joint.passive)
         yield request.name, total
+
+    def _along_speeds(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Entries of M and of M a - f, by those of the mechanism in numbers; what holds up the bodies' weights."""
+        j = request.subject[0]
+        if request.kind == "mass_matrix":
+            yield request.name, self.sights.mass(*request.subject)
+        elif request.kind == "inverse_effort":
+            asked, given = self.m.inverse_dynamics, self.m.potential_forces
+            assert asked is not None
+            taken = sm.Add(*(self.sights.mass(j, i) * a for i, a in enumerate(asked.accelerations)))
+            drives = (given[j] if given else 0) - (asked.passive[j] if asked.passive else 0)
+            yield request.name, taken - self.sights.forcing(j) + drives
+        else:
+            total = sm.S.Zero
+            centres = {body.masscenter for body in self.m.bodies}
+            for load in self.m.loads:
+                if isinstance(load, ForceLoad) and load.point in centres and [at for at, _ in load.force] == [0]:
+                    total -= self.sights.partial("point partials", load.point, j).dot(sm.Matrix(load.force[0][1]))
+            yield request.name, total
+
+    def _partial(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """An entry of a Jacobian."""
+        node, speed = request.subject
+        of_point = request.kind == "partial_velocity"
+        yield (
+            request.name,
+            self.sights.partial("point partials" if of_point else "frame partials", node, speed)[request.component],
+        )
 
     def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         vector = self._turning(request.subject[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,21 @@ from mb2fmu.mechanism.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanism.records import VectorTerms
 
 Floats = npt.NDArray[np.float64]
-Kind = Literal["rotation", "omega", "alpha", "position", "velocity", "acceleration", "momentum"]
-KINDS: tuple[Kind, ...] = ("rotation", "omega", "alpha", "position", "velocity", "acceleration", "momentum")
-"""Of frames the first three, of points the next three, of speeds the last; ``bodies.h`` has the same order."""
-_LENGTH = {"rotation": 9, "momentum": 1}
+Kind = Literal[
+    "rotation",
+    "omega",
+    "alpha",
+    "position",
+    "velocity",
+    "acceleration",
+    "momentum",
+    "mass matrix",
+    "forcing",
+    "point partials",
+    "frame partials",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Of frames the first three, of points the next three, of speeds the next; ``bodies.h`` has the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +40,9 @@ class Sight:
     """One quantity of one frame, point or speed.
 
     Attributes:
-        kind: What; vectors have three components in N, a rotation nine, row by row (``N_C_B``), a momentum one.
-        node: Number of the frame, point or speed.
+        kind: What; vectors have three components in N, a rotation nine, row by row (``N_C_B``), a momentum one; M, f
+            and partial velocities (shape (3, n_u), in N) are over all speeds, row by row.
+        node: Number of the frame, point or speed; 0 of M and f.
         symbols: One per number.
     """
 
@@ -41,14 +53,22 @@ class Sight:
 
 @dataclass(slots=True)
 class Sights:
-    """All that was asked for, in order."""
+    """All that was asked for, in order.
 
+    Attributes:
+        speeds: n_u, without auxiliary ones.
+    """
+
+    speeds: int
     taken: dict[tuple[Kind, int], Sight] = field(default_factory=dict)
 
     def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
         """Of a quantity, which is taken from now on."""
         if (kind, node) not in self.taken:
-            names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(_LENGTH.get(kind, 3)))
+            n = self.speeds
+            lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
+            length = 3 * n if kind.endswith("partials") else lengths.get(kind, 3)
+            names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(length))
             self.taken[kind, node] = Sight(kind, node, tuple(names))
         return self.taken[kind, node].symbols
 
@@ -63,6 +83,19 @@ class Sights:
     def momentum(self, speed: int) -> sm.Expr:
         """dT/du of a speed."""
         return self._symbols("momentum", speed)[0]
+
+    def mass(self, i: int, j: int) -> sm.Expr:
+        """Entry of M, before constraints."""
+        return self._symbols("mass matrix", 0)[i * self.speeds + j]
+
+    def forcing(self, speed: int) -> sm.Expr:
+        """Entry of f in M u' = f, before constraints."""
+        return self._symbols("forcing", 0)[speed]
+
+    def partial(self, kind: Literal["point partials", "frame partials"], node: int, speed: int) -> sm.Matrix:
+        """Partial velocity of a point, or partial angular velocity of a frame, components in N."""
+        symbols = self._symbols(kind, node)
+        return sm.Matrix([symbols[i * self.speeds + speed] for i in range(3)])
 
     def in_inertial_frame(self, terms: VectorTerms) -> sm.Matrix:
         """Components in N of a vector written in several frames."""
@@ -90,8 +123,8 @@ def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> l
 
 def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     """One quantity in NumPy."""
-    if sight.kind == "momentum":
-        return numeric.momenta()[[sight.node]]
+    if KINDS.index(sight.kind) > KINDS.index("acceleration"):
+        return _along_speeds(sight, numeric)
     if KINDS.index(sight.kind) < KINDS.index("position"):
         frame = numeric.frames[sight.node]
         if sight.kind == "rotation":
@@ -101,3 +134,17 @@ def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     if sight.kind == "position":
         return point.position
     return point.velocity if sight.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
+
+
+def _along_speeds(sight: Sight, numeric: NumericMechanism) -> Floats:
+    """What is over one speed, or all but the auxiliary ones."""
+    n = len(numeric.mechanism.u)
+    match sight.kind:
+        case "momentum":
+            return numeric.momenta()[[sight.node]]
+        case "mass matrix":
+            return numeric.dynamics()[0][:n, :n]
+        case "forcing":
+            return numeric.dynamics()[1][:n]
+    node = numeric.points[sight.node] if sight.kind == "point partials" else numeric.frames[sight.node]
+    return node.partials[:, :n]

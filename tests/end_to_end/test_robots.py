@@ -10,6 +10,8 @@ from zipfile import ZipFile
 
 from unit.robots.robot_texts import ARM
 
+WITH = ("j1.desired_acceleration", "j1.required_effort", "mass_matrix[3,1]", "j3.gravity_effort", "tool.jacobian[6,3]")
+
 
 def mb2fmu(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mb2fmu", *map(str, words)]
@@ -30,6 +32,10 @@ def test_a_robot_description_becomes_a_proven_unit(tmp_path: Path) -> None:
         "stop=0.5",
         "--friction",
         "ignore",
+        "--with",
+        "inverse-dynamics,mass-matrix",
+        "--with",
+        "gravity-torques,jacobian:tool",
         "--json",
         tmp_path / "verdict.json",
     )
@@ -39,7 +45,7 @@ def test_a_robot_description_becomes_a_proven_unit(tmp_path: Path) -> None:
     with ZipFile(tmp_path / "out" / "test.fmu") as unit:
         description = unit.read("modelDescription.xml").decode()
         terminals = unit.read("terminalsAndIcons/terminalsAndIcons.xml").decode()
-    for name in ("j1.angle", "j1.speed", "j1.effort", "j3.position", "jm.angle", "gravity", "j1.damping"):
+    for name in ("j1.angle", "j1.speed", "j1.effort", "j3.position", "jm.angle", "gravity", "j1.damping", *WITH):
         assert f'name="{name}"' in description
     assert 'name="j3"' in terminals
 

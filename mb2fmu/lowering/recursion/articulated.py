@@ -177,35 +177,6 @@ class ArticulatedBodies:
                 rows[i][j] = rows[j][i] = left
         return Eliminated(direction, inverse, tuple(ratios))
 
-    def inverse(self, u_dot: Sequence[int]) -> list[int]:
-        """Generalized forces that would have to be added for given u' (recursive Newton-Euler)."""
-        g, b, k = self._g, self._g.b, self._k
-        motions: dict[int, Spatial] = {0: (g.null, g.null)}
-        forces: dict[int, Spatial] = {}
-        for link in self._links:
-            joint = k.joint(link)
-            angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
-            for j, column in joint.columns.items():
-                angular = g.add(angular, g.scale(u_dot[j], column[0]))
-                linear = g.add(linear, g.scale(u_dot[j], column[1]))
-            motions[link] = (angular, linear)
-            rigid, bias = self._rigid[link], self.bias(link)
-            push = g.add(g.scale(rigid.mass, linear), g.cross(angular, rigid.first))
-            turn = g.add(g.apply(rigid.rotational(g), angular), g.cross(rigid.first, linear))
-            forces[link] = (g.add(bias[0], turn), g.add(bias[1], push))
-        result = [g.zero] * len(u_dot)
-        for j, inertia in self._inertia.items():
-            result[j] = b.sub(b.mul(inertia, u_dot[j]), self._force[j])
-        for link in reversed(self._links):
-            joint, force = k.joint(link), forces[link]
-            for j, column in joint.columns.items():
-                result[j] = b.add(result[j], b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1])))
-            parent = k.recursion.links[link].parent
-            if parent > 0:
-                carried = force_to_parent(g, joint, force)
-                forces[parent] = (g.add(forces[parent][0], carried[0]), g.add(forces[parent][1], carried[1]))
-        return result
-
 
 def _along_speeds(
     kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int]

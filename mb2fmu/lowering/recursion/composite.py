@@ -1,4 +1,4 @@
-"""Composite bodies: M by the inertia of everything beyond each joint, f by Newton-Euler at u' = 0.
+"""Composite bodies: M by the inertia of everything beyond each joint, f by Newton-Euler at u' = 0, M u' - f likewise.
 
 A speed may move several links: every column of every link counts by itself, and entries of M are sums over them. So
 this applies wherever there are links, and the cost is n² only along common ancestors.
@@ -9,12 +9,12 @@ symbolic generation of multi-body system dynamic equations, in: Advanced Multibo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mb2fmu.lowering.recursion.forces import AppliedForces, inertia_force
 from mb2fmu.lowering.recursion.link_inertia import RigidInertia, outer, regrouped
 from mb2fmu.lowering.recursion.link_kinematics import Joint, LinkKinematics
-from mb2fmu.lowering.recursion.spatial import Spatial, force_to_parent
+from mb2fmu.lowering.recursion.spatial import Spatial, force_to_parent, motion_from_parent
 from mb2fmu.lowering.recursion.vectors import Algebra
 
 
@@ -74,13 +74,55 @@ class CompositeBodies:
 
     def forcing(self) -> list[int]:
         """f: generalized forces less inertia forces at u' = 0."""
+        generalized = self._k.walker.lower(self._k.recursion.generalized_forces)
+        return self._along_speeds(self._left_to_accelerate, generalized)
+
+    def inverse(self, u_dot: Sequence[int], generalized: Sequence[int]) -> list[int]:
+        """M u' - f: the generalized forces that would have to be added for given u' (recursive Newton-Euler).
+
+        Args:
+            u_dot: One node per speed.
+            generalized: Generalized forces that act beside the loads, one node per speed, or none.
+        """
+        g, k = self._g, self._k
+        motions: dict[int, Spatial] = {0: (g.null, g.null)}
+
+        def wanted(link: int) -> Spatial:
+            joint = k.joint(link)
+            angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
+            for j, column in joint.columns.items():
+                angular = g.add(angular, g.scale(u_dot[j], column[0]))
+                linear = g.add(linear, g.scale(u_dot[j], column[1]))
+            motions[link] = (angular, linear)
+            taken, left = _momentum(g, self._rigid[link], motions[link]), self._left_to_accelerate(link)
+            return g.sub(taken[0], left[0]), g.sub(taken[1], left[1])
+
+        needed = {link: wanted(link) for link in self._links}
+        return self._along_speeds(needed.__getitem__, [g.b.neg(force) for force in generalized])
+
+    def against_gravity(self) -> list[int]:
+        """Generalized forces that hold the weights."""
+        g, k = self._g, self._k
+
+        def weight(link: int) -> Spatial:
+            upwards, rigid = k.against_gravity(k.axes(link)), self._rigid[link]
+            return g.cross(rigid.first, upwards), g.scale(rigid.mass, upwards)
+
+        return self._along_speeds(weight, ())
+
+    def _left_to_accelerate(self, link: int) -> Spatial:
+        """Loads on a link less its inertia force at u' = 0."""
+        g = self._g
+        inertia, applied = inertia_force(self._k, link, self._rigid[link]), self._loads.on(link)
+        return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
+
+    def _along_speeds(self, on: Callable[[int], Spatial], generalized: Sequence[int]) -> list[int]:
+        """Adds the powers of forces on links, handed on towards the ground, to generalized forces (or to none)."""
         g, b, k = self._g, self._g.b, self._k
-        generalized = k.walker.lower(k.recursion.generalized_forces)
-        result = generalized or [g.zero] * self._n
+        result = list(generalized) or [g.zero] * self._n
         felt: dict[int, Spatial] = {}
         for link in reversed(self._links):
-            inertia, applied = inertia_force(k, link, self._rigid[link]), self._loads.on(link)
-            force = (g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1]))
+            force = on(link)
             if link in felt:
                 old = felt.pop(link)
                 force = (g.add(old[0], force[0]), g.add(old[1], force[1]))

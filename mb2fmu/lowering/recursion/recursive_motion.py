@@ -41,7 +41,7 @@ class RecursiveMotion:
         self._composite: CompositeBodies | None = None
         self._added: dict[int, Spatial] = {0: (self._g.null, self._g.null)}
         for quantity in self._recursion.quantities:
-            walker.define(quantity.symbols, (), self._answer(quantity))
+            walker.define(quantity.symbols, quantity.given, self._answer(quantity))
 
     # --- accelerations -----------------------------------------------------------------------------------------------
 
@@ -64,9 +64,7 @@ class RecursiveMotion:
 
     def inverse(self, u_dot: Sequence[int]) -> list[int]:
         """Generalized forces that would have to be added for given u'."""
-        needed = self._articulated().inverse(u_dot)
-        given = self._walker.lower(self._recursion.generalized_forces)
-        return [self._g.b.sub(x, y) for x, y in zip(needed, given, strict=True)] if given else needed
+        return self._mass().inverse(u_dot, self._walker.lower(self._recursion.generalized_forces))
 
     def _articulated(self) -> ArticulatedBodies:
         if self._bodies is None:
@@ -79,6 +77,8 @@ class RecursiveMotion:
         return self._composite
 
     def _answer(self, quantity: Quantity) -> Callable[[Sequence[int]], Sequence[int]]:
+        if quantity.kind == "inverse effort":
+            return lambda given: self._mass().inverse(given[: self._n], given[self._n :])
         return lambda _: self._evaluate(quantity)
 
     # --- quantities --------------------------------------------------------------------------------------------------
@@ -105,9 +105,13 @@ class RecursiveMotion:
                 return self._loads.pathway(number)[:2]
             case "kinetic energy":
                 return [self._kinetic_energy()]
-            case "mass matrix":
-                return self._mass().mass_matrix()
-        return self._mass().forcing()
+        return self._along_speeds(quantity)
+
+    def _along_speeds(self, quantity: Quantity) -> Sequence[int]:
+        """What only the whole recursion knows."""
+        if quantity.kind == "mass matrix":
+            return self._mass().mass_matrix()
+        return self._mass().against_gravity() if quantity.kind == "gravity effort" else self._mass().forcing()
 
     def _acceleration(self, at: Attachment) -> Vector:
         """Of a point in N: that at u' = 0, gravity taken off again, and what u' adds."""

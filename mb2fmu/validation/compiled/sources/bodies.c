@@ -559,11 +559,47 @@ static void find_momenta(struct mechanism *s)
     }
 }
 
+/* Partial velocities by virtual power: what unit forces on a point, or unit torques on a frame, give along the speeds. */
+static void find_partials(struct mechanism *s, enum sight kind, int64_t node, double to[])
+{
+    for (int j = 0; j < 3; j++) {
+        zero(s->F, 3 * s->moving.count);
+        zero(s->T, 3 * s->n_frames);
+        zero(s->Q, s->n_all);
+        (kind == POINT_PARTIALS ? s->F : s->T)[3 * node + j] = 1.0;
+        for (int64_t k = s->moving.count - 1; k >= 0; k--) {
+            point_back(s, s->moving.order[k]);
+        }
+        for (int64_t k = s->turning.count - 1; k >= 0; k--) {
+            frame_back(s, s->turning.order[k]);
+        }
+        memcpy(to + j * s->n_u, s->Q, (size_t)s->n_u * sizeof(double));
+    }
+}
+
+/* What is over all speeds; accelerations become those at u' = 0, or nothing. */
+static void observe_dynamics(struct mechanism *s, double v[])
+{
+    for (int64_t k = 0; k < s->n_sights; k++) {
+        double *to = v + s->sight_slot[k];
+        if (s->sight_kind[k] == MASS_MATRIX) {
+            find_mass_matrix(s, to);
+        } else if (s->sight_kind[k] == FORCING) {
+            find_turning(s, NULL);
+            find_moving(s, NULL);
+            find_forcing(s, to);
+        } else if (s->sight_kind[k] == POINT_PARTIALS || s->sight_kind[k] == FRAME_PARTIALS) {
+            find_partials(s, (enum sight)s->sight_kind[k], s->sight_node[k], to);
+        }
+    }
+}
+
 void mechanism_observe(struct mechanism *s, const double u_dot[], double v[])
 {
     if (!s->n_sights) {
         return;
     }
+    observe_dynamics(s, v);
     find_turning(s, u_dot);
     find_positions(s);
     find_moving(s, u_dot);
@@ -572,6 +608,9 @@ void mechanism_observe(struct mechanism *s, const double u_dot[], double v[])
     for (int64_t k = 0; k < s->n_sights; k++) {
         const int64_t node = s->sight_node[k];
         double *to = v + s->sight_slot[k];
+        if (s->sight_kind[k] >= MASS_MATRIX) {
+            continue; /* it is there already */
+        }
         if (s->sight_kind[k] == MOMENTUM) {
             *to = s->Q[node];
         } else if (s->sight_kind[k] == ROTATION) {

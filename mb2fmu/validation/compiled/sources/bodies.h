@@ -71,8 +71,20 @@ struct entries {
     const int64_t *place;
 };
 
-/* Of a frame, of a point, of a speed; all components are in N. */
-enum sight { ROTATION, OMEGA, ALPHA, POSITION, VELOCITY, ACCELERATION, MOMENTUM };
+/* Of a frame, of a point, of a speed; all components are in N. The last four are over all speeds, row by row. */
+enum sight {
+    ROTATION,
+    OMEGA,
+    ALPHA,
+    POSITION,
+    VELOCITY,
+    ACCELERATION,
+    MOMENTUM,
+    MASS_MATRIX,
+    FORCING,
+    POINT_PARTIALS,
+    FRAME_PARTIALS
+};
 
 struct mechanism {
     int64_t n_v;   /* numbers that w begins with: t, q, u, z, r, parameters */
