@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say
 from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.study_words import plan_of, plan_options
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -52,7 +53,7 @@ class _Counter:
 
 
 @click.command(short_help="Run one model or FMU over thousands of cases, on one machine or many.")
-@click.argument("plan", type=click.Path(path_type=Path, dir_okay=False), metavar="PLAN.toml")
+@click.argument("source", type=click.Path(path_type=Path), metavar="PLAN.toml|X.fmu|MODEL")
 @click.option(
     "-o", "--out", "--output", "folder", required=True, type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR", help="For results, manifest and summary.",
@@ -65,16 +66,28 @@ class _Counter:
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if unit or plan are others.")
+@plan_options
 @options(json_file_option, debug_option)
-def study(plan: Path, folder: Path, scheduler: str, workers: int | None, resume: bool, json_file: Path | None) -> None:
+def study(
+    source: Path,
+    folder: Path,
+    scheduler: str,
+    workers: int | None,
+    resume: bool,
+    json_file: Path | None,
+    **words: Any,
+) -> None:
     """Runs all cases of a plan: a grid, a Latin hypercube, Sobol's sequence or a table of one's own.
 
-    Results are Parquet, with a manifest and a page that sums them up. A case that fails is a row with its message; what
-    is interrupted goes on with --resume. Exit code 1 if a case failed.
+    A plan is a file, or options say it of a unit or model. Results are Parquet, with a manifest and a page that sums
+    them up. A case that fails is a row with its message; what is interrupted goes on with --resume. Exit code 1 if a
+    case failed.
 
     \b
     Examples:
       mb2fmu study plan.toml --out results
+      mb2fmu study theirs.fmu --out results
+      mb2fmu study theirs.fmu --vary m2=0.5:2 --count 1000 --result tip.y:largest --out results
       mb2fmu study plan.toml --out results --resume
       mb2fmu study plan.toml --out results --scheduler tcp://10.0.0.5:8786
     """
@@ -83,6 +96,7 @@ def study(plan: Path, folder: Path, scheduler: str, workers: int | None, resume:
 
     if workers is not None and scheduler != "local":
         raise click.BadParameter("how many workers a scheduler has is its own", param_hint="--workers")
+    plan = plan_of(source, words)
     with Progress() as progress, _Counter() as counter:
         outcome = run_study(
             plan, folder, scheduler=scheduler, workers=workers, resume=resume, told=counter.told, observer=progress
@@ -91,6 +105,7 @@ def study(plan: Path, folder: Path, scheduler: str, workers: int | None, resume:
         "folder": str(outcome.folder),
         "cases": outcome.cases,
         "failed": outcome.failed,
+        "overhead": outcome.overhead,
         "results": str(outcome.folder / "results.parquet"),
         "summary": str(outcome.summary),
     }
@@ -102,5 +117,7 @@ def study(plan: Path, folder: Path, scheduler: str, workers: int | None, resume:
     else:
         say(f"{outcome.study.model}: {outcome.cases} cases, {outcome.failed} failed")
         say(f"Results: {facts['results']}")
+        for line in filter(None, (outcome.spread, outcome.effort)):
+            say(line)
         say(f"Summary: {facts['summary']}")
     click.get_current_context().exit(1 if outcome.failed else 0)

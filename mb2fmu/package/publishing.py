@@ -11,19 +11,16 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.filetree import FileTree
+from mb2fmu.package.locks import locked
 from mb2fmu.scratch import FULL
 
-_WAIT = 0.05
-"""In s, between two looks at a lock, where the system cannot wait for it."""
 _BEFORE = "before"
 
 
@@ -69,7 +66,7 @@ def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> N
     folder = private.parent
     kept = private / _BEFORE
     touched = (*names, *stale)
-    with told_as_unwritten(folder), _locked(folder / f".{names[0]}.lock"):
+    with told_as_unwritten(folder), locked(folder / f".{names[0]}.lock"):
         kept.mkdir()
         for name in touched:
             _keep(folder / name, kept / name)
@@ -181,52 +178,3 @@ def _take_back(path: Path, copy: Path) -> None:
             copy.replace(path)
         else:
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock that other processes wait for; the system lets go of it when a process ends in whatever way.
-
-    Args:
-        path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
-    """
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _take(handle)
-            if _is_at(handle, path):
-                try:
-                    yield
-                finally:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
-                return
-        finally:
-            os.close(handle)
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is still the one that its path names."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _take(handle: int) -> None:
-    """Waits for the lock of an open file."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        while True:
-            try:
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            except OSError:
-                time.sleep(_WAIT)
-            else:
-                return
-    else:
-        import fcntl
-
-        with contextlib.suppress(OSError):  # a file system without locks: renaming is all that is left
-            fcntl.flock(handle, fcntl.LOCK_EX)

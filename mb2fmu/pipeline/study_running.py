@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +18,12 @@ from mb2fmu.pipeline.deriving import derive
 from mb2fmu.pipeline.inputs import InputValue, read_inputs
 from mb2fmu.pipeline.outcomes import Observer
 from mb2fmu.scratch import work_folder
-from mb2fmu.studies.scheduling import Engine, InProcess, run_cases
+from mb2fmu.studies.case_runner import Answer
+from mb2fmu.studies.scheduling import Effort, Engine, InProcess, run_cases
 from mb2fmu.studies.study_cases import Signal, Study, resolve
 from mb2fmu.studies.study_plan import StudyPlan, Value, read_plan
 from mb2fmu.studies.study_store import SUMMARY, Store
+from mb2fmu.studies.trajectory_files import zarr_package
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.described_model import Description
@@ -43,6 +45,8 @@ class StudyOutcome:
         cases: How many.
         failed: How many of them.
         summary: The page.
+        effort: What the cases of this run took, in words; empty if none was run.
+        overhead: Time of workers beside the cases, as a part of the cases' own; None if none was run.
     """
 
     folder: Path
@@ -50,10 +54,18 @@ class StudyOutcome:
     cases: int
     failed: int
     summary: Path
+    effort: str = ""
+    overhead: float | None = None
+
+    @property
+    def spread(self) -> str:
+        """What varies where the plan names nothing, in words; empty if it does."""
+        part = self.study.plan.spread
+        return f"Vary by {part:.3g} of their values: {', '.join(self.study.varied)}" if part else ""
 
 
 def run_study(
-    plan: Path | str,
+    plan: Path | str | Mapping[str, Any],
     folder: Path | str,
     *,
     scheduler: str = "local",
@@ -66,7 +78,7 @@ def run_study(
     """Runs all cases of a plan; what is done stays done, however this ends.
 
     Args:
-        plan: A TOML file, see docs/studies.md.
+        plan: A TOML file, see docs/studies.md, or what such a file would say, seen from the working directory.
         folder: For results; made if it is not there.
         scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
             dask.distributed.
@@ -77,32 +89,40 @@ def run_study(
         observer: Is told of the stages before.
 
     Raises:
-        AnalysisError: With every fault of the plan; if the folder has another study.
+        AnalysisError: With every fault of the plan; if the folder has another study, or one is being run in it.
         ToolError: If no scheduler answers, or it is gone; finished cases are kept.
     """
-    path = Path(plan)
-    written = _read(path)
+    written = plan if isinstance(plan, Mapping) else _read(Path(plan))
     checked = read_plan(written)
-    study, name, content = _prepared(path.parent, checked, observer)
+    if checked.trajectory_format == "zarr":
+        zarr_package()  # told before anything runs
+    base = Path() if isinstance(plan, Mapping) else Path(plan).parent
+    study, name, content = _prepared(base, checked, observer)
     store = Store(Path(folder), study, (name, content), written)
-    store.begin(resume=resume)
-    say = told or (lambda _done, _n, _failed: None)
-    left = np.flatnonzero(~store.done).tolist()
-    say(int(store.done.sum()), len(store.done), store.failed)
-    try:
-        if left:
-            with _engine(study, content, scheduler, workers, client) as engine:
+    with store.sole():
+        store.begin(resume=resume)
+        say = told or (lambda _done, _n, _failed: None)
+        left = np.flatnonzero(~store.done).tolist()
+        say(int(store.done.sum()), len(store.done), store.failed)
+        try:
+            if left:
+                with _engine(study, content, scheduler, workers, client) as engine:
+                    store.effort = _run(engine, store, left, say)
+        finally:
+            store.flush()
+        if not store.complete:
+            store.finish()
+        return _summed_up(store, study, name, content)
 
-                def take(cases: tuple[int, ...], answer: Any) -> None:
-                    store.add(cases, answer)
-                    say(int(store.done.sum()), len(store.done), store.failed)
 
-                run_cases(engine, left, take, len(study.results))
-    finally:
-        store.flush()
-    if not store.complete:
-        store.finish()
-    return _summed_up(store, study, name, content)
+def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort:
+    """Runs what is left, and keeps what comes."""
+
+    def take(cases: tuple[int, ...], answer: Answer) -> None:
+        store.add(cases, answer)
+        say(int(store.done.sum()), len(store.done), store.failed)
+
+    return run_cases(engine, left, take, len(store.study.results))
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -217,6 +237,9 @@ def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOu
 
     cases, values, messages = store.results()
     facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
+    effort = "" if store.effort is None else store.effort.words()
+    facts |= {"Run": effort} if effort else {}
     page = summary(study, store.folder / name, cases, values, messages, facts)
     write_whole(store.folder / SUMMARY, page)
-    return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY)
+    overhead = None if store.effort is None else store.effort.overhead
+    return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY, effort, overhead)

@@ -163,7 +163,7 @@ def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Cli
                 "distributed.comm.timeouts.connect": _SLOW}  # fmt: skip
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0,
             local_directory=str(folder), silence_logs=logging.CRITICAL,
         )  # fmt: skip
         with cluster, Client(cluster, set_as_default=False) as client:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +22,8 @@ Finished = list[tuple[Cases, Answer | None]]
 
 CHUNK = 1.0
 """In s: long beside what handing out costs, short for who waits."""
+_LONG = 5.0
+"""In s: what cases take until overhead is told as a part of it."""
 _GROWTH = 8
 _MOST = 20_000
 AHEAD = 2
@@ -69,7 +73,46 @@ class InProcess:
         return [(chunk, self._runner.run(self._cases[list(chunk)]))]
 
 
-def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What cases took.
+
+    Attributes:
+        elapsed: From the first chunk that was handed out to the last answer, s.
+        cases: In the cases themselves, all workers together, s.
+        workers: The most that there were.
+    """
+
+    elapsed: float
+    cases: float
+    workers: int
+
+    @property
+    def overhead(self) -> float:
+        """Time of workers beside the cases, as a part of the cases' own time: handing out, writing, waiting."""
+        return self.workers * self.elapsed / self.cases - 1.0 if self.cases > 0.0 else 0.0
+
+    def words(self) -> str:
+        """For people."""
+        beside = self.workers * self.elapsed - self.cases
+        # A share of next to nothing says nothing.
+        part = f" ({self.overhead:.1%})" if self.cases >= _LONG else ""
+        return (
+            f"{self.elapsed:.3g} s with {self.workers} at a time: {self.cases:.3g} s in the cases, {beside:.3g} s{part}"
+            " beside them (loading the unit, handing out, writing, waiting)"
+        )
+
+    def facts(self) -> dict[str, float]:
+        """For the manifest."""
+        return {
+            "workers": self.workers,
+            "elapsed [s]": round(self.elapsed, 3),
+            "cases [s]": round(self.cases, 3),
+            "overhead": round(self.overhead, 4),
+        }
+
+
+def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int) -> Effort:
     """Runs cases until each has an answer.
 
     A chunk whose process ended is run again with nothing beside it, in pieces, and the cases of a piece that ends it
@@ -80,11 +123,16 @@ def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer
         left: Numbers of the cases.
         take: Is given answers as they come.
         results: Numbers per case.
+
+    Returns:
+        What they took.
     """
+    begin, spent, most = time.perf_counter(), 0.0, 1
     waiting, suspects = deque(left), deque[Cases]()
     per_case, size, handed = 0.0, 1, 0
     while waiting or handed:
         width = max(engine.width(), 1)
+        most = max(most, width)
         while waiting and handed < AHEAD * width:
             n = max(min(size, -(-len(waiting) // width)), 1)
             engine.submit(tuple(waiting.popleft() for _ in range(min(n, len(waiting)))))
@@ -95,21 +143,25 @@ def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer
                 suspects.extend(_pieces(cases))
                 continue
             take(cases, answer)
+            spent += answer.seconds
             now = max(answer.seconds / len(cases), 1e-7)
             per_case = now if per_case == 0.0 else 0.5 * (per_case + now)
             size = max(min(int(CHUNK / per_case), _GROWTH * size, _MOST), 1)
-    _alone(engine, suspects, take, results)
+    spent += _alone(engine, suspects, take, results)
+    return Effort(time.perf_counter() - begin, spent, most)
 
 
-def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> None:
-    """Runs pieces of chunks whose process ended, one at a time."""
+def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> float:
+    """Runs pieces of chunks whose process ended, one at a time; gives the time that their cases took, s."""
     ended: set[int] = set()
+    spent = 0.0
     while suspects:
         cases = suspects.popleft()
         engine.submit(cases)
         ((_, answer),) = engine.wait()
         if answer is not None:
             take(cases, answer)
+            spent += answer.seconds
         elif len(cases) > 1:
             suspects.extendleft((case,) for case in reversed(cases))
         elif cases[0] not in ended:  # whoever ended it may not have meant this case
@@ -117,6 +169,7 @@ def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer
             suspects.appendleft(cases)
         else:
             take(cases, _lost(results))
+    return spent
 
 
 def _pieces(cases: Cases) -> list[Cases]:

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.setting import number_in
 from mb2fmu.studies.case_runner import Column, Job
 from mb2fmu.studies.samples import Axis, sample
-from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Wanted
+from mb2fmu.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Study:
         job: What all cases have in common.
         fixed: FMU name → value in all cases, as numbers.
         inputs: FMU name of an input → formula or number, as written.
+        units: FMU name → unit of what is read.
     """
 
     plan: StudyPlan
@@ -58,6 +59,7 @@ class Study:
     job: Job
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
+    units: Mapping[str, str]
 
     @property
     def stop(self) -> float:
@@ -116,7 +118,8 @@ class _Resolver:
         read_signals: Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]],
     ) -> Study:
         """Everything."""
-        plan, unit = self._plan, self._unit
+        self._plan = plan = self._spread(self._plan)
+        unit = self._unit
         step, steps = self._times()
         names, cases = self._cases(table)
         fixed = {name: self._number(name, value, "set") for name, value in plan.fixed.items() if self._set(name, "set")}
@@ -164,8 +167,34 @@ class _Resolver:
             plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
-            job, fixed, plan.inputs,
+            job, fixed, plan.inputs, {name: self._unit_of(name) for name in read},
         )  # fmt: skip
+
+    def _spread(self, plan: StudyPlan) -> StudyPlan:
+        """The plan with every parameter that can vary by a part of its value, within its bounds."""
+        if not plan.spread:
+            return plan
+        found = []
+        for name, variable in self._variables.items():
+            if not (self._is_free_parameter(name) and name not in plan.fixed):
+                continue
+            value = variable.number("start") or 0.0
+            ends = sorted((value * (1.0 - plan.spread), value * (1.0 + plan.spread)))
+            low, high = variable.number("min"), variable.number("max")
+            first = ends[0] if low is None else max(ends[0], low)
+            last = ends[1] if high is None else min(ends[1], high)
+            if np.isfinite(value) and first < last:
+                found.append(Varied(name, "uniform", (first, last)))
+        if not found:
+            what = "the unit has no parameter with a value other than 0 that can be set"
+            self._fault(what, "cases.spread", "name what varies: [vary] in a plan, --vary on the command line")
+        if plan.count * (len(found) + 2 if plan.indices else 1) > MOST_CASES:
+            self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
+        return replace(plan, varied=tuple(found))
+
+    def _is_free_parameter(self, name: str) -> bool:
+        found = self._unit.variables[name]
+        return found.causality == "parameter" and found.real and found.settable
 
     def _cases(self, table: Table | None) -> tuple[list[str], Floats]:
         """What varies, and its values."""

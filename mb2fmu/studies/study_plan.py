@@ -12,6 +12,7 @@ from mb2fmu.errors import AnalysisError, Fault
 
 Method = Literal["grid", "latin-hypercube", "sobol", "table"]
 Take = Literal["end", "largest", "smallest", "mean", "rms", "first-crossing"]
+Format = Literal["parquet", "zarr"]
 Value = float | str
 
 METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
@@ -20,11 +21,12 @@ WORST = ("largest", "smallest")
 MOST_CASES = 100_000_000
 _KEYS = (
     *("model", "unit", "arguments", "kind", "stop", "step", "time_limit", "set", "inputs", "cases", "vary", "results"),
-    "trajectories",
+    *("trajectories", "trajectory_format"),
 )
-_OF_CASES = ("method", "count", "seed", "indices", "file")
+_OF_CASES = ("method", "count", "seed", "indices", "file", "spread")
 _OF_VARY = ("values", "from", "to", "count", "scale", "mean", "deviation")
 _OF_RESULT = ("of", "take", "level", "worst")
+FORMATS: tuple[Format, ...] = ("parquet", "zarr")
 _KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
 
 
@@ -83,9 +85,11 @@ class StudyPlan:
         seed: Of what is drawn by chance.
         indices: Cases are chosen so that Sobol' indices can be estimated.
         table: CSV file of cases; empty for other methods.
+        spread: All parameters vary by this part of their value, upward and downward; 0: those in ``varied`` do.
         varied: What differs.
         results: What is kept; empty: the outputs at the end.
         trajectories: FMU names of what is kept at all communication points.
+        trajectory_format: Of the files that these are kept in.
     """
 
     source: str
@@ -102,9 +106,11 @@ class StudyPlan:
     seed: int
     indices: bool
     table: str
+    spread: float
     varied: tuple[Varied, ...]
     results: tuple[Wanted, ...]
     trajectories: tuple[str, ...]
+    trajectory_format: Format = "parquet"
 
 
 def read_plan(content: Mapping[str, Any]) -> StudyPlan:
@@ -147,7 +153,8 @@ class _Reader:
         elif indices and method != "sobol":
             self._fault("indices need cases of their own", "cases.indices", 'write method = "sobol"')
         count = int(self._number(cases, "count", 0, "cases", whole=True, least=0))
-        varied = self._varied(self._table(content, "vary"), method)
+        spread = self._spread(cases, method)
+        varied = self._varied(self._table(content, "vary"), method, spread)
         self._counted(method, count, bool(indices), len(varied))
         file = self._text(cases, "file", "cases") if "file" in cases else ""
         if (method == "table") != bool(file):
@@ -170,10 +177,24 @@ class _Reader:
             seed=int(self._number(cases, "seed", 0, "cases", whole=True, least=0)),
             indices=indices is True,
             table=file,
+            spread=spread,
             varied=varied,
             results=self._results(self._table(content, "results")),
             trajectories=self._names(content, "trajectories"),
+            trajectory_format=cast("Format", self._choice(content, "trajectory_format", FORMATS, "parquet", "")),
         )
+
+    def _spread(self, cases: Mapping[str, Any], method: Method) -> float:
+        """By which part of their values all parameters vary."""
+        if "spread" not in cases:
+            return 0.0
+        found = cases["spread"]
+        if not _is_number(found) or not 0.0 < found < 1.0:
+            self._fault(f"{found!r} is no part of a value", "cases.spread", "write spread = 0.1 for ± 10 %")
+        elif method in {"grid", "table"}:
+            remedy = 'write method = "latin-hypercube" or "sobol"'
+            self._fault(f"a {method} says itself which values there are", "cases.spread", remedy)
+        return float(found) if _is_number(found) else 0.0
 
     def _counted(self, method: Method, count: int, indices: bool, n: int) -> None:
         """Whether the number of cases fits the method."""
@@ -190,11 +211,16 @@ class _Reader:
         if count * (n + 2 if indices else 1) > MOST_CASES:
             self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
 
-    def _varied(self, table: Mapping[str, Any], method: Method) -> tuple[Varied, ...]:
+    def _varied(self, table: Mapping[str, Any], method: Method, spread: float) -> tuple[Varied, ...]:
         """What differs between cases."""
-        if (method == "table") == bool(table):
+        if spread and table:
+            self._fault("all parameters vary by the spread already", "vary", "keep [vary] or cases.spread")
+        elif not spread and (method == "table") == bool(table):
             what = "a table of cases says what varies" if table else "nothing varies"
-            remedy = "leave [vary] out" if table else "write [vary] and a line m = { from = 0.5, to = 2 }"
+            remedy = (
+                "leave [vary] out" if table
+                else "write [vary] and a line m = { from = 0.5, to = 2 }, or spread = 0.1 in [cases]"
+            )  # fmt: skip
             self._fault(what, "vary", remedy)
         return tuple(self._one_varied(name, entry, method) for name, entry in table.items())
 

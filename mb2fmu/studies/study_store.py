@@ -1,8 +1,8 @@
 """The folder of a study: what is in it is whole, and an interrupted study goes on from it.
 
 ``manifest.json`` (what was run, with hashes), ``<Name>.fmu``, ``parts/*.parquet`` (results as they came; put together
-as ``results.parquet`` at the end), ``trajectories/*.parquet`` if they are asked for. Everything is written beside its
-place and renamed.
+as ``results.parquet`` at the end), ``trajectories/*.parquet`` or ``trajectories.zarr`` if they are asked for.
+Everything is written beside its place and renamed. ``.study.lock`` is there while a process writes.
 """
 
 from __future__ import annotations
@@ -11,30 +11,35 @@ import hashlib
 import importlib.metadata
 import io
 import json
+import os
+import platform
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.errors import AnalysisError, Fault, ToolError
+from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.package.locks import HeldError, locked_at_once
 from mb2fmu.package.publishing import told_as_unwritten, write_whole
+from mb2fmu.studies import trajectory_files
 from mb2fmu.studies.case_runner import Answer
+from mb2fmu.studies.scheduling import Effort
 from mb2fmu.studies.study_cases import Study
+from mb2fmu.studies.trajectory_files import pyarrow, trajectory_arrays, trajectory_table
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-MANIFEST, RESULTS, PARTS, TRAJECTORIES, SUMMARY = (
-    "manifest.json", "results.parquet", "parts", "trajectories", "summary.html",
-)  # fmt: skip
+MANIFEST, RESULTS, PARTS, SUMMARY = "manifest.json", "results.parquet", "parts", "summary.html"
 FLUSH = 2.0
 """In s: a process that is killed loses no more."""
+LOCK = ".study.lock"
 _SCHEMA = 1
 _PACKAGES = ("mb2fmu", "fmpy", "numpy", "scipy", "pyarrow", "distributed")
 
@@ -52,13 +57,15 @@ class Store:
         done: Which cases have results, shape (n,).
         failed: How many of them failed.
         complete: All results are in ``results.parquet``.
+        effort: What the cases of this run took, if any were run; told in the manifest.
     """
 
     def __init__(self, folder: Path, study: Study, unit: tuple[str, bytes], written: Mapping[str, Any]) -> None:
-        self.folder, self._study, self._unit = folder, study, unit
+        self.folder, self.study, self._unit = folder, study, unit
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0
         self.complete = False
+        self.effort: Effort | None = None
         self._waiting: list[tuple[Sequence[int], Answer]] = []
         self._flushed = time.monotonic()
         self._number = 0
@@ -74,6 +81,25 @@ class Store:
             "python": sys.version.split()[0],
             "packages": {name: _version(name) for name in _PACKAGES},
         }
+
+    @contextmanager
+    def sole(self) -> Iterator[None]:
+        """Makes the folder, and keeps other studies out of it; an interrupted one that left its lock does no harm.
+
+        Raises:
+            AnalysisError: If another study is being run in it.
+        """
+        with told_as_unwritten(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        holder = f"process {os.getpid()} on {platform.node() or 'this machine'}"
+        try:
+            with locked_at_once(self.folder / LOCK, holder):
+                yield
+        except HeldError as error:
+            what = f"a study is being run in it, by {str(error) or 'another process'}"
+            raise AnalysisError(
+                "nothing was run:", [Fault(what, str(self.folder), "wait until it is done, or name another folder")]
+            ) from error
 
     def begin(self, *, resume: bool) -> None:
         """Makes the folder, or looks at what is in it.
@@ -115,11 +141,12 @@ class Store:
         messages = [message for _, answer in waiting for message in answer.messages]
         name = f"part-{self._number:06d}.parquet"
         self._number += 1
-        if self._study.job.kept:
+        if self.study.job.kept:
             with told_as_unwritten(self.folder):
-                (self.folder / TRAJECTORIES).mkdir(exist_ok=True)
+                (self.folder / trajectory_files.PARTS).mkdir(exist_ok=True)
             paths = np.concatenate([answer.paths for _, answer in waiting])
-            write_whole(self.folder / TRAJECTORIES / name, self._paths(cases, paths, messages))
+            table = trajectory_table(self.study.job, cases, paths, messages)
+            write_whole(self.folder / trajectory_files.PARTS / name, table)
         write_whole(self.folder / PARTS / name, self._table(cases, values, messages))
 
     def finish(self) -> None:
@@ -129,22 +156,30 @@ class Store:
         assert len(cases) == len(self.done)
         write_whole(self.folder / RESULTS, self._table(cases, values, messages))
         self.complete = True
-        files = [self.folder / RESULTS, *sorted((self.folder / TRAJECTORIES).glob("*.parquet"))]
+        zarr = bool(self.study.job.kept) and self.study.plan.trajectory_format == "zarr"
+        if zarr:
+            with told_as_unwritten(self.folder):
+                trajectory_arrays(self.study, self.folder)
+        name = trajectory_files.ARRAYS if zarr else trajectory_files.PARTS
+        kept = [path for path in (self.folder / name).rglob("*") if path.is_file()]
+        files = [self.folder / RESULTS, *sorted(kept)]
         self._manifest |= {
             "state": "complete",
             "failed": self.failed,
+            "run": None if self.effort is None else self.effort.facts(),
             "files": {
                 path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
                 for path in files
             },
         }
         self._write_manifest()
-        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+        for name in (PARTS, trajectory_files.PARTS) if zarr else (PARTS,):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def results(self) -> tuple[Indices, Floats, list[str]]:
         """Cases in order, their results, shape (n, n_results), and messages."""
-        _, pq = _pyarrow()
-        names = list(self._study.results)
+        _, pq = pyarrow()
+        names = list(self.study.results)
         whole = self.folder / RESULTS
         paths = [whole] if self.complete else sorted((self.folder / PARTS).glob("part-*.parquet"))
         found: dict[int, tuple[list[float], str]] = {}
@@ -195,7 +230,7 @@ class Store:
         with told_as_unwritten(self.folder):
             (self.folder / PARTS).mkdir(exist_ok=True)
             kept = {path.name for path in (self.folder / PARTS).glob("part-*.parquet")}
-            for path in () if complete else (self.folder / TRAJECTORIES).glob("part-*.parquet"):
+            for path in () if complete else (self.folder / trajectory_files.PARTS).glob("part-*.parquet"):
                 if path.name not in kept:  # their results were not written any more: they are run again
                     path.unlink()
         self._number = 1 + max((int(Path(name).stem.partition("-")[2]) for name in kept), default=-1)
@@ -205,8 +240,8 @@ class Store:
 
     def _table(self, cases: Indices, values: Floats, messages: Sequence[str]) -> bytes:
         """Results as Parquet: case, what varies, results, message; units in the metadata of the columns."""
-        pa, pq = _pyarrow()
-        study = self._study
+        pa, pq = pyarrow()
+        study = self.study
         units = {**study.varied, **study.results}
         fields = [pa.field("case", pa.int64())]
         fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in units.items()]
@@ -216,32 +251,9 @@ class Store:
         pq.write_table(pa.table([cases, *np.ascontiguousarray(numbers.T), list(messages)], pa.schema(fields)), sink)
         return sink.getvalue()
 
-    def _paths(self, cases: Indices, paths: Floats, messages: Sequence[str]) -> bytes:
-        """Trajectories as Parquet: case, time, variables; those of failed cases are left out."""
-        pa, pq = _pyarrow()
-        job = self._study.job
-        good = np.array([not message for message in messages])
-        cases, paths = cases[good], paths[good]
-        points = paths.shape[1]
-        table = {"case": np.repeat(cases, points), "time": np.tile(job.step * np.arange(points), len(cases))}
-        table |= {job.names[place]: paths[:, :, k].ravel() for k, place in enumerate(job.kept)}
-        sink = io.BytesIO()
-        pq.write_table(pa.table(table), sink)
-        return sink.getvalue()
-
     def _write_manifest(self) -> None:
         text = json.dumps(self._manifest, indent=2, ensure_ascii=False, default=str) + "\n"
         write_whole(self.folder / MANIFEST, text.encode())
-
-
-def _pyarrow() -> tuple[ModuleType, ModuleType]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        fault = Fault("pyarrow is not installed", remedy="pip install 'mb2fmu[study]'")
-        raise ToolError("the results cannot be written:", [fault]) from error
-    return pa, pq
 
 
 def _version(name: str) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import PackageError
-from mb2fmu.package import private_folder, publish, publishing, write_whole
+from mb2fmu.package import private_folder, publish, write_whole
+from mb2fmu.package.locks import HeldError, locked, locked_at_once
 
 NAMES = ("unit", "report")
 
@@ -109,7 +110,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     missing = 0
     while any(each.poll() is None for each in writers):
         missing += not (tmp_path / "unit").exists()
-        with private_folder(tmp_path, "look") as private, publishing._locked(tmp_path / ".unit.lock"):
+        with private_folder(tmp_path, "look") as private, locked(tmp_path / ".unit.lock"):
             assert private.exists()
             unit, report = pair(tmp_path)
             assert unit == report is not None
@@ -125,7 +126,7 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 
     def work():
         for _ in range(50):
-            with publishing._locked(tmp_path / ".lock"):
+            with locked(tmp_path / ".lock"):
                 inside.append(1)
                 most.append(len(inside))
                 inside.pop()
@@ -137,6 +138,29 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
         each.join()
     assert max(most) == 1
     assert len(most) == 200
+    assert names(tmp_path) == []
+
+
+def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_taken_over(tmp_path):
+    path = tmp_path / ".lock"
+    program = (
+        "import sys; from pathlib import Path; from mb2fmu.package.locks import locked_at_once\n"
+        "with locked_at_once(Path(sys.argv[1]), 'the first'):\n"
+        "    print('has it', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"has it\n"
+        with pytest.raises(HeldError, match="the first"), locked_at_once(path, "the second"):
+            pass
+        other.kill()
+    assert path.read_text() == "the first"
+    with locked_at_once(path, "the second"):
+        assert path.read_text() == "the second"
+        with pytest.raises(HeldError, match="the second"), locked_at_once(path, "the third"):
+            pass
     assert names(tmp_path) == []
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
+import zarr
 from click.testing import CliRunner
 
 from mb2fmu.cli.application import commands
@@ -157,8 +158,10 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
-        there = run_study(plan, tmp_path / "there", client=client, told=told)
+        there = run_study(plan, tmp_path / "there", scheduler=client.scheduler.address, told=told)
         assert killed
+        again = run_study(tmp_path / "calm" / "plan.toml", tmp_path / "again", client=client)
+        assert (again.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
     found, wanted = table(there.folder), table(here.folder)
     assert there.failed == 1
     for k in range(160):
@@ -166,6 +169,95 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
             assert "the process that ran it ended" in found["message"][k]
         else:
             assert [found[n][k] for n in found if n != "mood"] == [wanted[n][k] for n in wanted if n != "mood"]
+
+
+def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
+    plan, out = plan_of(falling, tmp_path, "g\n1\n2\n"), tmp_path / "out"
+    out.mkdir()
+    (out / ".study.lock").write_text("process 1 on another machine")  # left by a process that was killed
+    refused: list[str] = []
+
+    def told(*_: int) -> None:
+        for resume in (True, False):
+            with pytest.raises(AnalysisError) as caught:
+                run_study(plan, out, scheduler="none", resume=resume)
+            refused.append(str(caught.value))
+
+    run_study(plan, out, scheduler="none", told=told)
+    assert refused
+    assert all(f"a study is being run in it, by process {os.getpid()} on" in message for message in refused)
+    assert table(out)["at the end"] == pytest.approx([0.5, 0.0])
+    assert not (out / ".study.lock").exists()
+
+
+def test_trajectories_as_arrays_have_all_cases_and_nan_where_one_failed(falling: Path, tmp_path: Path) -> None:
+    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n2,3\n4,0\n", "trajectories = ['h']\ntrajectory_format = 'zarr'")
+    outcome = run_study(plan, tmp_path / "out", scheduler="none")
+    group = zarr.open_group(outcome.folder / "trajectories.zarr", mode="r")
+    t, h = group["time"][:], group["h"][:]
+    np.testing.assert_allclose(h[[0, 2]], 1.0 - 0.5 * np.outer([1.0, 4.0], t**2))
+    assert np.isnan(h[1]).all()
+    assert not (outcome.folder / "trajectories").exists()
+    files = json.loads((outcome.folder / "manifest.json").read_text())["files"]
+    assert "trajectories.zarr/h/c/0/0" in files
+
+
+def commanded(*words: str | Path) -> tuple[int, str]:
+    done = CliRunner().invoke(commands, ["study", *map(str, words), "--scheduler", "none"])
+    return done.exit_code, done.output
+
+
+def test_a_unit_without_a_plan_is_varied_in_its_parameters(falling: Path, tmp_path: Path) -> None:
+    code, said = commanded(falling, "--stop", "1", "--step", "0.1", "--out", tmp_path / "out")
+    assert code == 0, said
+    assert "Vary by 0.1 of their values: g" in said  # the other parameter is 0: a part of it is nothing
+    found = table(tmp_path / "out")
+    assert len(found["case"]) == 100
+    assert (min(found["g"]), max(found["g"])) == pytest.approx((0.9 * 9.81, 1.1 * 9.81), abs=0.02)
+    np.testing.assert_allclose(found["h"], 1.0 - 0.5 * np.array(found["g"]))
+
+
+def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
+    words = (
+        *("--vary", "g=1:4:4", "--vary", "push=0,0.5", "--at", "mood=0", "--result", "h:smallest"),
+        *("--stop", "1", "--step", "0.1", "--out", tmp_path / "out"),
+    )
+    assert commanded(falling, *words)[0] == 0
+    (tmp_path / "plan.toml").write_text(
+        f"unit = '{falling}'\nstop = 1.0\nstep = 0.1\n[cases]\nmethod = 'grid'\n[set]\nmood = 0\n"
+        "[vary]\ng = { from = 1, to = 4, count = 4 }\npush = [0, 0.5]\n"
+        "[results]\n'h:smallest' = { of = 'h', take = 'smallest' }\n"
+    )
+    run_study(tmp_path / "plan.toml", tmp_path / "planned", scheduler="none")
+    written = [(tmp_path / name / "results.parquet").read_bytes() for name in ("out", "planned")]
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--vary", "g"], "g: write NAME=FROM:TO"),
+        (["--vary", "g=1:2:3:4"], "g=1:2:3:4: write NAME"),
+        (["--vary", "g=1:2", "--vary", "g=2:3"], "each name once"),
+        (["--vary", "g=1:2:many"], "'many' is no whole number"),
+        (["--vary", "mass=1:2"], "no variable mass"),
+        (["--vary", "g=1 kg:2 kg"], "kg"),
+        (["--cases", "none.csv"], "none.csv"),
+        (["--method", "grid"], "a grid says itself"),
+        (["--at", "mood"], "write NAME=VALUE"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(falling: Path, tmp_path: Path, words: list[str], part: str) -> None:
+    code, said = commanded(falling, *words, "--out", tmp_path / "out")
+    assert code == 2
+    assert part in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_beside_a_plan_are_refused(tmp_path: Path) -> None:
+    code, said = commanded("plan.toml", "--count", "3", "--cases", "c.csv", "--out", tmp_path / "out")
+    assert code == 2
+    assert "--count, --cases: a plan says this itself" in said.replace("\n", " ") or "--cases, --count" in said
 
 
 HANGS = """

@@ -1,0 +1,123 @@
+"""Locks between processes: the system lets go of them when a process ends, in whatever way."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_WAIT = 0.05
+"""In s, between two looks at a lock, where the system cannot wait for it."""
+_TAKEN = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
+_BEYOND = 1 << 30
+"""On Windows locked bytes cannot be read: the lock is on one behind the text."""
+
+
+class HeldError(Exception):
+    """Another process has the lock; the message is what it wrote into the lock's file."""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a lock that other processes wait for.
+
+    Args:
+        path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
+    """
+    while True:
+        with _opened(path) as handle:
+            _wait(handle)
+            if _is_at(handle, path):
+                with _removed(path):
+                    yield
+                return
+
+
+@contextmanager
+def locked_at_once(path: Path, holder: str) -> Iterator[None]:
+    """Holds a lock that nobody waits for. What a process left that ended without removing the file is taken over.
+
+    Args:
+        path: Of the lock's file, which is removed at the end.
+        holder: Who holds it, for others to read.
+
+    Raises:
+        HeldError: If another process, or another call in this one, has it.
+    """
+    while True:
+        with _opened(path) as handle:
+            if not _take(handle):
+                raise HeldError(_text(handle))
+            if _is_at(handle, path):
+                with _removed(path):
+                    os.ftruncate(handle, 0)
+                    os.write(handle, holder.encode())
+                    yield
+                return
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _removed(path: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one that its path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _text(handle: int) -> str:
+    return os.read(handle, 1000).decode(errors="replace").strip()
+
+
+def _wait(handle: int) -> None:
+    """Waits for the lock of an open file."""
+    if sys.platform == "win32":
+        while not _take(handle):
+            time.sleep(_WAIT)
+    else:
+        import fcntl
+
+        with contextlib.suppress(OSError):  # a file system without locks: renaming is all that is left
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _take(handle: int) -> bool:
+    """Takes the lock of an open file, or says that another one has it; True on a file system without locks."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, _BEYOND, os.SEEK_SET)
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            finally:
+                os.lseek(handle, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _TAKEN
+    return True

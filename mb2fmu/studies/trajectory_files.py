@@ -1,0 +1,119 @@
+"""What is kept at communication points, as files: Parquet as cases come, Zarr of all of them at the end."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ToolError
+from mb2fmu.package.publishing import private_folder
+from mb2fmu.studies.case_runner import Job
+from mb2fmu.studies.study_cases import Study
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+PARTS, ARRAYS = "trajectories", "trajectories.zarr"
+_CHUNK = 1 << 20
+"""Numbers in a chunk of an array: 8 MB before they are compressed."""
+
+
+def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence[str]) -> bytes:
+    """Trajectories as Parquet: case, time, variables; those of failed cases are left out.
+
+    Args:
+        job: What all cases have in common.
+        cases: Their numbers.
+        paths: Shape (n, n_t, n_kept).
+        messages: Why a case failed, or empty.
+    """
+    pa, pq = pyarrow()
+    good = np.array([not message for message in messages])
+    cases, paths = cases[good], paths[good]
+    points = paths.shape[1]
+    table = {"case": np.repeat(cases, points), "time": np.tile(job.step * np.arange(points), len(cases))}
+    table |= {job.names[place]: paths[:, :, k].ravel() for k, place in enumerate(job.kept)}
+    sink = io.BytesIO()
+    pq.write_table(pa.table(table), sink)
+    return sink.getvalue()
+
+
+def trajectory_arrays(study: Study, folder: Path) -> None:
+    """Puts the tables of a study together as one Zarr group, which appears whole.
+
+    It has ``case``, ``time`` (s) and an array (n, n_t) per variable, with its unit; rows of failed cases are NaN.
+
+    Args:
+        study: What was run.
+        folder: Of the study.
+    """
+    zarr, (_, pq) = zarr_package(), pyarrow()
+    job, n, points = study.job, len(study.cases), len(study.job.held) + 1
+    rows = min(max(_CHUNK // points, 1), n)
+    with private_folder(folder, ARRAYS) as private:
+        group = zarr.open_group(private / ARRAYS, mode="w")
+        given = {"case": (np.arange(n), ""), "time": (job.step * np.arange(points), "s")}
+        for name, (values, unit) in given.items():
+            group.create_array(name, data=values, attributes={"unit": unit}, dimension_names=[name])
+        names = [job.names[place] for place in job.kept]
+        arrays = {
+            name: group.create_array(
+                name, shape=(n, points), chunks=(rows, points), dtype="f8", fill_value=np.nan,
+                attributes={"unit": study.units.get(name, "1")}, dimension_names=["case", "time"],
+            )
+            for name in names
+        }  # fmt: skip
+        for path in sorted((folder / PARTS).glob("part-*.parquet")):
+            _fill(arrays, pq.read_table(path), points)
+        if (folder / ARRAYS).exists():  # of a run that was cut off before its manifest said that it is complete
+            shutil.rmtree(folder / ARRAYS)
+        (private / ARRAYS).rename(folder / ARRAYS)
+
+
+def _fill(arrays: dict[str, Any], table: Any, points: int) -> None:
+    """Writes the rows of a table of trajectories, neighbours together."""
+    cases = table["case"].to_numpy()[::points]
+    order = np.argsort(cases, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(cases[order]) != 1) + 1) if len(cases) else []
+    for name, array in arrays.items():
+        values = table[name].to_numpy().reshape(-1, points)
+        for run in runs:
+            first = int(cases[run[0]])
+            array[first : first + len(run)] = values[run]
+
+
+def pyarrow() -> tuple[ModuleType, ModuleType]:
+    """Arrow and its Parquet.
+
+    Raises:
+        ToolError: If it is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        fault = Fault("pyarrow is not installed", remedy="pip install 'mb2fmu[study]'")
+        raise ToolError("the results cannot be written:", [fault]) from error
+    return pa, pq
+
+
+def zarr_package() -> Any:
+    """Zarr.
+
+    Raises:
+        ToolError: If it is not installed.
+    """
+    try:
+        import zarr
+    except ImportError as error:
+        remedy = "pip install 'mb2fmu[zarr]', or write trajectory_format = \"parquet\""
+        fault = Fault("zarr is not installed", remedy=remedy)
+        raise ToolError("the trajectories cannot be written:", [fault]) from error
+    return zarr
