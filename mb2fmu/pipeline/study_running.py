@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,7 +123,9 @@ def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort
         store.add(cases, answer)
         say(int(store.done.sum()), len(store.done), store.failed)
 
-    return run_cases(engine, left, take, len(store.study.results))
+    begin = time.perf_counter()
+    spent, workers = run_cases(engine, left, take, len(store.study.results))
+    return Effort(time.perf_counter() - begin, spent, workers)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -112,7 +111,9 @@ class Effort:
         }
 
 
-def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int) -> Effort:
+def run_cases(
+    engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int
+) -> tuple[float, int]:
     """Runs cases until each has an answer.
 
     A chunk whose process ended is run again with nothing beside it, in pieces, and the cases of a piece that ends it
@@ -125,9 +126,9 @@ def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer
         results: Numbers per case.
 
     Returns:
-        What they took.
+        The time that all took in their processes, s, and the most workers that there were.
     """
-    begin, spent, most = time.perf_counter(), 0.0, 1
+    spent, most = 0.0, 1
     waiting, suspects = deque(left), deque[Cases]()
     per_case, size, handed = 0.0, 1, 0
     while waiting or handed:
@@ -148,7 +149,7 @@ def run_cases(engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer
             per_case = now if per_case == 0.0 else 0.5 * (per_case + now)
             size = max(min(int(CHUNK / per_case), _GROWTH * size, _MOST), 1)
     spent += _alone(engine, suspects, take, results)
-    return Effort(time.perf_counter() - begin, spent, most)
+    return spent, most
 
 
 def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> float:
