@@ -34,7 +34,7 @@ WORLDLY = (
     "model/template.py",
     "studies/case_runner.py",
     "studies/dask_workers.py",
-    "studies/study_store.py",
+    "studies/study_store.py", "studies/trajectory_files.py",
     "pipeline/study_running.py",
     "cli/study_command.py",
     "systems/component.py",
