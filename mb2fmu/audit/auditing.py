@@ -5,12 +5,15 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mb2fmu.audit.behaviour.far_hosts import valgrind_host, wine_host
+from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED
 from mb2fmu.audit.behaviour.trial import Bounds, Trial, try_unit
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
@@ -58,6 +61,7 @@ def audit(
     path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
     budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
     policy: Policy = NO_POLICY, effort: float | None = None, recorded: Recorded | None = None,
+    windows: bool = False, valgrind: bool = False,
 ) -> AuditResult:  # fmt: skip
     """Judges a unit.
 
@@ -75,13 +79,17 @@ def audit(
         effort: What all probes together may take of the processor, in s; None: as the budget. What is judged within
             it does not depend on what else the machine does, as long as the budget lasts.
         recorded: A run that is repeated and compared (rule ``experiment.reference``).
+        windows: Runs what the archive has for Windows; through wine, unless this is Windows.
+        valgrind: Runs it once more under valgrind, if that is installed (rule ``life.memory``).
 
     Raises:
         PackageError: If it cannot be read as an archive.
         Mb2FmuError: If no rule has an id of ``only``.
-        ToolError: If a package is missing (extra ``audit``).
+        ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
     required("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
+    wine = wine_host() if windows and run and sys.platform != "win32" else None
+    watcher = valgrind_host() if valgrind and run and wine is None else None
     began = time.monotonic()
     wanted = _wanted(only, (*skip, *policy.skip))
     unit = archive.read_archive(path)
@@ -89,7 +97,9 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_others, path, budget) if others else None
         spent = time.monotonic() - began
-        bounds = Bounds(max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort, recorded)
+        bounds = Bounds(
+            max(budget - spent, 1.0), time_limit, memory_limit or _memory(), jobs, effort, recorded, wine, watcher
+        )
         seen = _seen(unit, wanted, bounds, run=run)
         said = _answers(asked, path, began + budget)
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
@@ -146,7 +156,7 @@ def _result(
         time.monotonic() - began,
         unjudged=unjudged,
         faults=tuple(dict.fromkeys(trial.faults)),
-        lacking=tuple(trial.lacking),
+        lacking=tuple(dict.fromkeys(trial.lacking)),
         runnable=trial.runnable if asked else None,
     )
 
@@ -164,7 +174,10 @@ def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
         return ""
     if run and seen.description is not None and not trial.runnable:
         return "the archive has no binary that this machine can run"
-    return trial.idle.get(name) or (NOT_TO_THE_END if trial.tried else "the unit was not run")
+    untried = NOT_TO_THE_END if trial.tried else "the unit was not run"
+    if name == MEMORY and not any(each.endswith(WATCHED) for each in trial.tried):
+        untried = "valgrind is not installed, or was not asked for"
+    return trial.idle.get(name) or untried
 
 
 def _memory() -> int:

@@ -80,6 +80,15 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once.  [default: processors]")
 @click.option(
+    "--platform", type=click.Choice(["host", "win64"]), default="host", show_default=True,
+    help="Which of its binaries is run; those of Windows through wine, where that is installed.",
+)  # fmt: skip
+@click.option(
+    "--valgrind/--no-valgrind",
+    default=True,
+    help="Run it once more under valgrind, where that is installed.  [default: valgrind]",
+)
+@click.option(
     "--list-rules",
     is_flag=True,
     is_eager=True,
@@ -93,6 +102,7 @@ def audit(
     github: bool, only: tuple[str, ...], skip: tuple[str, ...], no_run: bool, no_checkers: bool, fail_on: Any,
     policy: Path | None, baseline: Path | None, budget: float, time_limit: float, memory_limit: float | None,
     jobs: int | None, reference: Path | None, input_file: Path | None, options: Path | None,
+    platform: str, valgrind: bool,
 ) -> None:  # fmt: skip
     """Judges any FMU of FMI 2 or 3, from any tool: archive, description, binaries, and what it does when it runs.
 
@@ -119,7 +129,7 @@ def audit(
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, others=not no_checkers and not only, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,
-        policy=rules, recorded=recorded,
+        policy=rules, recorded=recorded, windows=platform == "win64", valgrind=valgrind,
     )  # fmt: skip
     to_stdout = json_file is not None and str(json_file) == "-"
     _write(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})

@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mb2fmu.audit.behaviour.pace import Pace
 from mb2fmu.audit.description.described_model import Description
@@ -149,14 +151,22 @@ class Library:
         traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
         misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.
         pace: Every call passes there.
+        path: Of the binary.
     """
 
-    handle: c.CDLL
+    handle: Any
     description: Description
     resources: str
     traps: int = 0
     misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
     pace: Pace = field(default_factory=Pace, compare=False)
+    path: Path = Path()
+
+    @property
+    def address(self) -> str:
+        """Where the resources are as FMI 2 has it, also on Windows."""
+        path = self.resources
+        return "file://" + quote(path if path.startswith("/") else f"/{path}", safe="/:")
 
     def function(self, name: str) -> Any:
         """``fmi2GetReal`` for ``GetReal``, or AttributeError."""

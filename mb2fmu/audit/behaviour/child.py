@@ -34,10 +34,13 @@ from mb2fmu.audit.behaviour import (
     state_trials,
     step_trials,
     values,
+    watched_trials,
 )
 from mb2fmu.audit.behaviour.binding import Library, RefusedError
 from mb2fmu.audit.behaviour.channel import Channel
 from mb2fmu.audit.behaviour.confinement import confine_writes, end_with_parent, limit, watch_calls
+from mb2fmu.audit.behaviour.far_hosts import HERE, WINE, load_far, windows_path
+from mb2fmu.audit.behaviour.far_library import FarLibrary
 from mb2fmu.audit.behaviour.folders import WORK, environment
 from mb2fmu.audit.behaviour.pace import SPENT, Pace, SkippedError
 from mb2fmu.audit.behaviour.probe import PROBES, Probe
@@ -50,6 +53,7 @@ from mb2fmu.audit.recorded_run import Recorded
 ORDER = (
     life, values, exchange, step_trials, recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
     derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, memory_trials, host,
+    watched_trials,
 )  # fmt: skip
 SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
@@ -138,13 +142,23 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     return False
 
 
-def load(path: Path) -> c.CDLL:
+def load(path: Path, request: dict[str, Any]) -> c.CDLL | FarLibrary:
     """The library.
 
     Raises:
         OSError: If the loader refuses it.
     """
-    return c.CDLL(str(path))
+    return load_far(request["far"], Path(request["root"]), path) if request["far"] else c.CDLL(str(path))
+
+
+def _resources(request: dict[str, Any]) -> str:
+    path = Path(request["folder"]) / "resources"
+    return windows_path(path).replace("\\", "/") if where(request) == WINE else str(path)
+
+
+def where(request: dict[str, Any]) -> str:
+    """How the unit is run."""
+    return str(request["far"]["name"]) if request["far"] else HERE
 
 
 def try_all(request: dict[str, Any], channel: Channel) -> None:
@@ -166,6 +180,7 @@ def _kind(
     wanted = [each for each in ordered() if _asked(each, kind, request)]
     if not wanted:
         return
+    _say_untried(request, kind, write)
     stage: Stage | None = None
     for each in wanted:
         name = f"{kind}: {each.title}"
@@ -176,12 +191,12 @@ def _kind(
         if stage is None:
             try:
                 with pace.calling("loading the library"):
-                    handle = load(path)
+                    handle = load(path, request)
             except OSError as error:
                 write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
                 write({"ended": kind, "why": "its library cannot be loaded"})
                 return
-            library = Library(handle, description, str(folder / "resources"), pace=pace)
+            library = Library(handle, description, _resources(request), pace=pace, path=path)
             recorded = request.get("recorded")
             stage = Stage(
                 library, kind, folder, tell=lambda text: write({"at": text}), effort=request["effort"],
@@ -197,9 +212,22 @@ def _kind(
             return
 
 
+def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
+    """Rules that only a unit in this process shows."""
+    for each in PROBES if where(request) == WINE else ():
+        if WINE not in each.where:
+            for rule in set(each.rules) & set(request["rules"]):
+                write({"idle": [rule, f"{kind}: it cannot be tried through wine"]})
+
+
 def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
     asked = each.function is life.instantiate or bool(set(each.rules) & set(request["rules"]))
-    return kind in each.kinds and f"{kind}: {each.title}" not in request["tried"] and asked
+    return (
+        where(request) in each.where
+        and kind in each.kinds
+        and f"{kind}: {each.title}" not in request["tried"]
+        and asked
+    )
 
 
 def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, parent: int) -> None:
@@ -211,7 +239,8 @@ def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, 
         _descriptors(Path(request["spoken"]), end)
         os.environ.update(environment(root))
         os.chdir(root / WORK)
-        lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(end)]
+        far = request["far"]
+        lacking = [*limit(None if far else request["memory"]), confine_writes(root), watch_calls(end, far=bool(far))]
         end.close()
         channel.write({"lacking": [each for each in lacking if each]})
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the unit's
@@ -241,7 +270,7 @@ def main() -> None:
     channel = Channel(root.parent / f"{root.name}.channel")
     os.environ.update(environment(root))
     os.chdir(root / WORK)
-    lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(None)]
+    lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(None, far=False)]
     channel.write({"lacking": [each for each in lacking if each]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]

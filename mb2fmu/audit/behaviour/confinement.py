@@ -65,11 +65,11 @@ def end_with_parent(parent: int) -> None:
             os._exit(1)  # it ended before this was asked
 
 
-def limit(memory: int) -> Iterator[str]:
+def limit(memory: int | None) -> Iterator[str]:
     """Limits memory, files and descriptors of this process.
 
     Args:
-        memory: Address space, in bytes.
+        memory: Address space, in bytes; None: not limited.
 
     Yields:
         What cannot be limited here.
@@ -79,7 +79,11 @@ def limit(memory: int) -> Iterator[str]:
     except ImportError:
         yield "memory, files and descriptors of the unit are not limited: this system has no limits of processes"
         return
-    wanted = {"RLIMIT_AS": memory, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": LARGEST_FILE, "RLIMIT_NOFILE": MOST_DESCRIPTORS}
+    wanted = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": LARGEST_FILE, "RLIMIT_NOFILE": MOST_DESCRIPTORS}
+    if memory is not None:
+        wanted["RLIMIT_AS"] = memory
+    else:
+        yield "memory of the unit is not limited: what runs it in the auditor's place needs much of it"
     for name, most in wanted.items():
         try:
             number = getattr(resource, name)
@@ -180,8 +184,12 @@ def _judgement(name: str, own: int) -> list[bytes]:
     return [ask]
 
 
-def watch_calls(to: socket.socket | None) -> str:
+def watch_calls(to: socket.socket | None, *, far: bool) -> str:
     """Puts system calls of this process before the one at the other end of a socket.
+
+    Args:
+        to: The socket; None where there is none.
+        far: The unit runs in a process that this one starts, which has to do much that units may not.
 
     Returns:
         What is lacking; empty if it holds.
@@ -189,6 +197,9 @@ def watch_calls(to: socket.socket | None) -> str:
     lacking = "processes, connections and signals of the unit are not watched"
     if to is None or not LINUX or platform.machine() not in _SECCOMP:
         return f"{lacking}: this system cannot do it"
+    if far:
+        to.sendall(b"-")
+        return f"{lacking}: it is not run in the auditor's own process"
     libc = _libc()
     program = _program(os.getpid())
     buffer = c.create_string_buffer(program, len(program))

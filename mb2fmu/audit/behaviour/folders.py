@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from mb2fmu.audit.behaviour.far_hosts import OWN
+
 UNIT, WORK, HOME, TEMPORARY = "mb2fmu audit größe é", "work", "home", "tmp"
 """The unit lies in a folder as users have them: with spaces and umlauts."""
 
@@ -72,7 +74,7 @@ class Watched:
         }  # fmt: skip
         for verb, names in kinds.items():
             for folder in sorted({name.partition(os.sep)[0] for name in names}):
-                if folder == "locales":
+                if folder in {"locales", OWN}:
                     continue  # the auditor's own
                 inner = [name[len(folder) + 1 :] for name in names if name.partition(os.sep)[0] == folder]
                 more = f" and {len(inner) - MOST} more" if len(inner) > MOST else ""

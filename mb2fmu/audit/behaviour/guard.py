@@ -109,7 +109,7 @@ class Guard:
             if deeds:
                 deeds.close()
         self._take()
-        if left and not self.done and self.last is None:
+        if self.request["far"] or (not self.done and self.last is None):
             left = []
         if left:
             self.deed("host.processes", f"leaves {len(left)} process{'es' * (len(left) > 1)} running")
@@ -134,14 +134,19 @@ class Guard:
                 return _told(code), ""
             now = self.channel.progress()
             if now != progress:
-                progress, since, worked = now, time.monotonic(), processor_time(process.number)
+                progress, since, worked = now, time.monotonic(), self._worked(process.number)
             passed = time.monotonic() - since
             if time.monotonic() > self.request["deadline"] + GRACE:
                 return "did not end with the budget", "budget"
             limit = self._limit()
-            if passed > limit and _hangs(passed, processor_time(process.number) - worked, limit):
+            if passed > limit and _hangs(passed, self._worked(process.number) - worked, limit):
                 self.threads = threads_of(process.number)
                 return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
+
+    def _worked(self, process: int) -> float:
+        """Time of the processor so far, in s; with those that run the unit in place of that process."""
+        others = descendants(process) if self.request["far"] else []
+        return sum(map(processor_time, (process, *others)))
 
     def _limit(self) -> float:
         """What one call may take now, in s."""

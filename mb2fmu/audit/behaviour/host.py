@@ -14,7 +14,7 @@ from pathlib import Path
 from mb2fmu.audit.behaviour.binding import RefusedError
 from mb2fmu.audit.behaviour.life import SHORT
 from mb2fmu.audit.behaviour.pace import SkippedError
-from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.settings import Settings, mathematics, ordinary_rounding, settings
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
@@ -31,7 +31,7 @@ def _machine() -> str:
     return platform.machine()
 
 
-@probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps")
+@probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
 def traps(stage: Stage) -> Iterator[Observation]:
     """An operation that gives no number kills the process of such a host, unless the unit looks after itself."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
@@ -53,7 +53,7 @@ def traps(stage: Stage) -> Iterator[Observation]:
         yield Observation("host.restored", "floating-point traps that the host had on are off after a call", stage.kind)
 
 
-@probe("another rounding mode", "host.rounding", "host.restored")
+@probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
 def rounding(stage: Stage) -> Iterator[Observation]:
     """A host that rounds upward: the motion is nearly the same, and so is the mode afterwards."""
     upward = _UPWARD.get(_machine())
@@ -115,7 +115,7 @@ def _comma(folder: Path) -> str | None:
     return None
 
 
-@probe("another locale", "host.locale", "host.restored", crash="host.locale")
+@probe("another locale", "host.locale", "host.restored", crash="host.locale", where=NEAR)
 def other_locale(stage: Stage) -> Iterator[Observation]:
     """Where a comma separates decimals, numbers in strings and messages must not change the motion."""
     variables = stage.variables
@@ -147,7 +147,7 @@ def remember() -> None:
     _before[:] = [settings()]
 
 
-@probe("an ordinary host", "host.restored")
+@probe("an ordinary host", "host.restored", where=NEAR)
 def restored(stage: Stage) -> Iterator[Observation]:
     """Rounding mode, traps, locale, working folder, handlers of signals and more stay as they are."""
     before = (_before or [settings()])[0]
@@ -160,7 +160,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
             yield Observation("host.restored", f"{what} of the host is another one after a run", stage.kind)
 
 
-@probe("unloading the library", "life.unload", crash="life.unload", late=True)
+@probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)
 def unload(stage: Stage) -> Iterator[Observation]:
     """Importers unload libraries when they end: what runs then must not crash."""
     try:

@@ -6,7 +6,6 @@ import ctypes as c
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from mb2fmu.audit.behaviour.binding import (
     ALLOCATE,
@@ -105,7 +104,7 @@ class Instance:
         kind = {"ModelExchange": 0, "CoSimulation": 1}[self.kind]
         make = self.library.function("Instantiate")
         make.restype = c.c_void_p
-        place = c.c_char_p(("file://" + quote(self.library.resources)).encode())
+        place = c.c_char_p(self.library.address.encode())
         lent = c.create_string_buffer(name)
         given = (lent, c.c_int(kind), c.c_char_p(token), place, c.byref(table))
         self._handle = c.c_void_p(make(*given, c.c_int(0), c.c_int(int(logging))))

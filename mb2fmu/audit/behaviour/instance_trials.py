@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from mb2fmu.audit.behaviour.binding import RefusedError
 from mb2fmu.audit.behaviour.driven_runs import TRIED, driving, parameters
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
-from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.simulation import Run, differing
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.finding import Observation
@@ -73,7 +73,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
             return
 
 
-@probe("instances with other parameters in threads", "life.threads")
+@probe("instances with other parameters in threads", "life.threads", where=NEAR)
 def threaded(stage: Stage) -> Iterator[Observation]:
     """Each in a thread of its own, all at once: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from mb2fmu.audit.behaviour.binding import ERROR, FATAL, OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
-from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.simulation import Run, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
 from mb2fmu.audit.description.binaries import required
@@ -165,7 +165,7 @@ def several(stage: Stage) -> Iterator[Observation]:
         )
 
 
-@probe("instances in two threads", "life.threads")
+@probe("instances in two threads", "life.threads", where=NEAR)
 def threads(stage: Stage) -> Iterator[Observation]:
     """Different instances may run side by side."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
 from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
-from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.probe import NEAR, probe
 from mb2fmu.audit.behaviour.settings import open_descriptors, threads
 from mb2fmu.audit.behaviour.simulation import Run, advance, differing, run
 from mb2fmu.audit.behaviour.stage import Stage
@@ -93,7 +92,7 @@ def _held() -> dict[str, int]:
     return {"descriptors": open_descriptors() or 0, "threads": threads() or 0}
 
 
-@probe("instantiating it a thousand times", "life.leak", "flags.memory")
+@probe("instantiating it a thousand times", "life.leak", "flags.memory", where=NEAR)
 def leak(stage: Stage) -> Iterator[Observation]:
     """What instances leave behind adds up."""
     left = _Left()
@@ -133,9 +132,8 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
             "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
             stage.kind,
         )
-    name = stage.library.handle._name  # noqa: SLF001  ctypes has no other way to ask
     try:
-        found = images(Path(name).read_bytes())
+        found = images(stage.library.path.read_bytes())
     except OSError:
         stage.nothing("flags.memory", "the library is not there any more")
         return
@@ -160,7 +158,7 @@ CALLS = 400
 """Of each function, whose memory is counted."""
 
 
-@probe("calling functions many times", "life.leak")
+@probe("calling functions many times", "life.leak", where=NEAR)
 def calls(stage: Stage) -> Iterator[Observation]:
     """What one instance holds does not grow with what is asked of it."""
     with stage.instance(logging=False) as instance:
@@ -225,7 +223,7 @@ FEW = 5
 """Communication steps of the run in which nothing is set."""
 
 
-@probe("memory with other contents", "life.uninitialized", crash="life.uninitialized")
+@probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
 def uninitialized(stage: Stage) -> Iterator[Observation]:
     """New memory holds one pattern, then another: what nobody has written must not show in any value."""
     try:

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mb2fmu.audit.behaviour.far_hosts import FarHost
 from mb2fmu.audit.behaviour.folders import UNIT
+from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED
 from mb2fmu.audit.behaviour.reaping import marked
 from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.described_model import Description
@@ -33,6 +35,7 @@ _FOLDERS = {
     ("Darwin", "arm64"): ("aarch64-darwin", "aarch64-darwin", ".dylib"),
     ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
+_WINDOWS = ("Windows", "AMD64")
 FIRST = "while trying instantiating it"
 """How a crash in the first probe is told."""
 
@@ -96,6 +99,8 @@ class Bounds:
         jobs: Processes at once.
         effort: Of the processor, for all probes, in s; None: as ``seconds``.
         recorded: A run to be repeated.
+        wine: Runs what is there for Windows, in place of what is there for this machine.
+        valgrind: Watches the memory that the unit uses, in a run of its own.
     """
 
     seconds: float
@@ -104,11 +109,19 @@ class Bounds:
     jobs: int
     effort: float | None = None
     recorded: Recorded | None = None
+    wine: FarHost | None = None
+    valgrind: FarHost | None = None
 
 
-def libraries(description: Description, names: Collection[str]) -> dict[str, str]:
-    """Kind → member of the archive that this machine can run."""
-    found = _FOLDERS.get((platform.system(), platform.machine()))
+def libraries(description: Description, names: Collection[str], *, windows: bool = False) -> dict[str, str]:
+    """Kind → member of the archive that this machine can run.
+
+    Args:
+        description: Of the unit.
+        names: Members of the archive.
+        windows: Those of Windows, whatever this machine is.
+    """
+    found = _FOLDERS.get(_WINDOWS if windows else (platform.system(), platform.machine()))
     if found is None:
         return {}
     folder = found[0] if description.version == 2 else found[1]
@@ -125,13 +138,15 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         rules: Ids that are asked for: probes of others are not tried.
         bounds: What it may take.
     """
-    members = libraries(description, archive.names)
+    members = libraries(description, archive.names, windows=bounds.wine is not None)
     trial = Trial(runnable=bool(members))
     for kind in description.interfaces:
         if kind not in members:
             why = (
                 "the auditor does not run it"
                 if kind == "ScheduledExecution"
+                else "the archive has no binary for Windows"
+                if bounds.wine
                 else "the archive has no binary for this machine"
             )
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
@@ -143,8 +158,10 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         base = {
             "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "deadline": deadline, "tool": tool,
             "scratch": str(scratch), "left": bounds.seconds,
-            "recorded": bounds.recorded and bounds.recorded.as_json(),
+            "recorded": bounds.recorded and bounds.recorded.as_json(), "far": bounds.wine and bounds.wine.as_json(),
         }  # fmt: skip
+        if bounds.wine:
+            trial.lacking.append(f"this is what it does on Windows as far as {bounds.wine.version} is Windows")
         groups = [{kind: member} for kind, member in members.items()]  # what one leaves behind is not the other's
         base["effort"] = (bounds.seconds if bounds.effort is None else bounds.effort) / (
             1 if bounds.jobs > 1 else len(members)
@@ -152,6 +169,19 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         with _parallel(min(len(groups), bounds.jobs)) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base), groups):
                 trial.absorb(part)
+        if bounds.valgrind and MEMORY in rules:
+            trial.absorb(_watched(archive, scratch, members, base, bounds.valgrind))
+    return trial
+
+
+def _watched(archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost) -> Trial:
+    """Once more under valgrind: only the rule that is judged by it."""
+    own = {**base, "far": host.as_json(), "rules": [MEMORY]}
+    trial = _guarded(archive, scratch, "valgrind", "plain", members, own)
+    trial.observations = [each for each in trial.observations if each.rule == MEMORY]
+    trial.tried = [each for each in trial.tried if each.endswith(WATCHED)]
+    trial.judged &= {MEMORY}
+    trial.lacking.clear()
     return trial
 
 

@@ -151,6 +151,7 @@ UNTRIED = {
     "host.processes",
     "host.system",
     "life.unload",
+    "life.memory",  # by test_far_units.py
     "log.null",
     "archive.suffix",
     "archive.compression",

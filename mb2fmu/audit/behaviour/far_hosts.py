@@ -1,0 +1,214 @@
+"""Where a unit is run that cannot be loaded here: through wine, or under valgrind; what has to be there for it.
+
+The program ``far/far_host.c`` is compiled once for each, and kept with a folder that wine has set up in the user's
+cache. Each trial gets a copy of that folder without what Windows brings, which is only read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from mb2fmu.audit.behaviour.far_library import FarLibrary
+from mb2fmu.errors import Fault, ToolError
+
+SOURCE = Path(__file__).parent.parent / "far" / "far_host.c"
+HERE, WINE, VALGRIND = "here", "wine", "valgrind"
+OWN = "auditor"
+"""Folder of a trial that is the auditor's, not the unit's."""
+
+_WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
+_SETUP_LIMIT = 300.0
+_SEEN = "seen.xml"
+MOST_FRAMES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FarHost:
+    """What runs a unit in place of this process.
+
+    Attributes:
+        name: ``wine`` or ``valgrind``.
+        launcher: Path of that tool.
+        program: Path of ``far_host``.
+        prefix: Folder that wine has set up; empty for valgrind.
+        version: What the tool calls itself.
+    """
+
+    name: str
+    launcher: str
+    program: str
+    prefix: str = ""
+    version: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """For the request to the process that tries the unit."""
+        return asdict(self)
+
+
+def wine_host() -> FarHost:
+    """Runs libraries of Windows.
+
+    Raises:
+        ToolError: If wine is not installed, or cannot be set up.
+    """
+    launcher = next((found for each in _WINE if (found := shutil.which(each))), None)
+    if launcher is None:
+        remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
+        raise ToolError("units of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
+    version = _said(launcher)
+    return FarHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
+
+
+def valgrind_host() -> FarHost | None:
+    """Watches the memory that a unit uses; None if valgrind is not installed."""
+    launcher = shutil.which("valgrind") if sys.platform == "linux" else None
+    if launcher is None:
+        return None
+    return FarHost(VALGRIND, launcher, str(_program("native")), version=_said(launcher))
+
+
+def _said(launcher: str) -> str:
+    done = subprocess.run(  # noqa: S603  an installed tool, without input
+        [launcher, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+    )
+    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else ""
+
+
+def _cache() -> Path:
+    import platformdirs
+
+    named = os.environ.get("MB2FMU_CACHE_DIR")
+    path = Path(named).absolute() if named else platformdirs.user_cache_path("mb2fmu", appauthor=False)
+    path = path / "audit"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _program(target: str) -> Path:
+    """``far_host`` for a platform, compiled if it was not yet.
+
+    Raises:
+        ToolError: If it cannot be compiled.
+    """
+    words = ("-target", target, "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
+    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(words).encode()).hexdigest()[:16]
+    place = _cache() / f"far_host-{digest}.exe"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            made = Path(folder) / place.name
+            command = [sys.executable, "-I", "-m", "ziglang", "cc", *words, str(SOURCE), "-o", str(made)]
+            _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the unit is not compiled")
+            made.replace(place)
+    return place
+
+
+def _prefix(launcher: str, version: str) -> Path:
+    """A folder as wine sets it up, made once for each version of it.
+
+    Raises:
+        ToolError: If wine cannot do it.
+    """
+    place = _cache() / f"wine-{hashlib.sha256(version.encode()).hexdigest()[:16]}"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as folder:
+            made = Path(folder) / "prefix"
+            _done([launcher, "cmd", "/c", "exit"], _settings(made, Path(folder)), "wine does not set itself up")
+            server = Path(launcher).with_name("wineserver64")
+            if server.exists():
+                _done([str(server), "-w"], _settings(made, Path(folder)), "wine does not end")
+            if not place.exists():
+                made.rename(place)
+    return place
+
+
+def _settings(prefix: Path, temporary: Path) -> dict[str, str]:
+    return {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=",
+            "TMPDIR": str(temporary)}  # fmt: skip
+
+
+def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603  our own commands
+            command, env={**os.environ, **settings}, capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, timeout=_SETUP_LIMIT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{failure}:", [Fault(f"{command[0]} is not back after {_SETUP_LIMIT:g} s")]) from error
+    if done.returncode:
+        raise ToolError(f"{failure}:", [Fault(done.stderr.strip()[-1000:] or f"exit code {done.returncode}")])
+
+
+# --- in the process that tries the unit
+
+
+def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
+    """Loads a library there.
+
+    Args:
+        given: A host, as JSON has it.
+        root: Folder of the trial.
+        path: Of the library.
+
+    Raises:
+        OSError: If it is refused.
+    """
+    host = FarHost(**given)
+    own = root / OWN
+    own.mkdir(exist_ok=True)
+    if host.name == VALGRIND:
+        command = [host.launcher, "--quiet", "--xml=yes", f"--xml-file={own / _SEEN}", "--track-origins=yes",
+                   f"--num-callers={MOST_FRAMES}", "--leak-check=no", host.program]  # fmt: skip
+        return FarLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
+    prefix = own / "prefix"
+    if not prefix.exists():
+        _copy(Path(host.prefix), prefix)
+    settings = _settings(prefix, own)
+    return FarLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **settings})
+
+
+def _copy(template: Path, prefix: Path) -> None:
+    """All but what is only read: that is led to."""
+    shutil.copytree(template, prefix, symlinks=True, ignore=lambda _, names: {"windows"} & set(names))
+    (prefix / "drive_c" / "windows").symlink_to(template / "drive_c" / "windows")
+
+
+def windows_path(path: Path) -> str:
+    """As wine names it."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def seen(root: Path, library: Path) -> list[str]:
+    """What valgrind saw that the unit's code is part of, each kind of it once in each function.
+
+    Args:
+        root: Folder of the trial.
+        library: The unit's.
+    """
+    try:
+        errors = ET.parse(root / OWN / _SEEN).getroot().iter("error")  # noqa: S314  written by valgrind
+    except (OSError, ET.ParseError):
+        return []
+    found = [text for each in errors if (text := _told(each, library))]
+    return list(dict.fromkeys(found))
+
+
+def _told(error: ET.Element, library: Path) -> str:
+    what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
+    frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
+    own = next((each for each in frames if each.findtext("obj") == str(library)), None)
+    if own is None:
+        return ""
+    line = f", {own.findtext('file')}:{own.findtext('line')}" if own.findtext("line") else ""
+    public = next((each.findtext("fn") for each in frames if (each.findtext("fn") or "").startswith("fmi")), "")
+    name = own.findtext("fn") or "a function without a name"
+    return f"{what} in {name}{line}{f', called in {public}' if public and public != name else ''}"

@@ -1,0 +1,74 @@
+"""One run under valgrind: what was never written is not used, what was not asked for is left alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from mb2fmu.audit.behaviour.binding import RefusedError
+from mb2fmu.audit.behaviour.driven_runs import drive, parameters
+from mb2fmu.audit.behaviour.far_hosts import VALGRIND, seen
+from mb2fmu.audit.behaviour.pace import SkippedError
+from mb2fmu.audit.behaviour.probe import MEMORY, WATCHED, probe
+from mb2fmu.audit.behaviour.simulation import run
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.finding import Observation
+
+STEPS = 10
+"""Communication steps of all runs."""
+
+PATIENCE = 0.12
+"""Part of the budget after which nothing more is begun: a unit is thirty times slower there."""
+
+MOST = 5
+"""Findings."""
+
+
+@probe(WATCHED, MEMORY, crash=MEMORY, slow="life.crash", where=(VALGRIND,))
+def watched(stage: Stage) -> Iterator[Observation]:
+    """A run as it is, runs with other values, states kept and derivatives asked for; then what valgrind has written."""
+    end = time.monotonic() + PATIENCE * stage.effort
+    stage.__dict__["steps"] = min(stage.steps, STEPS)
+    for action in _actions(stage):
+        if time.monotonic() > end:
+            stage.skipped.append(f"{stage.kind}: {WATCHED}: not to its end: its share of the time is spent (--budget)")
+            break
+        with suppress(RefusedError, SkippedError):  # what is refused is told by others
+            action()
+    stage.library.handle.close()
+    root, library = stage.folder.parent, stage.library.path
+    for text in seen(root, library)[:MOST]:
+        yield Observation(MEMORY, text, stage.kind)
+
+
+def _actions(stage: Stage) -> Iterator[Callable[[], object]]:
+    yield partial(_run, stage, 1)
+    if stage.keeps_states:
+        yield partial(_kept, stage)
+    yield partial(_run, stage, stage.steps)
+    yield partial(_driven, stage, 0)
+    if parameters(stage, 1):
+        yield partial(_driven, stage, 1)
+
+
+def _run(stage: Stage, steps: int) -> None:
+    with stage.instance() as instance:
+        run(stage, instance, stage.variables, steps=steps)
+        instance.terminate()
+        instance.reset()
+
+
+def _driven(stage: Stage, number: int) -> None:
+    with stage.instance() as instance:
+        drive(stage, instance, stage.variables, number=number, steps=stage.steps)
+
+
+def _kept(stage: Stage) -> None:
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        state = instance.get_state()
+        instance.set_state(state)
+        instance.get(stage.variables)
+        instance.free_state(state)

@@ -1,0 +1,123 @@
+"""Units that are not loaded by the auditor's own process: those of Windows through wine, and any under valgrind."""
+
+# ruff: noqa: E501  an edit: one line
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import ball
+import pytest
+
+from mb2fmu.audit import audit
+from mb2fmu.audit.behaviour import far_hosts
+from mb2fmu.audit.behaviour.binding import Library
+from mb2fmu.audit.behaviour.far_library import FarLibrary
+from mb2fmu.audit.behaviour.simulation import run
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.description.parse_description import read_description
+from mb2fmu.errors import ToolError
+
+WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="wine and valgrind are tried on Linux")
+with_wine = pytest.mark.skipif(not any(map(shutil.which, far_hosts._WINE)), reason="wine64 is not installed")
+with_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+
+
+def for_windows(version: int, folder: Path, old: str = "", new: str = "") -> Path:
+    """The ball with a library for Windows only."""
+    for name in ("ball.h", f"ball{version}.c"):
+        text = (ball.HERE / "foreign" / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    command = [sys.executable, "-I", "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-shared", "-O1", "-w"]
+    command += [f"-I{ball.HEADERS}", f"ball{version}.c", "-o", "ball.dll"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    members = ball.contents(version)
+    del members[ball.BINARIES[version]]
+    return ball.pack({**members, WINDOWS[version]: (folder / "ball.dll").read_bytes()}, folder / "ball.fmu")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
+@linux
+def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind: str, tmp_path: Path) -> None:
+    """Every value of a run, of every type, to the bit; strings, binaries, states and messages among them."""
+    path = tmp_path / "ball.so"
+    path.write_bytes(ball.library(version))
+    described = read_description(ball.description(version).encode())
+    far = FarLibrary([str(far_hosts._program("native"))], str(path), dict(os.environ))
+    found = []
+    for handle in (ctypes.CDLL(str(path)), far):
+        stage = Stage(Library(handle, described, str(tmp_path)), kind, tmp_path)
+        with stage.instance() as instance:
+            rows = run(stage, instance, stage.variables, steps=15).rows
+            kept = instance.serialize(state := instance.get_state())
+            instance.set_state(instance.deserialize(kept))
+            instance.free_state(state)
+            refused = [instance.put(each, 0.5) for each in stage.variables if each.is_float]
+            found.append((rows, kept, refused, list(instance.messages), instance.get(stage.variables)))
+    far.close()
+    assert found[0] == found[1]
+    assert len(found[0][0]) == 16
+    assert any(found[0][2])
+
+
+@linux
+def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(far_hosts.shutil, "which", lambda _: None)
+    with pytest.raises(ToolError, match="wine64"):
+        audit(ball.pack(ball.contents(2), tmp_path / "ball.fmu"), windows=True, others=False)
+
+
+FAULTS = {
+    "only there an output has another slope": ("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = (sizeof(long) == 4 ? 2.1 : 2.0) * s->h;", "partials.directional"),
+    "only there it falls": ("case ENERGY: *value =", "case ENERGY: if (sizeof(long) == 4) *(volatile int *)0 = 1; *value =", "life.crash"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["", *FAULTS])
+@linux
+@with_wine
+def test_a_unit_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) -> None:
+    old, new, rules = FAULTS.get(name, ("", "", "derivative.* value.* life.crash life.calls host.files"))
+    path = for_windows(2 + ("falls" in name), tmp_path, old, new)
+    found = audit(path, only=rules.split(), others=False, windows=True, jobs=1)
+    assert found.faults == ()
+    assert found.runnable
+    assert any("wine" in each for each in found.lacking)
+    assert bool({each.rule for each in found.findings} & set(rules.split()) or (not name and found.findings)) == bool(
+        name
+    ), [str(each) for each in found.findings]
+    assert not name or not audit(for_this(path, old, new), only=rules.split(), others=False, jobs=1).findings
+
+
+def for_this(path: Path, old: str, new: str) -> Path:
+    """The same with the library for this machine beside the other one."""
+    version = 3 if WINDOWS[3] in zipfile.ZipFile(path).namelist() else 2
+    return ball.pack({**ball.contents(version), ball.BINARIES[version]: ball.library(version, old, new)}, path)
+
+
+MEMORY = {
+    "a decision by what was never written": ("static void ball_slopes(const State *s, double h, double v, double *dh, double *dv)\n{", "static void ball_slopes(const State *s, double h, double v, double *dh, double *dv)\n{\n    volatile int *blank = (volatile int *)malloc(64);\n    if (blank[3] == 12345) v = 0.0;\n    free((void *)blank);"),
+    "one behind the end": ("double dh, dv;\n    ball_slopes(s, s->h", "double dh, dv;\n    volatile char *few = (volatile char *)malloc(8);\n    few[8] = (char)reference;\n    free((void *)few);\n    ball_slopes(s, s->h"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["", *MEMORY])
+@linux
+@with_valgrind
+def test_valgrind_names_what_memory_is_used_wrongly(name: str, tmp_path: Path) -> None:
+    version = 2 + ("behind" in name)
+    library = ball.library(version, *MEMORY.get(name, ("", "")), "-g")
+    path = ball.pack({**ball.contents(version), ball.BINARIES[version]: library}, tmp_path / "ball.fmu")
+    found = audit(path, only=("life.memory",), others=False, valgrind=True, jobs=1)
+    assert found.faults == ()
+    assert found.judged == ("life.memory",)
+    assert bool(found.findings) == bool(name), [str(each) for each in found.findings]
+    assert not name or "ball" in found.findings[0].message
