@@ -11,9 +11,10 @@ Must not: know SymPy, mechanics, or FMI.
 
 from mb2fmu.derivatives.forward import Jacobian, differentiate_forward, jacobian
 from mb2fmu.derivatives.reverse import differentiate_reverse
-from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
+from mb2fmu.derivatives.unit_entries import LARGEST_JACOBIAN, NativeProgram, with_derivatives
 
 __all__ = [
+    "LARGEST_JACOBIAN",
     "Jacobian",
     "NativeProgram",
     "differentiate_forward",

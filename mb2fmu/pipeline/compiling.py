@@ -18,6 +18,7 @@ from mb2fmu.pipeline.options import FormulationOptions
 from mb2fmu.studies.ensembles import Batch, Ensemble, Motion
 
 if TYPE_CHECKING:
+    from mb2fmu.program.program import Program
     from mb2fmu.toolchain import CompiledMotion, CompiledProgram
     from mb2fmu.toolchain.batch_motion import Course, Moved
 
@@ -72,8 +73,21 @@ def compiled(
         rhs=entry("rhs"),
         outputs=entry("outputs"),
         motion=_motion(cache(lambda: toolchain.compile_motion(program))),
+        implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
         project=entry("project") if projected else None,
     )
+
+
+def _implicit(program: Program, name: str) -> CompiledMotion:
+    """The integrator for stiff models."""
+    from mb2fmu import derivatives, toolchain
+
+    native = derivatives.with_derivatives(program, adjoint=False)
+    if native.colours is not None:
+        what = f"its Jacobian has more than {derivatives.LARGEST_JACOBIAN:,} operations"
+        remedy = "take the explicit solver, or simulate one by one: mb2fmu.simulate"
+        raise AnalysisError("the implicit solver is not there for this model:", [Fault(what, name, remedy)])
+    return toolchain.compile_implicit_motion(native)
 
 
 def _batch(program: Callable[[], CompiledProgram]) -> Batch:

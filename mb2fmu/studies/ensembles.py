@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ Motion = Callable[[Floats, Floats, Course, bool, Sequence[int]], Moved]
 """Starts (n, n_x), parameters (n, n_p) or one set, from where to where, whether states are kept at all communication
 points, which outputs are."""
 
-Solver = Literal["explicit", "rk4"]
+Solver = Literal["explicit", "implicit", "rk4"]
+SOLVERS: tuple[Solver, ...] = get_args(Solver)
 
 BLOCK = 1024
 """Instances that are run before what is reduced is reduced: their outputs are in memory at all communication points."""
@@ -79,6 +80,7 @@ class Ensemble:
         rhs: x' of a batch.
         outputs: y of a batch.
         motion: Integrates with a step size for each instance.
+        implicit_motion: Likewise, by a method for stiff models.
         project: Puts states on the constraints; None where there is nothing to do.
     """
 
@@ -96,6 +98,7 @@ class Ensemble:
     rhs: Batch
     outputs: Batch
     motion: Motion
+    implicit_motion: Motion
     project: Batch | None = None
 
     def simulate(
@@ -118,8 +121,9 @@ class Ensemble:
             values: FMU name of a parameter or a state (its start value) → one number, or n of them.
             stop: s; None: as the experiment.
             step: Communication step in s; None: as the experiment.
-            tolerance: Relative, of ``explicit``; None: as the experiment.
-            solver: ``explicit`` (Dormand and Prince, a step size for each instance), or ``rk4`` (fixed steps).
+            tolerance: Relative, of ``explicit`` and ``implicit``; None: as the experiment.
+            solver: With a step size for each instance ``explicit`` (Dormand and Prince) or ``implicit`` (stiff models:
+                RODASP, order 4, with exact Jacobians); or ``rk4`` (fixed steps).
             internal_step: Of ``rk4`` in s; None: the communication step.
             trajectories: Keep states and outputs at all communication points.
             reduce: Name → what is kept of an output over the communication points.
@@ -129,7 +133,8 @@ class Ensemble:
         """
         given, wanted = dict(values or {}), dict(reduce or {})
         end, h = self.stop if stop is None else stop, self.step if step is None else step
-        self._check(n, given, wanted, end, h, internal_step)
+        times = {"stop": end, "step": h, "internal_step": 1.0 if internal_step is None else internal_step}
+        self._check(n, given, wanted, solver, times)
         points = max(round(end / h), 1)
         x, p = np.tile(self.x0, (n, 1)), np.tile(self.p0, (n, 1))
         for name, value in given.items():
@@ -147,7 +152,8 @@ class Ensemble:
             if solver == "rk4":
                 moved = _fixed_steps(self, x[some], parameters, course, internal_step, trajectories, select)
             else:
-                moved = self.motion(x[some], parameters, course, trajectories, select)
+                motion = self.implicit_motion if solver == "implicit" else self.motion
+                moved = motion(x[some], parameters, course, trajectories, select)
             instances = np.arange(n)[some]
             for name, one in wanted.items():
                 _reduce(one, memory[name], instances, moved, select.index(self.output_names.index(one.output)), h)
@@ -174,9 +180,8 @@ class Ensemble:
         n: int,
         given: Mapping[str, npt.ArrayLike],
         wanted: Mapping[str, Reduction],
-        stop: float,
-        step: float,
-        internal: float | None,
+        solver: str,
+        times: Mapping[str, float],
     ) -> None:
         """Finds every fault of what was asked for."""
         known = (*self.parameters, *self.states)
@@ -195,7 +200,9 @@ class Ensemble:
             for name, one in wanted.items()
             if one.output not in self.output_names
         ]
-        numbers = {"n": float(n), "stop": stop, "step": step, "internal_step": 1.0 if internal is None else internal}
+        if solver not in SOLVERS:
+            faults.append(Fault(f"there is no solver {solver!r}", "solver", f"take one of {', '.join(SOLVERS)}"))
+        numbers = {"n": float(n), **times}
         faults += [
             Fault(f"{value:g} is not positive", name, "give a positive number")
             for name, value in numbers.items()

@@ -9,7 +9,7 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 """
 
 from mb2fmu.toolchain.batch import CompiledProgram, compile_program
-from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_motion
+from mb2fmu.toolchain.batch_motion import CompiledMotion, compile_implicit_motion, compile_motion
 from mb2fmu.toolchain.compilers import Compiler
 from mb2fmu.toolchain.component_compilation import compile_component, wasm_tools
 from mb2fmu.toolchain.libraries import load_library
@@ -30,6 +30,7 @@ __all__ = [
     "Order",
     "Platform",
     "compile_component",
+    "compile_implicit_motion",
     "compile_motion",
     "compile_program",
     "compile_unit",

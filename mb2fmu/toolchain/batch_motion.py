@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.derivatives.unit_entries import NativeProgram
 from mb2fmu.emit.c import emit_ensemble
 from mb2fmu.program.program import Program
 from mb2fmu.toolchain.batch import compiled_library, widest
@@ -17,11 +18,11 @@ from mb2fmu.toolchain.compilers import Compiler, Variant
 Floats = npt.NDArray[np.float64]
 
 REASONS = ("", "the error stays above the tolerance", "x' is not finite", "too many steps")
-"""Why an instance ended early, by the numbers of ``batch_dopri5.h``."""
+"""Why an instance ended early, by the numbers of ``batch_walk.h``."""
 
 
 class _Course(ctypes.Structure):
-    """``mb2fmu_course`` of ``batch_dopri5.h``."""
+    """``mb2fmu_course`` of ``batch_walk.h``."""
 
     _fields_ = (
         *((name, ctypes.c_long) for name in ("points", "most", "parameter_rows", "input_rows", "selected")),
@@ -76,7 +77,7 @@ class Moved:
 
 
 class CompiledMotion:
-    """Integrates instances by Dormand and Prince's method, each with its own step size; lets go of Python's lock.
+    """Integrates instances by one method, each with its own step size; lets go of Python's lock.
 
     Args:
         program: Without memory, seeds and events.
@@ -138,7 +139,7 @@ class CompiledMotion:
 
 
 def compile_motion(program: Program, compiler: Compiler = "zig", variant: Variant | None = None) -> CompiledMotion:
-    """Compiles the integrator for the running machine.
+    """Compiles the integrator by Dormand and Prince's method for the running machine.
 
     Args:
         program: Without memory, seeds and events.
@@ -149,3 +150,21 @@ def compile_motion(program: Program, compiler: Compiler = "zig", variant: Varian
         ToolError: If there is no compiler, or it fails.
     """
     return CompiledMotion(program, compiled_library(emit_ensemble(program), compiler, variant or widest(compiler)))
+
+
+def compile_implicit_motion(
+    native: NativeProgram, compiler: Compiler = "zig", variant: Variant | None = None
+) -> CompiledMotion:
+    """Compiles the integrator by the implicit method, which is for stiff models.
+
+    Args:
+        native: With a Jacobian that is written out; without memory and events.
+        compiler: As of :func:`compile_motion`.
+        variant: Likewise.
+
+    Raises:
+        ToolError: If there is no compiler, or it fails.
+    """
+    sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_rows.tolist())
+    sources = emit_ensemble(native.program, sparsity)
+    return CompiledMotion(native.program, compiled_library(sources, compiler, variant or widest(compiler)))

@@ -25,6 +25,12 @@ _RUNTIME = (
     "portability.h",
 )
 
+_STEPPING = ("batch_walk.h", "batch_dopri5.h", "batch_rosenbrock.h", "rodasp.h")
+Sparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Rows and columns of the entries of ∂x'/∂x that are not zero; rows of those of ∂x'/∂t."""
+Stored = Mapping[str, Sequence[tuple[int, int]]]
+"""Name in C → place in ``y`` and node of each result."""
+
 _OWN = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
 _LEAVES = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
@@ -46,7 +52,7 @@ def emit_batch(program: Program, entry: str) -> FileTree:
         entry: Name of an entry point.
     """
     arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*_LEAVES.values(), "w")), *_OWN, "mb2fmu_reals y[]")
-    printed = _print(program, {"evaluate": entry}, arrays, {Op.TIME: "t", **_LEAVES})
+    printed = _print(program, {"evaluate": _in_order(program, entry)}, arrays, {Op.TIME: "t", **_LEAVES})
     layout = program.layout
     sizes = {
         "states": len(layout.states),
@@ -61,17 +67,21 @@ def emit_batch(program: Program, entry: str) -> FileTree:
     return _tree(program, text, _RUNTIME)
 
 
-def emit_ensemble(program: Program) -> FileTree:
+def emit_ensemble(program: Program, jacobian: Sparsity | None = None) -> FileTree:
     """Prints the code of a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
-        program: One without memory, seeds and events.
+        program: One without memory, seeds and events; for the implicit method with ``jacobian`` and ``jacobian_time``.
+        jacobian: Where their results stand: the implicit method is printed instead of the explicit one.
     """
-    entries = {name: name for name in ("rhs", "outputs", "project") if name in program.entries}
+    names = ("rhs", "outputs", "project")
+    stores = {name: _in_order(program, name) for name in names if name in program.entries}
+    layout = program.layout
+    if jacobian is not None:
+        stores["jacobian"] = _placed(program, jacobian)
     leaves: dict[Op, str] = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
     arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")), *_OWN, "mb2fmu_reals y[]")
-    printed = _print(program, entries, arrays, {Op.TIME: "t", **leaves})
-    layout = program.layout
+    printed = _print(program, stores, arrays, {Op.TIME: "t", **leaves})
 
     def count(entry: str) -> int:
         return len(program.entries[entry].results) if entry in program.entries else 0
@@ -84,8 +94,25 @@ def emit_ensemble(program: Program) -> FileTree:
         "projected": count("project"),
         "prepared": printed.prepared,
         "work": printed.work,
+        "implicit": int(jacobian is not None),
     }
-    return _tree(program, render("ensemble.c.jinja", **printed.facts, sizes=sizes), (*_RUNTIME, "batch_dopri5.h"))
+    return _tree(program, render("ensemble.c.jinja", **printed.facts, sizes=sizes), (*_RUNTIME, *_STEPPING))
+
+
+def _in_order(program: Program, entry: str) -> list[tuple[int, int]]:
+    """Place in ``y`` and node of each result."""
+    return list(enumerate(program.entries[entry].results))
+
+
+def _placed(program: Program, jacobian: Sparsity) -> list[tuple[int, int]]:
+    """Entries of ∂x'/∂x row by row, then ∂x'/∂t; those that are zero are left out."""
+    n = len(program.layout.states)
+    by_state, by_time = (program.entries[name].results for name in ("jacobian", "jacobian_time"))
+    places = [n * row + column for row, column in zip(*jacobian[:2], strict=True)]
+    return [
+        *zip(places, by_state, strict=True),
+        *((n * n + row, node) for row, node in zip(jacobian[2], by_time, strict=True)),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +130,9 @@ class _Printed:
     work: int
 
 
-def _print(program: Program, entries: Mapping[str, str], arrays: Sequence[str], leaves: dict[Op, str]) -> _Printed:
-    """Prints ``batch_prepare`` and ``batch_…`` of entry points (name in C → entry), which share what is prepared."""
-    results = [node for entry in entries.values() for node in program.entries[entry].results]
+def _print(program: Program, stored: Stored, arrays: Sequence[str], leaves: dict[Op, str]) -> _Printed:
+    """Prints ``batch_prepare`` and functions ``batch_…``, which share what is prepared."""
+    results = [node for stores in stored.values() for _, node in stores]
     graph = Graph(program)
     hoisted = graph.of_parameters & ~graph.is_leaf
     names = Names(
@@ -123,9 +150,9 @@ def _print(program: Program, entries: Mapping[str, str], arrays: Sequence[str], 
     )
     places = [(f"w[{place}]", node) for node, place in names.prepared.items()]
     functions = [print_rolled(graph, prepare, places, names)]
-    for name, entry in entries.items():
+    for name, places_of_results in stored.items():
         signature = Signature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
-        stores = [(f"y[{i}]", node) for i, node in enumerate(program.entries[entry].results)]
+        stores = [(f"y[{i}]", node) for i, node in places_of_results]
         functions.append(print_rolled(graph, signature, stores, names, given=hoisted))
     facts: dict[str, object] = {
         "functions": (*bodies, *functions),

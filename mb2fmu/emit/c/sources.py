@@ -92,8 +92,8 @@ _ONCE = "derived_once"
 EVENTS = ("events.h", "events.c", "instance_events.c", "solver_events.c")
 """Of the runtime's files those that only units whose equations switch have."""
 
-BATCH = "batch.h"
-"""Of the runtime's files the one that units do not need."""
+BATCH = "batch"
+"""What the names of the runtime's files begin with that units do not need."""
 
 WORK = 1e9
 """Of one communication step at most, in additions (see ``lowering.cost``): about a second of a processor.
@@ -332,8 +332,8 @@ def _runtime(version: Fmi, *, events: bool) -> dict[str, bytes]:
     """The fixed files, without the shell of the other version, and without those of events where there are none."""
     names = [file.name for file in resources.files("mb2fmu.emit.c").joinpath("runtime").iterdir()]
     other = f"fmi{_OTHER[version]}"
-    kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name and name != BATCH)
-    kept = [name for name in kept if events or name not in EVENTS]
+    kept = sorted(name for name in names if name.endswith((".c", ".h")) and other not in name)
+    kept = [name for name in kept if not name.startswith(BATCH) and (events or name not in EVENTS)]
     return {name: packaged("mb2fmu.emit.c", f"runtime/{name}") for name in kept}
 
 

@@ -70,8 +70,8 @@ def test_order_between_the_ends_of_a_step(library, name, solver):
 
 
 def table(name):
-    """A table of solver_rosenbrock.c."""
-    text = (RUNTIME / "solver_rosenbrock.c").read_text()
+    """A table of the method."""
+    text = "".join((RUNTIME / name).read_text() for name in ("rodasp.h", "solver_rosenbrock.c"))
     body = re.search(rf"mb2fmu_rodasp_{name}(?:\[\w+(?: - 1)?\])+ = ([^;]*);", text).group(1)
     return np.array([float(word) for word in re.findall(r"-?\d+\.\d*", body)])
 

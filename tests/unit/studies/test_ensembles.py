@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+import sympy as sm
 import sympy.physics.mechanics as me
+from scipy.integrate import solve_ivp
 
 import mb2fmu
-from mb2fmu import Impact, Model, pipeline, validation
+from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.compiling import compiled
 from mb2fmu.pipeline.identifying import identify
@@ -24,11 +27,18 @@ def cart_pole() -> Ensemble:
     return compiled(MODELS / "cart_pole.py")
 
 
-def bits_of_the_unit(name: str, folder: Path, varied: dict[str, tuple[float, ...]], ensemble: Ensemble) -> None:
+def bits_of_the_unit(
+    name: str,
+    folder: Path,
+    varied: dict[str, tuple[float, ...]],
+    ensemble: Ensemble,
+    solver: Literal["explicit", "implicit"] = "explicit",
+) -> None:
     """Runs the unit for each set of values, and all of them at once."""
     n = len(next(iter(varied.values())))
-    unit = pipeline.export(MODELS / f"{name}.py", folder, fmi="3")
-    runs = ensemble.simulate(n, {key: np.array(values) for key, values in varied.items()}, trajectories=True)
+    unit = pipeline.export(MODELS / f"{name}.py", folder, fmi="3", solver=solver)
+    values_of = {key: np.array(values) for key, values in varied.items()}
+    runs = ensemble.simulate(n, values_of, trajectories=True, solver=solver)
     assert not any(runs.messages)
     for k in range(n):
         parameters = {key: values[k] for key, values in varied.items()}
@@ -41,12 +51,73 @@ def test_instances_have_the_bits_of_the_unit_under_changing_inputs(cart_pole: En
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole)
 
 
+def test_instances_have_the_bits_of_the_units_implicit_solver(cart_pole: Ensemble, tmp_path: Path) -> None:
+    bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole, "implicit")
+
+
 @pytest.mark.repeats
+@pytest.mark.parametrize("solver", ["explicit", "implicit"])
 @pytest.mark.parametrize(("name", "varied"), [("double_pendulum", "m2"), ("four_bar", "g"), ("robot_arm", "g")])
-def test_instances_of_further_models_have_the_bits_of_the_unit(name: str, varied: str, tmp_path: Path) -> None:
+def test_instances_of_further_models_have_the_bits_of_the_unit(
+    name: str, varied: str, solver: Literal["explicit", "implicit"], tmp_path: Path
+) -> None:
     ensemble = compiled(MODELS / f"{name}.py")
     value = ensemble.p0[ensemble.parameters.index(varied)]
-    bits_of_the_unit(name, tmp_path, {varied: (value, 1.01 * value)}, ensemble)
+    bits_of_the_unit(name, tmp_path, {varied: (value, 1.01 * value)}, ensemble, solver)
+
+
+def stiff_cylinder() -> Model:
+    """200 kg pushed by a cylinder through a valve that is open by a part; eigenvalues to -1e5/s."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    x, v = me.dynamicsymbols("x v")
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    load = [(P, -3e3 * (1 + sm.sin(20 * me.dynamicsymbols._t)) * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("load", P, 200)], forcelist=load)
+    model = Model("Carriage", kane)
+    model.coordinate(x, 0.9, "m")
+    model.speed(v, 0.0, "m/s")
+    opening, oil = sm.symbols("opening oil")
+    model.parameter(opening, 0.3, "1")
+    model.parameter(oil, 1.2e9, "Pa")
+    valve = Valve(opening=opening, flow=8e-4, pressure_drop=3.5e6, supply=1.5e7, tank=2e5)
+    sizes = {"area": 2e-3, "rod_area": 1.2e-3, "stroke": 0.5, "retracted": 0.7, "dead_volume": 5e-5}
+    rest = {"bulk_modulus": oil, "leakage": 2e-12, "friction": 400.0, "pressures": (3e6, 2.5e6)}
+    model.add(HydraulicCylinder("boom", on=(O, P), valve=valve, **sizes, **rest))
+    model.experiment(stop=0.2, step=0.01, stiff=True)
+    return model
+
+
+def pushed(opening: float, oil: float) -> np.ndarray:
+    """The same written by hand (volumes, edges of the valve, momentum), by Radau's method."""
+
+    def rate(t: float, state: np.ndarray) -> list[float]:
+        x, v, a, b = state
+        flows = [8e-4 * d / (d**2 + 1e8) ** 0.25 / np.sqrt(3.5e6) for d in (1.5e7 - a, b - 2e5)]
+        leak, out = 2e-12 * (a - b), x - 0.7
+        a_rate = oil * (opening * flows[0] - 2e-3 * v - leak) / (5e-5 + 2e-3 * out)
+        b_rate = oil * (-opening * flows[1] + 1.2e-3 * v + leak) / (5e-5 + 1.2e-3 * (0.5 - out))
+        return [v, (2e-3 * a - 1.2e-3 * b - 400 * v - 3e3 * (1 + np.sin(20 * t))) / 200, a_rate, b_rate]
+
+    at = np.linspace(0.0, 0.2, 21)
+    found = solve_ivp(rate, (0.0, 0.2), [0.9, 0.0, 3e6, 2.5e6], "Radau", at, rtol=1e-9, atol=1e-9)
+    return np.asarray(found.y.T)
+
+
+def test_stiff_instances_move_as_written_by_hand_and_each_has_its_own_steps() -> None:
+    """All of the motion within 1e-6 of each range; alone or beside a tenfold stiffer one the bits are the same."""
+    ensemble = compiled(stiff_cylinder())
+    values = {"opening": np.array([0.1, 0.3, 0.3]), "oil": np.array([1.2e9, 1.2e9, 1.2e10])}
+    runs = ensemble.simulate(3, values, solver="implicit", tolerance=1e-8, trajectories=True)
+    assert not any(runs.messages)
+    for k in range(3):
+        theirs = pushed(values["opening"][k], values["oil"][k])
+        assert (np.abs(runs.states[k] - theirs).max(axis=0) < 1e-6 * np.ptp(theirs, axis=0)).all()
+    alone = ensemble.simulate(
+        1, {key: values[key][1:2] for key in values}, solver="implicit", tolerance=1e-8, trajectories=True
+    )
+    np.testing.assert_array_equal(alone.states[0], runs.states[1])
 
 
 def test_neighbours_change_no_bits_however_many_there_are(cart_pole: Ensemble) -> None:
@@ -90,9 +161,17 @@ def test_an_instance_without_result_is_nan_and_says_why(cart_pole: Ensemble) -> 
 
 def test_every_fault_is_named(cart_pole: Ensemble) -> None:
     with pytest.raises(AnalysisError) as caught:
-        cart_pole.simulate(3, {"mass": 1.0, "m": [1.0, 2.0]}, stop=-1.0, reduce={"top": Largest("nose")})
+        cart_pole.simulate(
+            3, {"mass": 1.0, "m": [1.0, 2.0]}, stop=-1.0, solver="euler", reduce={"top": Largest("nose")}
+        )
     message = str(caught.value)
-    for part in ("mass is neither", "m has 2 values for 3", "-1 is not positive", "nose is no output"):
+    for part in (
+        "mass is neither",
+        "m has 2 values for 3",
+        "-1 is not positive",
+        "nose is no output",
+        "no solver 'euler'",
+    ):
         assert part in message
 
 

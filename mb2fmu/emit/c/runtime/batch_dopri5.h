@@ -1,274 +1,11 @@
-/* batch_dopri5.h: whole motions of many instances by Dormand and Prince's pair, each with its own time and step size.
- *
- * Why it exists: parameter studies need the motions, not x' alone. One vector holds as many instances as it has lanes;
- * an instance that is done makes room for the next one, so that no lane waits. Every lane has the bits that
- * solver_dopri5.c and solver_walk.c give one instance: the same operations in the same order, with choices instead of
- * branches. To be included by templates/ensemble.c.jinja, after its batch_… functions and sizes (MB2FMU_BATCH_…).
- *
- * Sources: those of solver_dopri5.c and solver_walk.c.
+/* batch_dopri5.h: one step of Dormand and Prince's pair in every lane, with the bits that solver_dopri5.c gives one
+ * instance. Included by batch_walk.h.
  */
 #ifndef MB2FMU_BATCH_DOPRI5_H
 #define MB2FMU_BATCH_DOPRI5_H
 
-#define MB2FMU_STAGES 7
-#define MB2FMU_ROOM(n) ((n) > 0 ? (n) : 1)
-#define MB2FMU_EPSILON 2.220446049250313e-16
-
-/* What is to be run. */
-typedef struct {
-    long points;                /* communication steps */
-    long most;                  /* internal steps that may be tried within one of them */
-    long parameter_rows;        /* 1, or one row for each instance */
-    long input_rows;            /* 1, or one row for each communication step */
-    long selected;              /* outputs that are kept at all communication points */
-    double start, step;         /* s */
-    double tolerance;           /* relative */
-    const double *scale;        /* absolute over relative tolerance, of each state */
-    const double *x0, *p, *r;   /* row by row */
-    const unsigned char *turns; /* inputs change after this communication point; points + 1 of them */
-    const long *select;         /* which outputs */
-    double *path_x, *path_y;    /* at all communication points, instance by instance, or NULL */
-    double *end_x, *end_y;      /* at the last one */
-    long *why;                  /* of each instance: 0, or why it ended early: 1, 2, 3 as below */
-    double *when;               /* s */
-} mb2fmu_course;
-
-enum { MB2FMU_ERROR_STAYS = 1, MB2FMU_NOT_FINITE = 2, MB2FMU_TOO_MANY_STEPS = 3 };
-
-/* Instances that are under way, one in each lane. */
-typedef struct {
-    mb2fmu_reals x[MB2FMU_ROOM(MB2FMU_BATCH_STATES)], point[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
-    mb2fmu_reals k[MB2FMU_STAGES][MB2FMU_ROOM(MB2FMU_BATCH_STATES)], error[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
-    mb2fmu_reals scale[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
-    mb2fmu_reals r[MB2FMU_ROOM(MB2FMU_BATCH_INPUTS)], p[MB2FMU_ROOM(MB2FMU_BATCH_PARAMETERS)];
-    mb2fmu_reals w[MB2FMU_ROOM(MB2FMU_BATCH_PREPARED)], y[MB2FMU_ROOM(MB2FMU_BATCH_OUTPUTS)];
-    mb2fmu_reals put[MB2FMU_ROOM(MB2FMU_BATCH_PROJECTED)], work[MB2FMU_ROOM(MB2FMU_BATCH_WORK)];
-    mb2fmu_reals clock, rest;   /* the last communication point, and what rounding took from it */
-    mb2fmu_reals passed;        /* since then, s */
-    mb2fmu_reals step;          /* proposed */
-    mb2fmu_reals last_step, last_error;
-    mb2fmu_words rejected;      /* the last step was */
-    mb2fmu_words unprepared;    /* what depends on parameters cannot be computed */
-    long instance[MB2FMU_LANES], at[MB2FMU_LANES], tried[MB2FMU_LANES];
-    int busy[MB2FMU_LANES];
-} mb2fmu_group;
-
-static mb2fmu_words mb2fmu_lanes_where(const int marked[])
-{
-    mb2fmu_word_lanes lanes;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        lanes.lane[i] = marked[i] ? ~(uint64_t)0 : (uint64_t)0;
-    }
-    return lanes.words;
-}
-
-/* x' at times and states; in lanes without a result NaN. */
-static void mb2fmu_group_slope(mb2fmu_group *g, mb2fmu_reals t, const mb2fmu_reals x[], mb2fmu_reals slope[])
-{
-    mb2fmu_words lost = g->unprepared;
-    (void)batch_rhs(t, x, g->r, g->p, g->w, &lost, g->work, slope);
-    if (mb2fmu_anywhere(lost)) {
-        for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-            slope[i] = mb2fmu_choose(lost, mb2fmu_all(MB2FMU_NAN), slope[i]);
-        }
-    }
-}
-
-/* x^(1/64), x^(2/64), x^(4/64), … x^(32/64): what powers with exponents in 64ths are products of. */
-typedef struct {
-    mb2fmu_reals of[6];
-} mb2fmu_roots;
-
-static inline mb2fmu_roots mb2fmu_roots_of(mb2fmu_reals x)
-{
-    mb2fmu_roots roots;
-    for (int bit = 5; bit >= 0; bit--) {
-        x = mb2fmu_each_sqrt(x);
-        roots.of[bit] = x;
-    }
-    return roots;
-}
-
-static inline mb2fmu_reals mb2fmu_power(const mb2fmu_roots *roots, int sixtyfourths)
-{
-    mb2fmu_reals result = mb2fmu_all(1.0);
-    for (int bit = 5; bit >= 0; bit--) {
-        if (sixtyfourths >> bit & 1) {
-            result = result * roots->of[bit];
-        }
-    }
-    return result;
-}
-
-/* Size of vectors in units of the tolerance at x and next. */
-static mb2fmu_reals mb2fmu_group_norm(const mb2fmu_group *g, const mb2fmu_course *course, const mb2fmu_reals vector[],
-                                      const mb2fmu_reals x[], const mb2fmu_reals next[])
-{
-    mb2fmu_reals sum = mb2fmu_all(0.0);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        const mb2fmu_reals here = mb2fmu_each_abs(x[i]), there = mb2fmu_each_abs(next[i]);
-        const mb2fmu_reals size = mb2fmu_choose(MB2FMU_WHERE(here > there), here, there);
-        const mb2fmu_reals ratio = vector[i] / (course->tolerance * (size + g->scale[i]));
-        sum = sum + ratio * ratio;
-    }
-    return mb2fmu_each_sqrt(sum / (double)MB2FMU_ROOM(MB2FMU_BATCH_STATES));
-}
-
-/* Sizes below which no step is made. */
-static mb2fmu_reals mb2fmu_group_least(const mb2fmu_group *g, const mb2fmu_course *course)
-{
-    const mb2fmu_reals here = mb2fmu_each_abs(g->clock), there = mb2fmu_each_abs(g->clock + course->step);
-    return 16.0 * MB2FMU_EPSILON * mb2fmu_choose(MB2FMU_WHERE(here > there), here, there);
-}
-
-/* Proposals for the very first steps; g->k[0] is x' there. */
-static mb2fmu_reals mb2fmu_group_first_step(mb2fmu_group *g, const mb2fmu_course *course)
-{
-    const mb2fmu_reals least = mb2fmu_group_least(g, course), longest = mb2fmu_all(course->step);
-    const mb2fmu_reals size = mb2fmu_group_norm(g, course, g->x, g->x, g->x);
-    const mb2fmu_reals speed = mb2fmu_group_norm(g, course, g->k[0], g->x, g->x);
-    const mb2fmu_words usual = MB2FMU_WHERE(size > mb2fmu_all(1e-5)) & MB2FMU_WHERE(speed > mb2fmu_all(1e-5)) &
-                               MB2FMU_WHERE(speed < mb2fmu_all(MB2FMU_INFINITY));
-    mb2fmu_reals h = mb2fmu_choose(usual, 0.01 * (size / speed), mb2fmu_all(1e-6));
-    h = mb2fmu_choose(MB2FMU_WHERE(h < longest), h, longest);
-    h = mb2fmu_choose(MB2FMU_WHERE(h > least), h, least);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->point[i] = g->x[i] + h * g->k[0][i];
-    }
-    mb2fmu_group_slope(g, g->clock + h, g->point, g->k[1]);
-    mb2fmu_words good = ~mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        good &= mb2fmu_finite(g->k[1][i]);
-        g->error[i] = g->k[1][i] - g->k[0][i];
-    }
-    const mb2fmu_reals bend = mb2fmu_group_norm(g, course, g->error, g->x, g->x) / h;
-    const mb2fmu_reals steepest = mb2fmu_choose(MB2FMU_WHERE(bend > speed), bend, speed);
-    mb2fmu_reals wish = mb2fmu_choose(MB2FMU_WHERE(h > mb2fmu_all(1e-3)), 1e-3 * h, mb2fmu_all(1e-6));
-    const mb2fmu_roots roots = mb2fmu_roots_of(0.01 / steepest);
-    wish = mb2fmu_choose(MB2FMU_WHERE(steepest > mb2fmu_all(1e-15)), mb2fmu_power(&roots, 13), wish);
-    mb2fmu_reals step = mb2fmu_choose(MB2FMU_WHERE(wish < 100.0 * h), wish, 100.0 * h);
-    step = mb2fmu_choose(MB2FMU_WHERE(step > 0.01 * h), step, 0.01 * h);
-    return mb2fmu_choose(good, step, 0.01 * h);
-}
-
-/* --- communication points ----------------------------------------------------------------------------------------- */
-
-static void mb2fmu_group_inputs(mb2fmu_group *g, const mb2fmu_course *course, int lane)
-{
-    const long row = course->input_rows == 1 ? 0 : g->at[lane] < course->points ? g->at[lane] : course->points - 1;
-    for (int i = 0; i < MB2FMU_BATCH_INPUTS; i++) {
-        mb2fmu_lanes lanes;
-        lanes.reals = g->r[i];
-        lanes.lane[lane] = course->r[row * MB2FMU_BATCH_INPUTS + i];
-        g->r[i] = lanes.reals;
-    }
-}
-
-static void mb2fmu_group_copy(const mb2fmu_reals from[], int n, int lane, double to[])
-{
-    for (int i = 0; i < n; i++) {
-        mb2fmu_lanes lanes;
-        lanes.reals = from[i];
-        to[i] = lanes.lane[lane];
-    }
-}
-
-/* Stores states and outputs of lanes at communication points, as far as they are asked for. */
-static void mb2fmu_group_keep(mb2fmu_group *g, const mb2fmu_course *course, const int reached[])
-{
-    int asked = course->selected > 0;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        asked |= reached[i] && g->at[i] == course->points;
-    }
-    if (asked) {
-        mb2fmu_words lost = g->unprepared;
-        (void)batch_outputs(g->clock, g->x, g->r, g->p, g->w, &lost, g->work, g->y);
-        for (int i = 0; i < MB2FMU_BATCH_OUTPUTS; i++) {
-            g->y[i] = mb2fmu_choose(lost, mb2fmu_all(MB2FMU_NAN), g->y[i]);
-        }
-    }
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        if (!reached[i]) {
-            continue;
-        }
-        const long place = g->instance[i] * (course->points + 1) + g->at[i];
-        if (course->path_x != NULL) {
-            mb2fmu_group_copy(g->x, MB2FMU_BATCH_STATES, i, course->path_x + place * MB2FMU_BATCH_STATES);
-        }
-        for (long j = 0; j < course->selected; j++) {
-            mb2fmu_group_copy(g->y + course->select[j], 1, i, course->path_y + place * course->selected + j);
-        }
-        if (g->at[i] == course->points) {
-            mb2fmu_group_copy(g->x, MB2FMU_BATCH_STATES, i, course->end_x + g->instance[i] * MB2FMU_BATCH_STATES);
-            mb2fmu_group_copy(g->y, MB2FMU_BATCH_OUTPUTS, i, course->end_y + g->instance[i] * MB2FMU_BATCH_OUTPUTS);
-        }
-    }
-}
-
-/* Puts states on the constraints, in marked lanes in which that is possible. */
-static void mb2fmu_group_project(mb2fmu_group *g, mb2fmu_words marked)
-{
-#if MB2FMU_BATCH_PROJECTED > 0
-    mb2fmu_words lost = g->unprepared;
-    (void)batch_project(g->clock, g->x, g->r, g->p, g->w, &lost, g->work, g->put);
-    marked &= ~lost;
-    for (int i = 0; i < MB2FMU_BATCH_PROJECTED; i++) {
-        marked &= mb2fmu_finite(g->put[i]);
-    }
-    for (int i = 0; i < MB2FMU_BATCH_PROJECTED; i++) {
-        g->x[i] = mb2fmu_choose(marked, g->put[i], g->x[i]);
-    }
-#else
-    (void)g;
-    (void)marked;
-#endif
-}
-
-/* Lanes that reached a communication point: their clocks go on, and x' is formed anew where inputs or states jump. */
-static void mb2fmu_group_communicate(mb2fmu_group *g, const mb2fmu_course *course, const int reached[])
-{
-    const mb2fmu_words marked = mb2fmu_lanes_where(reached);
-    const mb2fmu_reals total = g->clock + course->step, added = total - g->clock;
-    const mb2fmu_reals rest = g->rest + ((g->clock - (total - added)) + (course->step - added));
-    const mb2fmu_reals clock = total + rest;
-    g->rest = mb2fmu_choose(marked, rest - (clock - total), g->rest);
-    g->clock = mb2fmu_choose(marked, clock, g->clock);
-    g->passed = mb2fmu_choose(marked, mb2fmu_all(0.0), g->passed);
-    g->rejected &= ~marked;
-    mb2fmu_group_project(g, marked);
-    int again[MB2FMU_LANES], any = 0, turned[MB2FMU_LANES];
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        g->at[i] += reached[i];
-        g->tried[i] = reached[i] ? 0 : g->tried[i];
-        turned[i] = reached[i] && course->turns[g->at[i]];
-        again[i] = reached[i] && (turned[i] || MB2FMU_BATCH_PROJECTED > 0) && g->at[i] < course->points;
-        any |= again[i];
-    }
-    mb2fmu_group_keep(g, course, reached); /* as in a unit, inputs change after outputs have been read */
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        if (reached[i] && course->input_rows > 1) {
-            mb2fmu_group_inputs(g, course, i);
-        }
-        if (reached[i] && g->at[i] == course->points) {
-            g->busy[i] = 0;
-        }
-    }
-    const mb2fmu_words jumped = mb2fmu_lanes_where(turned);
-    g->last_step = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_step);
-    g->last_error = mb2fmu_choose(jumped, mb2fmu_all(0.0), g->last_error);
-    if (any) {
-        const mb2fmu_words where = mb2fmu_lanes_where(again);
-        mb2fmu_group_slope(g, g->clock, g->x, g->k[1]);
-        for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-            g->k[0][i] = mb2fmu_choose(where, g->k[1][i], g->k[0][i]);
-        }
-    }
-}
-
-/* --- steps -------------------------------------------------------------------------------------------------------- */
-
-/* Stages 2 to 7; g->point is the result, and the last stage x' there. */
-static void mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
+/* Stages 2 to 7; g->point is the result, and the last stage x' there. The lanes in which that could be computed. */
+static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
 {
     static const double nodes[MB2FMU_STAGES] = {0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0};
     mb2fmu_reals (*const k)[MB2FMU_ROOM(MB2FMU_BATCH_STATES)] = g->k;
@@ -304,172 +41,34 @@ static void mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
         g->error[i] = h * (k[0][i] * (71.0 / 57600.0) - k[2][i] * (71.0 / 16695.0) + k[3][i] * (71.0 / 1920.0) -
                            k[4][i] * (17253.0 / 339200.0) + k[5][i] * (22.0 / 525.0) - k[6][i] * (1.0 / 40.0));
     }
-}
-
-/* Draws from tried steps what the next ones may be. */
-static void mb2fmu_group_learn(mb2fmu_group *g, mb2fmu_reals h, mb2fmu_reals error, mb2fmu_words good)
-{
-    const mb2fmu_reals zero = mb2fmu_all(0.0), shrink = mb2fmu_all(0.2);
-    const mb2fmu_roots roots = mb2fmu_roots_of(error), before = mb2fmu_roots_of(g->last_error);
-    const mb2fmu_reals plain = 0.9 / mb2fmu_power(&roots, 13);
-    const mb2fmu_reals integral = 0.9 * mb2fmu_power(&before, 2) / mb2fmu_power(&roots, 11);
-    const mb2fmu_words history = MB2FMU_WHERE(g->last_error > zero) & MB2FMU_WHERE(g->last_step > zero);
-    const mb2fmu_reals largest = mb2fmu_choose(g->rejected, mb2fmu_all(1.0), mb2fmu_all(5.0));
-    mb2fmu_reals factor = mb2fmu_choose(history, integral, plain);
-    factor = mb2fmu_choose(MB2FMU_WHERE(error > zero), factor, largest);
-    factor = mb2fmu_choose(MB2FMU_WHERE(factor < largest), factor, largest);
-    factor = mb2fmu_choose(MB2FMU_WHERE(factor > shrink), factor, shrink);
-    const mb2fmu_reals wish = h * factor;
-    const mb2fmu_words cut = MB2FMU_WHERE(h < 0.5 * g->step) & MB2FMU_WHERE(error < mb2fmu_all(0.01));
-    const mb2fmu_reals bounded = mb2fmu_choose(MB2FMU_WHERE(wish < mb2fmu_all(1e12)), wish, mb2fmu_all(1e12));
-    const mb2fmu_reals proposed = mb2fmu_choose(~cut | MB2FMU_WHERE(wish > g->step), bounded, g->step);
-    const mb2fmu_reals remembered = mb2fmu_choose(MB2FMU_WHERE(error > mb2fmu_all(1e-4)), error, mb2fmu_all(1e-4));
-    /* After a rejection; the error is infinite where the step could not even be computed. */
-    mb2fmu_reals less = mb2fmu_choose(MB2FMU_WHERE(plain > shrink), plain, shrink);
-    less = mb2fmu_choose(MB2FMU_WHERE(error < mb2fmu_all(MB2FMU_INFINITY)), less, shrink);
-    g->step = mb2fmu_choose(good, proposed, h * less);
-    g->last_step = mb2fmu_choose(good & ~cut, h, g->last_step);
-    g->last_error = mb2fmu_choose(good & ~cut, remembered, g->last_error);
-    g->rejected = ~good;
-}
-
-static void mb2fmu_group_give_up(mb2fmu_group *g, const mb2fmu_course *course, int lane, int why, double t)
-{
-    course->why[g->instance[lane]] = why;
-    course->when[g->instance[lane]] = t;
-    g->busy[lane] = 0;
-}
-
-/* Tries one step in every lane. */
-static void mb2fmu_group_advance(mb2fmu_group *g, const mb2fmu_course *course)
-{
-    const mb2fmu_reals least = mb2fmu_group_least(g, course), left = course->step - g->passed, t = g->clock + g->passed;
-    const mb2fmu_reals proposal = mb2fmu_choose(MB2FMU_WHERE(g->step > least), g->step, least);
-    const mb2fmu_reals halved = mb2fmu_choose(MB2FMU_WHERE(left < 2.0 * proposal), 0.5 * left, proposal);
-    const mb2fmu_reals h = mb2fmu_choose(MB2FMU_WHERE(left <= proposal * (1.0 + 1e-10)), left, halved);
-    mb2fmu_group_stages(g, t, h);
     mb2fmu_words sound = ~mb2fmu_nowhere();
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
         sound &= mb2fmu_finite(g->point[i]);
         for (int stage = 0; stage < MB2FMU_STAGES; stage++) {
-            sound &= mb2fmu_finite(g->k[stage][i]);
+            sound &= mb2fmu_finite(k[stage][i]);
         }
     }
-    mb2fmu_reals error = mb2fmu_group_norm(g, course, g->error, g->x, g->point);
-    error = mb2fmu_choose(sound, error, mb2fmu_all(MB2FMU_INFINITY));
-    const mb2fmu_words good = MB2FMU_WHERE(error <= mb2fmu_all(1.0));
-    mb2fmu_group_learn(g, h, error, good);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->x[i] = mb2fmu_choose(good, g->point[i], g->x[i]);
-        g->k[0][i] = mb2fmu_choose(good, g->k[MB2FMU_STAGES - 1][i], g->k[0][i]);
-    }
-    const mb2fmu_reals whole = mb2fmu_all(course->step);
-    g->passed = mb2fmu_choose(good, mb2fmu_choose(MB2FMU_WHERE(h < left), g->passed + h, whole), g->passed);
-    mb2fmu_word_lanes lost, computed, arrived;
-    mb2fmu_lanes times;
-    lost.words = ~good & ~MB2FMU_WHERE(g->step >= least);
-    computed.words = sound;
-    arrived.words = ~MB2FMU_WHERE(g->passed < whole);
-    times.reals = t;
-    int reached[MB2FMU_LANES], any = 0;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        g->tried[i]++;
-        if (g->busy[i] && lost.lane[i]) {
-            mb2fmu_group_give_up(g, course, i, computed.lane[i] ? MB2FMU_ERROR_STAYS : MB2FMU_NOT_FINITE, times.lane[i]);
-        } else if (g->busy[i] && g->tried[i] >= course->most) {
-            mb2fmu_group_give_up(g, course, i, MB2FMU_TOO_MANY_STEPS, times.lane[i]);
-        }
-        reached[i] = g->busy[i] && arrived.lane[i];
-        any |= reached[i];
-    }
-    if (any) {
-        mb2fmu_group_communicate(g, course, reached);
-    }
+    return sound;
 }
 
-/* --- lanes -------------------------------------------------------------------------------------------------------- */
-
-static void mb2fmu_group_load(mb2fmu_reals to[], int n, int lane, const double from[])
+/* Ratio of the next step size to h after a good step, by proportional and integral control. */
+static mb2fmu_reals mb2fmu_group_factor(const mb2fmu_group *g, mb2fmu_reals h, mb2fmu_reals error, mb2fmu_reals plain,
+                                        const mb2fmu_roots *roots)
 {
-    for (int i = 0; i < n; i++) {
-        mb2fmu_lanes lanes;
-        lanes.reals = to[i];
-        lanes.lane[lane] = from[i];
-        to[i] = lanes.reals;
-    }
-}
-
-/* Starts instances in lanes, from `first` on; the next that waits. Idle lanes compute on with what they have. */
-static long mb2fmu_group_fill(mb2fmu_group *g, const mb2fmu_course *course, long first, long end)
-{
-    int begun[MB2FMU_LANES], any = 0;
-    for (int i = 0; i < MB2FMU_LANES; i++) {
-        begun[i] = !g->busy[i] && first < end;
-        any |= begun[i];
-        if (begun[i]) {
-            const long row = course->parameter_rows == 1 ? 0 : first;
-            g->instance[i] = first;
-            g->at[i] = g->tried[i] = 0;
-            g->busy[i] = 1;
-            mb2fmu_group_load(g->x, MB2FMU_BATCH_STATES, i, course->x0 + first * MB2FMU_BATCH_STATES);
-            mb2fmu_group_load(g->p, MB2FMU_BATCH_PARAMETERS, i, course->p + row * MB2FMU_BATCH_PARAMETERS);
-            mb2fmu_group_inputs(g, course, i);
-            first++;
-        }
-    }
-    if (!any) {
-        return first;
-    }
-    const mb2fmu_words where = mb2fmu_lanes_where(begun);
     const mb2fmu_reals zero = mb2fmu_all(0.0);
-    g->unprepared = mb2fmu_nowhere();
-    (void)batch_prepare(g->p, g->w, &g->unprepared, g->work);
-    g->clock = mb2fmu_choose(where, mb2fmu_all(course->start), g->clock);
-    g->rest = mb2fmu_choose(where, zero, g->rest);
-    g->passed = mb2fmu_choose(where, zero, g->passed);
-    g->last_step = mb2fmu_choose(where, zero, g->last_step);
-    g->last_error = mb2fmu_choose(where, zero, g->last_error);
-    g->rejected &= ~where;
-    mb2fmu_group_keep(g, course, begun);
-    mb2fmu_reals old[MB2FMU_ROOM(MB2FMU_BATCH_STATES)];
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        old[i] = g->k[0][i];
-    }
-    mb2fmu_group_slope(g, g->clock, g->x, g->k[0]);
-    const mb2fmu_reals step = mb2fmu_group_first_step(g, course);
-    g->step = mb2fmu_choose(where, step, g->step);
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->k[0][i] = mb2fmu_choose(where, g->k[0][i], old[i]);
-    }
-    return first;
+    const mb2fmu_roots before = mb2fmu_roots_of(g->last_error);
+    const mb2fmu_reals integral = 0.9 * mb2fmu_power(&before, 2) / mb2fmu_power(roots, 11);
+    const mb2fmu_words history = MB2FMU_WHERE(g->last_error > zero) & MB2FMU_WHERE(g->last_step > zero);
+    (void)h;
+    (void)error;
+    return mb2fmu_choose(history, integral, plain);
 }
 
-/* Moves instances `first` to `end` - 1 to their last communication points. */
-static void mb2fmu_group_run(mb2fmu_group *g, const mb2fmu_course *course, long first, long end)
+/* x' at the start of the next step, in lanes whose step was good: the last stage. */
+static void mb2fmu_group_hand_on(mb2fmu_group *g, mb2fmu_words good)
 {
     for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->scale[i] = mb2fmu_all(course->scale[i]);
-    }
-    for (int i = 0; i < MB2FMU_LANES; i++) { /* lanes that are never used have values, too */
-        g->busy[i] = 0;
-        g->instance[i] = first;
-        g->at[i] = g->tried[i] = 0;
-        mb2fmu_group_load(g->x, MB2FMU_BATCH_STATES, i, course->x0 + first * MB2FMU_BATCH_STATES);
-        mb2fmu_group_load(g->p, MB2FMU_BATCH_PARAMETERS, i, course->p);
-        mb2fmu_group_inputs(g, course, i);
-    }
-    g->clock = g->rest = g->passed = g->step = g->last_step = g->last_error = mb2fmu_all(0.0);
-    g->rejected = g->unprepared = mb2fmu_nowhere();
-    for (int i = 0; i < MB2FMU_BATCH_STATES; i++) {
-        g->k[0][i] = mb2fmu_all(0.0);
-    }
-    for (int busy = 1; busy;) {
-        first = mb2fmu_group_fill(g, course, first, end);
-        mb2fmu_group_advance(g, course);
-        busy = first < end;
-        for (int i = 0; i < MB2FMU_LANES; i++) {
-            busy |= g->busy[i];
-        }
+        g->k[0][i] = mb2fmu_choose(good, g->k[MB2FMU_STAGES - 1][i], g->k[0][i]);
     }
 }
 

@@ -1,0 +1,103 @@
+/* batch_rosenbrock.h: one step of RODASP in every lane, with the bits that solver_rosenbrock.c gives one instance: exact
+ * Jacobian, pivots of each lane's own. Included by batch_walk.h.
+ */
+#ifndef MB2FMU_BATCH_ROSENBROCK_H
+#define MB2FMU_BATCH_ROSENBROCK_H
+
+/* x', Jacobian and f_t at the start of a step; where nothing has moved since, they are what they were. */
+static void mb2fmu_group_linearize(mb2fmu_group *g, mb2fmu_reals t)
+{
+    if (g->linearized) {
+        return;
+    }
+    const int n = MB2FMU_BATCH_STATES;
+    mb2fmu_group_slope(g, t, g->x, g->k[0]);
+    for (int i = 0; i < n; i++) {
+        g->slope[i] = g->k[0][i];
+    }
+    for (int i = 0; i < n * n + n; i++) {
+        g->jacobian[i] = mb2fmu_all(0.0);
+    }
+    mb2fmu_words lost = g->unprepared;
+    (void)batch_jacobian(t, g->x, g->r, g->p, g->w, &lost, g->work, g->jacobian);
+    g->linear = ~lost;
+    for (int i = 0; i < n * n + n; i++) {
+        g->linear &= mb2fmu_finite(g->jacobian[i]);
+    }
+    g->linearized = 1;
+}
+
+/* Factors 1/(gamma h) - J; the lanes in which that could be done. */
+static mb2fmu_words mb2fmu_group_factorize(mb2fmu_group *g, mb2fmu_reals h)
+{
+    const int n = MB2FMU_BATCH_STATES;
+    for (int k = 0; k < n * n; k++) {
+        g->matrix[k] = 0.0 - g->jacobian[k]; /* no zero is negative */
+    }
+    for (int i = 0; i < n; i++) {
+        g->matrix[i * n + i] += 1.0 / (MB2FMU_RODASP_GAMMA * h);
+    }
+    mb2fmu_words lost = mb2fmu_nowhere();
+    mb2fmu_each_lu_factor(n, g->matrix, &lost);
+    return ~lost;
+}
+
+/* All stages; g->point is the result. The lanes in which it could be computed. */
+static mb2fmu_words mb2fmu_group_stages(mb2fmu_group *g, mb2fmu_reals t, mb2fmu_reals h)
+{
+    const int n = MB2FMU_BATCH_STATES;
+    mb2fmu_group_linearize(g, t);
+    mb2fmu_words sound = mb2fmu_group_factorize(g, h) & g->linear;
+    const mb2fmu_reals *const drift = g->jacobian + n * n;
+    for (int stage = 0; stage < MB2FMU_STAGES; stage++) {
+        mb2fmu_reals *const right = g->k[stage];
+        for (int i = 0; i < n; i++) {
+            mb2fmu_reals sum = g->x[i];
+            for (int j = 0; j < stage; j++) {
+                sum += mb2fmu_rodasp_a[stage][j] * g->k[j][i];
+            }
+            g->point[i] = sum;
+        }
+        if (stage > 0) {
+            mb2fmu_group_slope(g, t + mb2fmu_rodasp_alpha[stage] * h, g->point, right);
+        }
+        for (int i = 0; i < n; i++) {
+            const mb2fmu_reals value = stage > 0 ? right[i] : g->slope[i];
+            mb2fmu_reals sum = mb2fmu_all(0.0);
+            for (int j = 0; j < stage; j++) {
+                sum += mb2fmu_rodasp_c[stage][j] * g->k[j][i];
+            }
+            sound &= mb2fmu_finite(value);
+            right[i] = value + sum / h + h * mb2fmu_rodasp_d[stage] * drift[i];
+        }
+        mb2fmu_each_lu_solve(n, g->matrix, right);
+    }
+    for (int i = 0; i < n; i++) {
+        g->error[i] = g->k[MB2FMU_STAGES - 1][i];
+        g->point[i] = g->point[i] + g->error[i];
+        sound &= mb2fmu_finite(g->point[i]);
+    }
+    return sound;
+}
+
+/* Ratio of the next step size to h after a good step, by predictive control. */
+static mb2fmu_reals mb2fmu_group_factor(const mb2fmu_group *g, mb2fmu_reals h, mb2fmu_reals error, mb2fmu_reals plain,
+                                        const mb2fmu_roots *roots)
+{
+    (void)roots;
+    const mb2fmu_reals zero = mb2fmu_all(0.0);
+    const mb2fmu_roots change = mb2fmu_roots_of(g->last_error / error);
+    const mb2fmu_reals predicted = plain * (h / g->last_step) * mb2fmu_power(&change, MB2FMU_EXPONENT);
+    const mb2fmu_words history = MB2FMU_WHERE(g->last_error > zero) & MB2FMU_WHERE(g->last_step > zero);
+    return mb2fmu_choose(history & MB2FMU_WHERE(predicted < plain), predicted, plain);
+}
+
+/* After a good step everything is formed anew at its end. */
+static void mb2fmu_group_hand_on(mb2fmu_group *g, mb2fmu_words good)
+{
+    if (mb2fmu_anywhere(good)) {
+        g->linearized = 0;
+    }
+}
+
+#endif
