@@ -288,9 +288,11 @@ def export(
 
     with Progress(options["platforms"]) as progress:
         chosen = model_at(model, arguments, at)
-        exported = pipeline.export(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
-        derivation = exported.build.derivation
-        models = pipeline.source_code(derivation, "modelica", folder) if modelica else ()
+        exported = pipeline.export(
+            chosen, folder, arguments=arguments, method=method, observer=progress,
+            languages=("modelica",) if modelica else (), **options,
+        )  # fmt: skip
+        derivation, models = exported.build.derivation, exported.sources
     show_notes(derivation.checked.mechanics)
     facts = {
         "model": derivation.definition.name,

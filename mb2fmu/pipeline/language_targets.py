@@ -133,16 +133,24 @@ def _refuse_rest(derivation: Derivation) -> None:
 
 
 def _sampled(derivation: Derivation) -> dict[int, Sampled]:
-    """Which events of the model's own repeat, and when: their number of instants is a floor that is linear in time."""
+    """Which events of the model's own come at set times, and when.
+
+    The number of instants is a floor that is linear in time, or a step at one instant.
+    """
     from mb2fmu.emit.modelica import Sampled
 
     found = {}
     for k, event in enumerate(derivation.equations.events):
-        if event.kind == "ticks":
-            (ticks,) = event.condition.atoms(sm.floor)
-            (time,) = ticks.args[0].free_symbols
-            slope = float(sm.diff(ticks.args[0], time))
-            found[k] = Sampled(1.0 / slope, -float(ticks.args[0].subs(time, 0)) / slope)
+        if event.kind != "ticks":
+            continue
+        if ticks := event.condition.atoms(sm.floor):
+            (counted,) = (each.args[0] for each in ticks)
+            (time,) = counted.free_symbols
+            slope = float(sm.diff(counted, time))
+            found[k] = Sampled(1.0 / slope, -float(counted.subs(time, 0)) / slope)
+        else:
+            (step,) = event.condition.atoms(sm.core.relational.Relational)
+            found[k] = Sampled(None, float(next(side for side in step.args if side.is_number)))
     return found
 
 
@@ -208,9 +216,18 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu import package
 
+    return package.write_tree(source_files(derivation, target), Path(folder))
+
+
+def source_files(derivation: Derivation, target: str) -> FileTree:
+    """The same, not written.
+
+    Raises:
+        EmitError: If the target cannot express the equations.
+    """
     if target != "modelica" and needs_events(derivation):
         name = derivation.definition.name
         what = f"{name} has events or friction that sticks, which source code of this kind does not have"
         remedy = "export a unit, whose sources have them; or write tanh(v/v0) for friction"
         raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
-    return package.write_tree(PRINTERS[target](derivation), Path(folder))
+    return PRINTERS[target](derivation)

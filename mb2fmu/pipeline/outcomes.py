@@ -106,11 +106,12 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A unit on disk: ``build`` and the archive's ``path``."""
+    """A unit on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
 
     build: Build
     path: Path
     timings: tuple[Timing, ...]
+    sources: tuple[Path, ...] = ()
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -80,12 +80,23 @@ class Quantity:
     description: str = ""
 
 
+NEVER_AGAIN = 1e9
+"""A period in s, of 31 years: compilers want one that they can write as a fraction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """When an event comes again: at ``offset``, ``offset + period``, …, in s."""
+    """When an event comes: at ``offset``, ``offset + period``, …, in s; without a period once, at ``offset``."""
 
-    period: float
+    period: float | None
     offset: float
+
+    @property
+    def condition(self) -> str:
+        """Of the clause; what holds from the beginning does not begin to, but ``sample`` comes at 0, too."""
+        if self.period is None and self.offset > 0.0:
+            return f"time > {number(self.offset)}"
+        return f"sample({number(self.offset)}, {number(NEVER_AGAIN if self.period is None else self.period)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +114,7 @@ class ModelFacts:
         step: Communication step in s.
         tolerance: Relative.
         connections: Terminals.
-        sampled: Number of an event of the model's own that repeats → when; the others have conditions.
+        sampled: Number of an event of the model's own that comes at set times → when; the others have conditions.
     """
 
     name: str
@@ -176,7 +187,7 @@ def _clauses(
     clauses = []
     for k, (label, node) in enumerate(zip(entry.labels, entry.results, strict=True)):
         again = facts.sampled.get(k)
-        condition = f"sample({number(again.offset)}, {number(again.period)})" if again else printer.condition(node)
+        condition = again.condition if again else printer.condition(node)
         settings = [
             (shown[target], printer.read(value))
             for said, value in (zip(resets.labels, resets.results, strict=True) if resets else ())

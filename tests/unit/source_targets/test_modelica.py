@@ -103,6 +103,15 @@ def test_samples_and_tables(tmp_path: Path) -> None:
     assert max(errors(path, planted=("sample(0.05,", "sample(0.04,")).values()) > 1e-4
 
 
+def test_an_event_at_one_instant_is_a_clause(tmp_path: Path) -> None:
+    path = tmp_path / "kicked.py"
+    path.write_text(KICKED)
+    assert max(errors(path).values()) <= 1e-6
+    assert max(errors(path, planted=("when time > 0.45 then", "when time > 0.55 then")).values()) > 1e-2
+    path.write_text(KICKED.replace("once(0.45", "once(0"))  # rumoca reads no clause that sets what it reads at 0
+    assert "when sample(0.0, " in readers.source_of(pipeline.derive(path))
+
+
 @pytest.mark.parametrize("name", ["cart_pole", "four_bar", "muscle_arm"])
 def test_another_reader_has_the_same_rates(name: str) -> None:
     """pymoca's residuals at random states, by a Newton step that includes its algebraic equations."""
@@ -142,6 +151,14 @@ def test_flanges_carry_power() -> None:
 def test_what_modelica_cannot_say_is_refused_by_name() -> None:
     with pytest.raises(EmitError, match="friction sticks"):
         PRINTERS["modelica"](pipeline.derive(MODELS / "stick_slip_belt.py"))
+
+
+def test_what_cannot_be_said_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    command = ["export", str(MODELS / "stick_slip_belt.py"), "--modelica", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(commands, command)
+    assert done.exit_code not in {0, 1}
+    assert "friction sticks" in done.output
+    assert not list((tmp_path).rglob("*.fmu"))
 
 
 def test_export_writes_the_model_beside_the_unit(tmp_path: Path) -> None:
@@ -196,6 +213,27 @@ equation
   connect(body.flange1, axle.flange1);
 end Truck;
 """
+KICKED = """
+import sympy as sm
+import sympy.physics.mechanics as me
+from mb2fmu import Model, pre
+
+
+def kicked() -> Model:
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 1)], forcelist=[(P, -x * N.x)])
+    model = Model("Kicked", kane)
+    model.coordinate(x, 1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.once(0.45, {v: 1 - pre(v)}, name="kick")
+    model.experiment(stop=1.0, step=0.05, tolerance=1e-10)
+    return model
+"""
+
 SAMPLED = """
 import sympy as sm
 import sympy.physics.mechanics as me
