@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mb2fmu.systems.splitting import Way
 
 _positive = click.FloatRange(min=0.0, min_open=True)
+_FITTING = "  [default: such that steps of --step or --delay follow the lightest part on it]"
 
 
 @click.command(short_help="Cut a model into several units, with the file that couples them.")
@@ -39,14 +40,12 @@ _positive = click.FloatRange(min=0.0, min_open=True)
 @folder_option
 @click.option("--step", type=_positive, default=1e-3, show_default=True, metavar="S", help="Communication step.")
 @click.option("--bandwidth", type=_positive, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter.")
-@click.option(
-    "--stiffness", type=_positive, default=1e7, show_default=True, metavar="N/M", help="Of a bushing or line."
-)
-@click.option("--damping", type=_positive, default=1e4, show_default=True, metavar="N.S/M", help="Of a bushing.")
-@click.option("--angular-stiffness", type=_positive, default=1e4, show_default=True, metavar="N.M/RAD",
-              help="Of a bushing or line at a joint.")  # fmt: skip
-@click.option("--angular-damping", type=_positive, default=1.0, show_default=True, metavar="N.M.S/RAD",
-              help="Of a bushing at a joint.")  # fmt: skip
+@click.option("--stiffness", type=_positive, metavar="N/M", help=f"Of a bushing or line.{_FITTING}")
+@click.option("--damping", type=_positive, metavar="N.S/M", help=f"Of a bushing.{_FITTING}")
+@click.option("--angular-stiffness", type=_positive, metavar="N.M/RAD",
+              help=f"Of a bushing or line at a joint.{_FITTING}")  # fmt: skip
+@click.option("--angular-damping", type=_positive, metavar="N.M.S/RAD",
+              help=f"Of a bushing at a joint.{_FITTING}")  # fmt: skip
 @click.option(
     "--delay", type=_positive, metavar="S", help="Of a line, one communication step or more.  [default: --step]"
 )
@@ -62,8 +61,6 @@ def split(
     folder: Path,
     step: float,
     bandwidth: float,
-    stiffness: float,
-    damping: float,
     delay: float | None,
     arguments: dict[str, str],
     **numbers: Any,
@@ -81,7 +78,8 @@ def split(
     from mb2fmu.pipeline.cut_units import split as cut_into_units
     from mb2fmu.systems.splitting import Settings
 
-    settings = Settings(bandwidth=bandwidth, stiffness=stiffness, damping=damping, delay=delay or step, **numbers)
+    given = {name: value for name, value in numbers.items() if value is not None}
+    settings = Settings(bandwidth=bandwidth, delay=delay or step, **given)
     with Progress() as progress:
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
@@ -95,7 +93,10 @@ def split(
         say(f"  {part.name}: {unit}; states {states}; takes {taken}")
     if lost := sorted(set.intersection(*(set(part.left_out) for part in done.parts))):
         say(f"Note: in no part are the outputs {', '.join(lost)}")
+    if way == "bushing":
+        k, damping = done.settings.stiffness, done.settings.damping
+        say(f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m")
     if way == "line":
-        k, late = settings.stiffness, settings.delay
+        k, late = done.settings.stiffness, settings.delay
         say(f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis")
     say(f"System: {done.system} (mb2fmu system {done.system})")

@@ -42,6 +42,7 @@ from mb2fmu.systems.system_report import system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
 
 if TYPE_CHECKING:
+    from mb2fmu.model import Declarations
     from mb2fmu.pipeline.outcomes import Derivation
 
 Floats = npt.NDArray[np.float64]
@@ -301,24 +302,47 @@ def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH,
         CouplingError: If a model with events is asked for at times of unequal distances.
         ValidationError: If the integration stops early.
     """
-    from scipy.integrate import solve_ivp
-
     if needs_events(derivation):
         return _unit_motion(derivation, time, where)
     f = right_hand_side(derivation)
-    method: Literal["Radau", "DOP853"] = "Radau" if derivation.definition.experiment.stiff else "DOP853"
-    span = (float(time[0]), float(time[-1]))
-    solution = solve_ivp(
-        lambda t, x: f(t, x, f.r0), span, f.x0, method=method, t_eval=time, rtol=tolerance, atol=tolerance
-    )
-    if not solution.success:
-        at = f"t = {solution.t[-1] if len(solution.t) else 0.0:g} s"
-        raise ValidationError(f"{derivation.definition.name} cannot be simulated:", [Fault(str(solution.message), at)])
-    x = np.asarray(solution.y.T)
+    x = _states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     names = describe_variables(derivation.equations, derivation.definition)
     return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
+
+
+def _states(
+    definition: Declarations, f: Callable[[float, Floats], Floats], x0: Floats, time: Floats, tolerance: float
+) -> Floats:
+    """States at given times, shape (n_t, n_x).
+
+    Steps end at these times: between steps DOP853 knows its states to seventh order only, which was a thousand times
+    worse than its tolerance in the rates of an excavator's arm (2.8e-8 of their size at 1e-13). Radau's stiff steps are
+    as short as its interpolant wants them anyway.
+
+    Raises:
+        ValidationError: If the integration stops early.
+    """
+    from scipy.integrate import solve_ivp
+
+    stiff = definition.experiment.stiff
+    method: Literal["Radau", "DOP853"] = "Radau" if stiff else "DOP853"
+    legs = [time] if stiff else [time[k : k + 2] for k in range(len(time) - 1)]
+    found, last = [x0], None
+    for leg in legs:
+        span = (float(leg[0]), float(leg[-1]))
+        first = None if last is None else min(last, span[1] - span[0])
+        solution = solve_ivp(
+            f, span, found[-1], method=method, rtol=tolerance, atol=tolerance, first_step=first,
+            t_eval=leg if stiff else None,
+        )  # fmt: skip
+        if not solution.success:
+            at = f"t = {solution.t[-1] if len(solution.t) else span[0]:g} s"
+            raise ValidationError(f"{definition.name} cannot be simulated:", [Fault(str(solution.message), at)])
+        found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]
+        last = float(np.max(np.diff(solution.t)))
+    return np.array(found)
 
 
 def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:

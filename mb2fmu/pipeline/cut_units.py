@@ -19,6 +19,7 @@ from mb2fmu.pipeline.outcomes import Derivation, Observer
 from mb2fmu.pipeline.right_hand_side import RightHandSide
 from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts
 from mb2fmu.systems.splitting.exchanged_forces import identifier
+from mb2fmu.systems.splitting.splitting_settings import fitting
 from mb2fmu.systems.splitting.system_file import SystemRun, system_file
 
 TIGHTEST = 1e-11
@@ -29,12 +30,14 @@ class Split:
     """A model cut into units.
 
     Attributes:
+        settings: The numbers of what it was cut by.
         cut: Where.
         parts: One per unit.
         units: Their archives.
         system: The file that couples them.
     """
 
+    settings: Settings
     cut: Cut
     parts: tuple[Part, ...]
     units: tuple[Path, ...]
@@ -68,7 +71,7 @@ def split(
         CouplingError: If the model cannot be cut so.
     """
     whole = derive(model, arguments=arguments, observer=observer)
-    known = started(whole, at, way, settings or Settings())
+    known = started(whole, at, way, settings or Settings(), step)
     made = cut(whole.mechanism, at, way, known)
     finished = parts(made, known)
     files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
@@ -86,7 +89,7 @@ def split(
     ).encode()
     package.write_tree(FileTree(files), Path(folder))
     units = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
-    return Split(made, finished, units, Path(folder) / "system.py")
+    return Split(known, made, finished, units, Path(folder) / "system.py")
 
 
 def _unit(part: Part, observer: Observer | None) -> bytes:
@@ -95,11 +98,23 @@ def _unit(part: Part, observer: Observer | None) -> bytes:
     return package.archived(pages.described(built))
 
 
-def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings) -> Settings:
-    """The settings with what is known of the whole at its start."""
+def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
+    """The settings with what is known of the whole at its start, and with what nobody chose of elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
-    return replace(known, reactions=_reactions(whole, at, known)) if way in {"bushing", "line"} else known
+    if way not in {"bushing", "line"}:
+        return known
+    period = known.delay if way == "line" else step
+    known = fitting(known, whole.mechanism, _sides(whole, at), period)
+    return replace(known, reactions=_reactions(whole, at, known))
+
+
+def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
+    """Number of the part of each body, joints cut as they are."""
+    joints = joints_among(whole.mechanism, at)
+    cuts = [cut(whole.mechanism, [name]).bodies for name in joints] or [cut(whole.mechanism, at, "bushing").bodies]
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
 
 
 def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:

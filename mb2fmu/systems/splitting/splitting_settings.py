@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import sympy as sm
 
+from mb2fmu.errors import Fault
 from mb2fmu.mechanism.records import Mechanism
+from mb2fmu.systems.joining import CouplingError
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Speed
 
 
@@ -18,7 +21,7 @@ class Settings:
     Attributes:
         bandwidth: Of the filter that motion passes through, rad/s.
         stiffness: Of a bushing, force per violation of its constraint; at a joint along each axis (N/m). Of a line: its
-            impedance divided by its delay.
+            impedance divided by its delay. 0, here and in the next three: :func:`fitting` gives it.
         damping: Of a bushing, force per rate of the violation (N·s/m).
         angular_stiffness: Of a bushing or line at a joint, about each axis (N·m/rad).
         angular_damping: Of a bushing at a joint, about each axis (N·m·s/rad).
@@ -31,10 +34,10 @@ class Settings:
     """
 
     bandwidth: float = 400.0
-    stiffness: float = 1e7
-    damping: float = 1e4
-    angular_stiffness: float = 1e4
-    angular_damping: float = 1.0
+    stiffness: float = 0.0
+    damping: float = 0.0
+    angular_stiffness: float = 0.0
+    angular_damping: float = 0.0
     delay: float = 1e-3
     flange_mass: float = 0.0
     flange_inertia: float = 1e-4
@@ -58,3 +61,47 @@ class Settings:
         for assignment in m.calculated_parameters:
             values[assignment.symbol] = assignment.expression.xreplace(values)
         return values
+
+
+RESOLVED = 0.1
+"""Frequency of the lightest part on a bushing or line that nobody chose, times the communication step or the delay."""
+DAMPED = 0.1
+"""Damping ratio of the same."""
+
+
+def fitting(settings: Settings, m: Mechanism, parts: Sequence[int], period: float) -> Settings:
+    """Gives elements that nobody chose a stiffness that the steps resolve.
+
+    The lightest part has then 0.1 rad of its motion on the element within a step; a line has a hundredth of that part's
+    mass as parasitic inertia, k T² = 0.01 m. Stiffer elements are nearer to the joint and worse followed.
+
+    Args:
+        settings: With zeros where nothing was chosen.
+        m: The whole.
+        parts: Number of the part of each body.
+        period: Communication step or delay in s.
+
+    Raises:
+        CouplingError: If something must be chosen, and the bodies of a part have no mass.
+    """
+    known = settings.start_of(m)
+    mass: dict[int, float] = {}
+    inertia: dict[int, float] = {}
+    for body, part in zip(m.bodies, parts, strict=True):
+        mass[part] = mass.get(part, 0.0) + float(body.mass.xreplace(known))
+        own = 0.0 if body.inertia is None else max(float(body.inertia[k, k].xreplace(known)) for k in range(3))
+        inertia[part] = inertia.get(part, 0.0) + own
+    lightest, least = min(mass.values(), default=0.0), min(inertia.values(), default=0.0)
+    if not (settings.stiffness and settings.damping) and not lightest > 0.0:
+        fault = Fault("a part has no mass, so no stiffness follows from it", "--stiffness", "give it, and --damping")
+        raise CouplingError(f"{m.declared.name} cannot be cut:", [fault])
+    k = settings.stiffness or RESOLVED**2 * lightest / period**2
+    turned = settings.angular_stiffness or RESOLVED**2 * max(least, settings.flange_inertia) / period**2
+    return replace(
+        settings,
+        stiffness=k,
+        damping=settings.damping or 2.0 * DAMPED * math.sqrt(k * lightest),
+        angular_stiffness=turned,
+        angular_damping=settings.angular_damping
+        or 2.0 * DAMPED * math.sqrt(turned * max(least, settings.flange_inertia)),
+    )

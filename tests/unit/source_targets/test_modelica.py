@@ -38,8 +38,6 @@ NOT_RUN_BY_RUMOCA = {
     "n_four_bar": "takes minutes: redundant loops",
     "hand": "takes minutes: six thousand unknowns",
 }
-FALLS_SHORT = {"excavator_arm": 3e-8}
-"""Bound for rumoca where its solver at its tightest is not good enough; what pymoca reads is exact."""
 CONFIG = {"rtol": 1e-12, "atol": 1e-13}
 
 
@@ -132,7 +130,7 @@ def test_every_model_is_read_by_others(path: Path) -> None:
     if name not in NOT_READ_BY_PYMOCA:
         assert readers.pymoca_error(derivation, readers.source_of(derivation), 1) <= 1e-12
     if name not in NOT_RUN_BY_RUMOCA:
-        bound = 1e-6 if derivation.mechanism.has_own_events else FALLS_SHORT.get(name, 1e-8)
+        bound = 1e-6 if derivation.mechanism.has_own_events else 1e-8
         assert max(errors(path).values()) <= bound
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mb2fmu.pipeline.cut_units import started
 from mb2fmu.pipeline.outcomes import Derivation
 from mb2fmu.systems.joining import CouplingError
 from mb2fmu.systems.splitting import Part, Settings, Way, cut, parts
+from mb2fmu.systems.splitting.splitting_settings import fitting
 
 Floats = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[3]
@@ -217,6 +219,19 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
         assert not any("_dot" in name for f in coupled.f for name in f.inputs)
     assert found[0] < 5e-3
     assert found[0] / found[1] == pytest.approx(4.0, rel=0.25)
+
+
+@pytest.mark.parametrize(("way", "period"), [("bushing", 0.01), ("line", 0.002)])
+def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Way, period: float) -> None:
+    """A hundredth of its mass is k T²; what is chosen stays, and a part without mass is told."""
+    whole = pipeline.derive(PENDULUM)
+    chosen = started(whole, ["P2"], way, Settings(delay=0.002), step=0.01)
+    assert chosen.stiffness * period**2 == pytest.approx(0.01 * 2.0)
+    assert chosen.damping == pytest.approx(0.2 * np.sqrt(2.0 * chosen.stiffness))
+    assert started(whole, ["P2"], way, Settings(delay=0.002, stiffness=5.0), step=0.01).stiffness == 5.0
+    massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))
+    with pytest.raises(CouplingError, match="a part has no mass"):
+        fitting(Settings(), massless, [0, 0, 1, 1], period)
 
 
 @pytest.mark.parametrize("way", ["bushing", "line"])
