@@ -67,7 +67,7 @@ static void call(const char *what, mb2fmu_instance *instance, fmi2Component unit
         (void)fmi2SetContinuousStates(unit, x, MB2FMU_N_STATES);
         (void)fmi2GetDerivatives(unit, dx, MB2FMU_N_STATES);
     } else if (strcmp(what, "step") == 0) {
-        (void)fmi2DoStep(unit, MB2FMU_DEFAULT_STEP * (double)k, MB2FMU_DEFAULT_STEP, fmi2True);
+        (void)fmi2DoStep(unit, STEP * (double)k, STEP, fmi2True);
     } else if (strcmp(what, "get") == 0) {
         (void)fmi2GetReal(unit, &state, 1, &value);
     } else {

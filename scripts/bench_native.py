@@ -136,6 +136,7 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
         *(["-DHAND"] if by_hand else []),
         f"-DFIRST_STATE={states[0].value_reference}u",
         f"-DFIRST_INPUT={settable[0].value_reference}u",
+        f"-DSTEP={interface.experiment.step!r}",
         f"-I{folder / 'sources'}",
         str(ROOT / "scripts" / "bench_native.c"),
         *map(str, objects),

@@ -43,7 +43,7 @@ HARNESS = """
 #include "model_config.h"
 #include "elementary.c"
 #include "linear_algebra.c"
-#include "model.c"
+#include "model.h"
 #include "dispatch.c"
 #define PLAIN(name) int call_##name(double t, const double x[], const double r[], const double p[], \\
 mb2fmu_prepared *w, double y[]); int call_##name(double t, const double x[], const double r[], const double p[], \\
@@ -191,7 +191,7 @@ def compile_native(native: NativeProgram, compiler: str, folder: Path, part: int
     """Prints and compiles a program with its derivatives."""
     sources = emit(native, bare_interface(), part=part)
     _, *equations = translation_units(sources)
-    for name in ("model.c", "model_config.h", *equations):
+    for name in ("model_config.h", "model_names.h", *equations):
         (folder / name).write_bytes(sources[f"sources/{name}"])
     library = compile_library(compiler, folder, HARNESS, MODELS[compiler], *equations)
     return CompiledModel(ctypes.CDLL(str(library)), native.program)

@@ -114,10 +114,15 @@ def find(compiler: Compiler) -> Tool:
 
 @cache
 def _zig() -> Tool:
-    if importlib.util.find_spec("ziglang") is None:
+    found = importlib.util.find_spec("ziglang")
+    if found is None or not found.submodule_search_locations:
         raise _missing("the package ziglang is not installed", "pip install ziglang")
+    version = f"zig {importlib.metadata.version('ziglang')}"
+    program = Path(found.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig")
+    if program.is_file():
+        return Tool("zig", (str(program), "cc"), version)
     # -I: the caller's folder and environment have no influence on which package this is.
-    return Tool("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), f"zig {importlib.metadata.version('ziglang')}")
+    return Tool("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), version)
 
 
 @cache

@@ -1,8 +1,9 @@
 """What was compiled before, in the user's cache folder.
 
 The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
-time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``begun/`` (empty
-contents: what such binaries begin with) and ``zig/`` (zig's own: C libraries, built once for each platform).
+time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``objects/`` (the same
+for compiled translation units), ``begun/`` (empty contents: what such binaries begin with) and ``zig/`` (zig's own: C
+libraries, built once for each platform).
 
 Any number of processes may use it at once: files are written beside their place and renamed. Each begins with the hash
 of its content, so that a damaged one counts as missing.

@@ -23,8 +23,8 @@ from mb2fmu.toolchain.running import Processes
 from mb2fmu.toolchain.storage import KEPT, Storage, folder
 from mb2fmu.toolchain.workshop import UNIT, Order, Workshop, compiled_files, units
 
-_LAYOUT = b"mb2fmu binaries 3"
-_BEGUN = b"mb2fmu begun 2"
+_LAYOUT = b"mb2fmu binaries 4"
+_BEGUN = b"mb2fmu begun 3"
 
 
 class CompileObserver(Protocol):
@@ -96,6 +96,7 @@ class Compilation:
         self._cache = folder()
         self._storage = Storage(self._cache / "binaries")
         self._marked = Storage(self._cache / "begun", kept=4 * KEPT)
+        self._objects = Storage(self._cache / "objects", kept=2 * KEPT)
         self._observer = observer
         self._lock = threading.Lock()
         self._processes = Processes()
@@ -197,7 +198,8 @@ class Compilation:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
                 told = self._told[platform]
-                made = Workshop(self._order, platform, told, self._tool, zig, processors, self._processes)
+                tool, objects = self._tool, self._objects
+                made = Workshop(self._order, platform, told, tool, objects, zig, processors, self._processes)
                 self._workshops[platform] = made
             return self._workshops[platform]
 

@@ -1,22 +1,30 @@
-"""``Workshop``: where the translation units of a unit are compiled for one platform, in the background, and linked."""
+"""``Workshop``: where the translation units of a unit are compiled for one platform, in the background, and linked.
+
+A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
+compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
+sizes, so that it is compiled once for all units of these sizes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from mb2fmu.emit.c import is_derived, is_seldom, translation_units
+from mb2fmu.emit.c import NAMES, is_derived, is_motion, is_seldom, translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.scratch import told_of_disk, work_folder
 from mb2fmu.toolchain.compilers import Care, Compiler, Tool, Variant, compiling, environment, variants
 from mb2fmu.toolchain.platforms import Platform
 from mb2fmu.toolchain.running import Processes, failure
+from mb2fmu.toolchain.storage import Storage, content_key
 
 UNIT = "sources/unit.c"
 """The translation unit that every unit has."""
 _WHAT = "compile the unit"
+_LAYOUT = "mb2fmu object 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,10 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
     """
     compiler, fast = order.compiler, order.fast
     names = translation_units(sources)
-    own = [name for name in names if f"sources/{name}" == UNIT]
-    equations = [name for name in names if name not in own and not is_derived(name)]
-    main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=len(names) > len(own))
-    found = [TranslationUnit(UNIT, "unit.o", main) for _ in own]
+    equations = [name for name in names if is_motion(name)]
+    main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
+    plain = [name for name in names if not is_motion(name) and not is_derived(name)]
+    found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
     for variant in variants(platform):
         arguments = compiling(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
@@ -76,8 +84,30 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
 
 
 def compiled_files(sources: FileTree) -> list[str]:
-    """The files that compilers read."""
-    return [path for path in sources if path.endswith((".c", ".h", ".inc"))]
+    """The files that compilers read: names have no prefix in a shared library, so not that of prefixes."""
+    return [path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{NAMES}"]
+
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+
+
+def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
+    """What a compiler can read of a unit's files when it compiles one of them: that one and all that it includes.
+
+    Args:
+        sources: Of the unit.
+        path: Of the translation unit.
+    """
+    folder = path.rpartition("/")[0]
+    there = set(compiled_files(sources))
+    found: dict[str, bytes] = {}
+    waiting = [path]
+    while waiting:
+        name = waiting.pop()
+        if name in there and name not in found:
+            found[name] = sources[name]
+            waiting += [f"{folder}/{included.decode()}" for included in _INCLUDE.findall(found[name])]
+    return found
 
 
 class Workshop:
@@ -88,6 +118,7 @@ class Workshop:
         platform: To build for.
         told: What the compiler is told when it links.
         tool: The compiler.
+        objects: Where compiled translation units are kept.
         zig_cache: Of zig's C libraries.
         processors: Where compilers wait for their turn.
         processes: Runs them.
@@ -99,6 +130,7 @@ class Workshop:
         platform: Platform,
         told: tuple[str, ...],
         tool: Tool,
+        objects: Storage,
         zig_cache: Path,
         processors: Executor,
         processes: Processes,
@@ -110,6 +142,7 @@ class Workshop:
         # Paths are relative, so that none of this folder gets into the result.
         self._variables = environment(zig_cache, self._work)
         self._written: set[str] = set()
+        self._kept = objects
         self._objects: dict[str, Future[None]] = {}
 
     def begin(self, sources: FileTree) -> None:
@@ -124,7 +157,8 @@ class Workshop:
         new = [each for each in units(sources, self._order, self._platform) if each.name not in self._objects]
         # The longest first, so that none of them is what everything waits for in the end.
         for each in sorted(new, key=lambda each: (each.source != UNIT, -len(sources[each.source]))):
-            self._objects[each.name] = self._processors.submit(self._compile, each)
+            key = content_key([_LAYOUT, self._tool.version, *each.arguments], read_files(sources, each.source))
+            self._objects[each.name] = self._processors.submit(self._compile, each, key)
 
     def library(self, sources: FileTree) -> bytes:
         """Compiles what is left, waits, and links.
@@ -149,6 +183,14 @@ class Workshop:
         """Removes the folder; nothing may be running in it any more."""
         self._folder.close()
 
-    def _compile(self, each: TranslationUnit) -> None:
+    def _compile(self, each: TranslationUnit, key: str) -> None:
+        place = self._work / each.name
+        kept = self._kept.get(key)
+        if kept is not None:
+            with told_of_disk(_WHAT, self._work):
+                place.write_bytes(kept)
+            return
         command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]
         self._processes.run(command, self._work, self._variables, str(self._platform))
+        with told_of_disk(_WHAT, self._work):
+            self._kept.put(key, place.read_bytes())

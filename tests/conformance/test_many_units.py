@@ -13,7 +13,7 @@ from conformance.tools import driver
 from mb2fmu import evaluation, formulation, interface, lowering, mechanism, model, package
 from mb2fmu.derivatives.unit_entries import NativeProgram, with_derivatives
 from mb2fmu.emit import xml
-from mb2fmu.emit.c import emit, is_derived, translation_units
+from mb2fmu.emit.c import emit, is_motion, translation_units
 from mb2fmu.filetree import FileTree
 from mb2fmu.interface.fmu_interface import FmuInterface, Target
 from mb2fmu.toolchain import host
@@ -129,7 +129,7 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
         place = tmp_path / name
         several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
         prefix = (f"-DFMI{fmi}_FUNCTION_PREFIX={name}_", f"-DNAME(x)={name}_##x")
-        equations = [file for file in translation_units(sources) if file != "unit.c" and not is_derived(file)]
+        equations = [file for file in translation_units(sources) if is_motion(file)]
         compiled(sources, place, *several, "-c", *translation_units(sources))
         compiled(sources, place, *prefix, "-c", "caller.c")
         for file in equations if several else ():
@@ -162,7 +162,7 @@ def test_one_unit_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
     sources = emit(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
     several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
-    equations = [file for file in translation_units(sources) if file != "unit.c" and not is_derived(file)]
+    equations = [file for file in translation_units(sources) if is_motion(file)]
     ways = {
         "left_": (f"-DFMI{fmi}_FUNCTION_PREFIX=left_",),
         "right_": (f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"-DFMI{fmi}_ACTUAL_FUNCTION_PREFIX=right_"),

@@ -15,7 +15,7 @@
 
 #include "solver.h"
 
-static const mb2fmu_variable model_variables[1] = {{MB2FMU_SOURCE_TIME, 0, 0, 0, 0, 0.0, 0.0, 0.0, 1.0, "time"}};
+const mb2fmu_variable model_variables[1] = {{MB2FMU_SOURCE_TIME, 0, 0, 0, 0, 0.0, 0.0, 0.0, 1.0, "time"}};
 static const char *model_failure(int failed)
 {
     (void)failed;

@@ -38,7 +38,7 @@ enum kind {
     RESTING         /* nothing moves */
 };
 
-static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
+const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
     {MB2FMU_SOURCE_TIME, 0, 0, 0, 0, 0.0, 0.0, 0.0, 1.0, "time"},
     {MB2FMU_SOURCE_STATE, 0, 0, 0, 0, 0.0, 0.0, 0.0, 1.0, "q1"},
     {MB2FMU_SOURCE_STATE, 0, 0, 0, 1, 0.0, 0.0, 0.0, 1.0, "q2"},

@@ -14,11 +14,13 @@ variables, and must not change the equations.
 from mb2fmu.emit.c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe
 from mb2fmu.emit.c.component_module import WORLD, component_manifest, emit_component
 from mb2fmu.emit.c.sources import (
+    NAMES,
     Motion,
     emit,
     emit_derivatives,
     emit_motion,
     is_derived,
+    is_motion,
     is_seldom,
     translation_units,
 )
@@ -26,6 +28,7 @@ from mb2fmu.emit.c.standalone import HeldInputs, emit_standalone
 from mb2fmu.emit.c.web_module import emit_web
 
 __all__ = [
+    "NAMES",
     "PROBE",
     "WORLD",
     "HeldInputs",
@@ -41,6 +44,7 @@ __all__ = [
     "emit_standalone",
     "emit_web",
     "is_derived",
+    "is_motion",
     "is_seldom",
     "translation_units",
 ]

@@ -43,11 +43,17 @@ _SOURCE = {
 }
 _INCLUDED = (
     *("elementary.c", "linear_algebra.c"),
-    *("model.c", "dispatch.c"),
+    "dispatch.c",
     *("solver_methods.c", "solver_walk.c", "cosimulation.c"),
     "shell.c",
 )
-"""What ``unit.c`` is made of: arithmetic, tables of the model, the solvers, the FMI shell."""
+"""What ``unit.c`` is made of: arithmetic, the way to the equations, the solvers, the FMI shell."""
+
+NAMES = "model_names.h"
+"""What the names of a unit's functions begin with: read only where ``DISABLE_PREFIX`` is not defined."""
+
+TABLES = "model.c"
+"""The translation unit that has the unit's tables: its variables, token and default experiment."""
 
 _HEADERS: dict[Fmi, tuple[str, ...]] = {
     "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
@@ -162,7 +168,8 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
     }
     files = {
         "model_config.h": render("model_config.h.jinja", **facts),
-        "model.c": render("model.c.jinja", **facts),
+        NAMES: render("model_names.h.jinja", **facts),
+        TABLES: render("model.c.jinja", **facts),
         "unit.c": render("unit.c.jinja", **facts),
         **_equations(printed, program),
     }
@@ -185,10 +192,10 @@ def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Mot
     adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
     _refuse(native.program, interface, ("tangent", *adjoint, "jacobian", "jacobian_time"))
     files = _equations(print_derivatives(native, motion.printed, part), native.program)
-    named = translation_units(motion.sources.joined(FileTree(files).under("sources")))[1:]
+    named = translation_units(motion.sources.joined(FileTree(files).under("sources")))
     listed = {
-        "equations": [name for name in named if not is_derived(name)],
-        "derivatives": [name for name in named if is_derived(name)],
+        "equations": [name for name in named if is_motion(name)],
+        "others": [name for name in named if not is_motion(name)],
     }
     files["CMakeLists.txt"] = render("CMakeLists.txt.jinja", interface=interface, **listed)
     more = packaged_operations(native.program)  # those of the derivatives alone
@@ -263,7 +270,16 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
         sources: From :func:`emit`, or a part of them.
     """
     names = (name for stem in (*_STEMS.values(), _ONCE) for name in _names(stem, len(sources)))
-    return tuple(name for name in ("unit.c", *names) if f"sources/{name}" in sources.files)
+    return tuple(name for name in ("unit.c", TABLES, *names) if f"sources/{name}" in sources.files)
+
+
+def is_motion(name: str) -> bool:
+    """Whether a translation unit has the equations of motion, which are compiled for several kinds of processors.
+
+    Args:
+        name: One of :func:`translation_units`.
+    """
+    return name.startswith(_STEMS["equations"])
 
 
 def is_seldom(name: str) -> bool:

@@ -1,7 +1,7 @@
 /* model.c: a unit of nothing but time, for tests: every size but one is 0. */
 #include "model.h"
 
-static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
+const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
     {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0,
      MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
 };

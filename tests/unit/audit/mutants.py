@@ -479,7 +479,7 @@ class OwnMutant:
 
 
 OWN_SOURCES = [
-    OwnMutant("ours: token", "life.instantiate", "cart2", r'(MB2FMU_TOKEN "\{)\w', r"\1x"),
+    OwnMutant("ours: token", "life.instantiate", "cart2", r'(settings\) = \{\n +"\{)\w', r"\1x"),
     OwnMutant("ours: start", "value.start", "cart3", r"9\.81\b", "9.82"),
     OwnMutant("ours: version", "life.version", "cart2", r"return fmi2Version", 'return "3.0"'),
     OwnMutant("ours: output", "binary.exports", "cart3", r"\nconst char \*fmi3GetVersion", '\n__attribute__((visibility("default"))) int stray(void)\n{\n    return 1;\n}\n\nconst char *fmi3GetVersion'),

@@ -1,10 +1,21 @@
 /* model.c: the tables of this unit. Made by mb2fmu; changes are lost with the next export. */
-#include "model.h"
+#include "model_config.h"
 
-static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
-    {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0, MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
+#include "model_tables.h"
+
+const mb2fmu_settings MB2FMU_UNIT(settings) = {
+    "{01234567-89ab-5cde-8f01-23456789abcd}",
+    1, /* solver */
+    1e-06, /* tolerance */
+    0.0, /* internal step, s */
+    0.0, /* start, s */
+    535045, /* internal steps of adaptive solvers */
+    10000000, /* internal steps of fixed size */
 };
 
+const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES] = {
+    {MB2FMU_SOURCE_TIME, MB2FMU_CAUSALITY_INDEPENDENT, MB2FMU_VARIABILITY_CONTINUOUS, MB2FMU_INITIAL_NONE, 0, MB2FMU_NAN, -MB2FMU_INFINITY, MB2FMU_INFINITY, 1.0, "time"},
+};
 /* equations.c: equations of this unit. Made by mb2fmu; changes are lost with the next export.
  *
  * A translation unit of its own: compile as unit.c says. With MB2FMU_AVX2 defined and the compiler's option for AVX2 it

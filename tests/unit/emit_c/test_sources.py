@@ -18,10 +18,11 @@ from mb2fmu.derivatives.unit_entries import RESULTS, with_derivatives
 from mb2fmu.emit.c import emit, emit_motion, translation_units
 from mb2fmu.errors import EmitError
 from mb2fmu.filetree import FileTree
-from mb2fmu.interface.fmu_interface import Target
+from mb2fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
 from mb2fmu.numerics.linear_solve import LinearSystem
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.program import Layout, Op, Program, Table
+from mb2fmu.toolchain.workshop import read_files
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden_model.c"
@@ -101,6 +102,28 @@ def digest(tree: FileTree) -> str:
     return hashlib.sha256(repr([(path, tree[path]) for path in tree]).encode()).hexdigest()
 
 
+def test_units_of_the_same_sizes_share_their_runtime() -> None:
+    """Whatever they are called, how they begin and what their equations are."""
+    other = dataclasses.replace(
+        bare_interface(),
+        model_name="Another",
+        model_identifier="Another",
+        token="fedcba98-89ab-5cde-8f01-23456789abcd",
+        experiment=DefaultExperiment(1.0, 3.0, 0.1, 1e-4),
+        solver=SolverSettings("implicit", 1e-5),
+    )
+    files = []
+    for described, operation in ((bare_interface(), Op.SIN), (other, Op.EXP)):
+        b = ProgramBuilder(Layout(states=("q", "u")))
+        for name in RESULTS:
+            b.entry(name, [], [])
+        b.entry("rhs", ["q", "u"], [b.state(1), b.unary(operation, b.state(0))])
+        files.append(read_files(emit(with_derivatives(b.build()), described), "sources/unit.c"))
+    assert files[0] == files[1]
+    assert "sources/solver_walk.c" in files[0]
+    assert not {"sources/model_names.h", "sources/model.c"} & files[0].keys()
+
+
 @pytest.mark.parametrize("fmi", ["2", "3"])
 @pytest.mark.parametrize("compiler", ["gcc", "zig"])
 def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path) -> None:
@@ -122,7 +145,8 @@ def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path)
         names = subprocess.run(["nm", "it.o"], cwd=tmp_path / "sources", capture_output=True, text=True, check=True)
         public += [line.split()[-1] for line in names.stdout.splitlines() if line.split()[-2] in "TDBR"]
     assert len(public) > 30
-    assert all(name.startswith((f"SimplePendulum_fmi{fmi}", "SimplePendulum_any_")) for name in public)
+    tables = ("SimplePendulum_any_", "SimplePendulum_settings", "SimplePendulum_variables")
+    assert all(name.startswith((f"SimplePendulum_fmi{fmi}", *tables)) for name in public)
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])

@@ -70,6 +70,34 @@ def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
         assert (once, more) == (1, [1])
 
 
+RUNTIME = FileTree(
+    {
+        "sources/unit.c": b'#include "sizes.h"\n#include "model_names.h"\nruntime ',
+        "sources/sizes.h": b"# include \t\"deep.h\"\n4 states ",
+        "sources/deep.h": b"deep ",
+        "sources/model_names.h": b"left_ ",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "compiled"),
+    [
+        *[("unit.c", True), ("sizes.h", True), ("deep.h", True)],
+        *[("equations.c", False), ("other.h", False), ("model_names.h", False)],
+    ],
+)
+def test_the_runtime_is_compiled_again_where_something_that_it_includes_has_changed(
+    calls: Path, file: str, *, compiled: bool
+) -> None:
+    first = WHOLE.joined(FileTree({"sources/other.h": b"of the equations "}))
+    first = FileTree({**first.files, **RUNTIME.files})
+    second = FileTree({**first.files, f"sources/{file}": first[f"sources/{file}"] + b"another "})
+    built = [compile_unit(sources, "it", [host()], fmi=2, compiler="cc") for sources in (first, second)]
+    assert calls.read_text().splitlines().count("sources/unit.c") == 1 + compiled
+    assert (built[0] != built[1]) is file.endswith(".c")  # the stand-in reads no headers
+
+
 def test_what_is_noted_of_a_unit_takes_no_place_among_the_binaries(tmp_path: Path) -> None:
     with Compilation(ORDER, [host()]) as compilation:
         compilation.begin(EARLY)

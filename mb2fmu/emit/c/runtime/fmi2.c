@@ -42,7 +42,8 @@ const char *fmi2GetVersion(void)
 }
 
 /* NULL where all is well. */
-static const char *mb2fmu_refusal(fmi2String name, fmi2Type type, fmi2String token)
+static const char *mb2fmu_refusal(fmi2String name, fmi2Type type, fmi2String token,
+                                  char text[MB2FMU_REFUSAL_SIZE])
 {
     if (name == NULL || name[strspn(name, " \t\r\n\f\v")] == '\0') {
         return "fmi2Instantiate: the instance name is missing or blank";
@@ -51,7 +52,9 @@ static const char *mb2fmu_refusal(fmi2String name, fmi2Type type, fmi2String tok
         return "fmi2Instantiate: the type is neither fmi2ModelExchange nor fmi2CoSimulation";
     }
     if (token == NULL || strcmp(token, MB2FMU_TOKEN) != 0) {
-        return "fmi2Instantiate: the GUID is not that of this unit, which is " MB2FMU_TOKEN;
+        (void)snprintf(text, MB2FMU_REFUSAL_SIZE,
+                       "fmi2Instantiate: the GUID is not that of this unit, which is %s", MB2FMU_TOKEN);
+        return text;
     }
     return NULL;
 }
@@ -73,7 +76,8 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
                               fmi2String fmuResourceLocation, const fmi2CallbackFunctions *functions,
                               fmi2Boolean visible, fmi2Boolean loggingOn)
 {
-    const char *refusal = mb2fmu_refusal(instanceName, fmuType, fmuGUID);
+    char text[MB2FMU_REFUSAL_SIZE];
+    const char *refusal = mb2fmu_refusal(instanceName, fmuType, fmuGUID, text);
     void *handle = NULL;
     (void)fmuResourceLocation; /* the unit has no resources */
     (void)visible;

@@ -87,8 +87,10 @@ static mb2fmu_instance *mb2fmu_instantiate(const mb2fmu_request *request)
         return (mb2fmu_instance *)mb2fmu_refuse(request, "the instance name is missing or blank");
     }
     if (request->token == NULL || strcmp(request->token, MB2FMU_TOKEN) != 0) {
-        return (mb2fmu_instance *)mb2fmu_refuse(
-            request, "the instantiation token is not that of this unit, which is " MB2FMU_TOKEN);
+        char text[MB2FMU_REFUSAL_SIZE];
+        (void)snprintf(text, sizeof text, "the instantiation token is not that of this unit, which is %s",
+                       MB2FMU_TOKEN);
+        return (mb2fmu_instance *)mb2fmu_refuse(request, text);
     }
     mb2fmu_environment_enter(&host);
     instance = mb2fmu_build(request);

@@ -101,6 +101,7 @@ enum mb2fmu_category {
 };
 
 #define MB2FMU_MESSAGE_SIZE 1024
+#define MB2FMU_REFUSAL_SIZE 160 /* why there is no instance: room for a token */
 
 typedef struct {
     enum mb2fmu_kind kind;

@@ -1,10 +1,11 @@
 /* model.h: what the generated model (model_config.h, model.c) offers to the fixed part of a unit.
  *
  * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
- * declarations; the printer (emit/c/model.py) writes definitions for them. All of it has internal linkage, so that
- * several units can live in one process or one executable. The equations behind it are translation units of their own
- * (equations*.c, derived*.c), those of x' compiled once more for processors with AVX2: what links them is
- * equations.h. Nothing here depends on how they are printed: unit.c can be compiled while they are.
+ * declarations; the printer (emit/c/model.py) writes definitions for them. Functions have internal linkage; the tables
+ * (model.c) are a translation unit of their own, with hidden names of this unit, so that several units can live in one
+ * process or one executable. The equations behind it are translation units, too (equations*.c, derived*.c), those of x'
+ * compiled once more for processors with AVX2: what links them is equations.h. Nothing here depends on how they are
+ * printed: unit.c can be compiled while they are, and what it is compiled to suits every unit of the same sizes.
  *
  * Sizes come from model_config.h; any but MB2FMU_N_VARIABLES may be 0, so arrays are declared with MB2FMU_SIZE(n):
  *   MB2FMU_N_STATES           x = (q, independent u, z)
@@ -25,24 +26,20 @@
  * and besides
  *   MB2FMU_FMI                2 or 3
  *   MB2FMU_WITHOUT_ADJOINT    defined where there are no adjoint derivatives: FMI 2.0 cannot ask for them
- *   MB2FMU_TOKEN, MB2FMU_MODEL_IDENTIFIER, MB2FMU_MODEL_NAME   strings
- *   MB2FMU_DEFAULT_SOLVER     1 to 4, as the Enumeration parameter `solver` counts
- *   MB2FMU_DEFAULT_TOLERANCE, MB2FMU_DEFAULT_INTERNAL_STEP (0: none given, in s),
- *   MB2FMU_DEFAULT_START, MB2FMU_DEFAULT_STOP, MB2FMU_DEFAULT_STEP   of the default experiment, in s
+ *   MB2FMU_UNIT(name)         `name` as it can be seen outside of a translation unit
+ *   MB2FMU_TOKEN, MB2FMU_DEFAULT_SOLVER, MB2FMU_DEFAULT_TOLERANCE, MB2FMU_DEFAULT_INTERNAL_STEP, MB2FMU_DEFAULT_START
+ *                             what mb2fmu_settings says
  */
 #ifndef MB2FMU_MODEL_H
 #define MB2FMU_MODEL_H
 
 #include <stddef.h>
 
+#include "model_tables.h"
 #include "portability.h"
 
 /* C has no arrays of no elements. */
 #define MB2FMU_SIZE(n) ((n) > 0 ? (n) : 1)
-
-#ifndef MB2FMU_N_MEMORY
-#define MB2FMU_N_MEMORY 0
-#endif
 
 /* --- sizes that follow ------------------------------------------------------------------------------------------- */
 
@@ -127,15 +124,10 @@ MB2FMU_UNUSED static int model_project(double t, const double x[], const double 
 #if MB2FMU_N_MEMORY > 0
 MB2FMU_UNUSED static int model_remember(double t, const double x[], const double r[], const double p[],
                                         mb2fmu_prepared *w, double y[]);
-MB2FMU_UNUSED static const double model_first_memory[MB2FMU_N_MEMORY];
 #endif
 
 /* Where something switches (events.h): margins, which are positive as long as the modes are right; what switches look
  * at, then the factor by which each that is held is held; all states after an event, then whether conditions hold. */
-#ifndef MB2FMU_N_MODES
-#define MB2FMU_N_MODES 0
-#define MB2FMU_N_INDICATORS 0
-#endif
 #if MB2FMU_N_MODES > 0
 MB2FMU_UNUSED static int model_indicators(double t, const double x[], const double r[], const double p[],
                                           mb2fmu_prepared *w, double y[]);
@@ -143,22 +135,6 @@ MB2FMU_UNUSED static int model_surfaces(double t, const double x[], const double
                                         mb2fmu_prepared *w, double y[]);
 MB2FMU_UNUSED static int model_event(double t, const double x[], const double r[], const double p[],
                                      mb2fmu_prepared *w, double y[]);
-
-enum mb2fmu_switch_kind {
-    MB2FMU_SWITCH_RELATION = 0, /* mode 1 where the surface is positive, else 0 */
-    MB2FMU_SWITCH_STEPS,        /* mode: the largest integer that is not greater than the surface */
-    MB2FMU_SWITCH_STICKING,     /* mode -1, 1, or 0: held */
-    MB2FMU_SWITCH_CONDITION,    /* of an event of the model's own; mode 1 where it holds */
-    MB2FMU_SWITCH_TICKS         /* of one that happens at instants: mode: how often it has */
-};
-
-typedef struct {
-    unsigned char kind; /* enum mb2fmu_switch_kind */
-    int memory;         /* place of its mode in memory */
-    const char *name;   /* UTF-8, for messages */
-} mb2fmu_switch;
-
-MB2FMU_UNUSED static const mb2fmu_switch model_switches[MB2FMU_N_MODES];
 #endif
 
 /* Where start values are solved for: all states as the simulation begins with them, x those that were set; and the
@@ -191,68 +167,6 @@ MB2FMU_UNUSED static int model_adjoint(double t, const double x[], const double 
  * dfdt[i] = partial d dx[i]/d t, size MB2FMU_N_STATES. */
 MB2FMU_UNUSED static int model_jacobian(double t, const double x[], const double r[], const double p[],
                                         mb2fmu_prepared *w, double values[], double dfdt[]);
-
-/* --- tables ------------------------------------------------------------------------------------------------------- */
-
-/* Where a variable's value lives, and what `index` counts. */
-enum mb2fmu_source {
-    MB2FMU_SOURCE_TIME = 0,          /* t; index 0 */
-    MB2FMU_SOURCE_STATE,             /* x[index] */
-    MB2FMU_SOURCE_INPUT,             /* r[index] */
-    MB2FMU_SOURCE_PARAMETER,         /* p[index] */
-    MB2FMU_SOURCE_CALCULATED,        /* w[index] */
-    MB2FMU_SOURCE_DEPENDENT_SPEED,   /* model_dependent_speeds, y[index] */
-    MB2FMU_SOURCE_DERIVATIVE,        /* model_rhs, dx[index] */
-    MB2FMU_SOURCE_SPEED_DERIVATIVE,  /* model_accelerations, y[index] */
-    MB2FMU_SOURCE_POSITION,          /* model_position, y[index] */
-    MB2FMU_SOURCE_VELOCITY,          /* model_velocity, y[index] */
-    MB2FMU_SOURCE_ACCELERATION,      /* model_acceleration, y[index] */
-    MB2FMU_SOURCE_SOLVER,            /* the Enumeration parameter that chooses the solver; start is an integer */
-    MB2FMU_SOURCE_SOLVER_STEP,       /* internal step of the solvers with fixed steps, s; 0: the communication step */
-    MB2FMU_SOURCE_NONE,              /* no variable has this value reference */
-    MB2FMU_SOURCE_INDICATOR,         /* model_indicators, y[index], with the offset that importers see */
-    MB2FMU_SOURCE_MODE               /* the mode of model_switches[index] */
-};
-
-enum mb2fmu_causality {
-    MB2FMU_CAUSALITY_INDEPENDENT = 0,
-    MB2FMU_CAUSALITY_PARAMETER,
-    MB2FMU_CAUSALITY_CALCULATED_PARAMETER,
-    MB2FMU_CAUSALITY_INPUT,
-    MB2FMU_CAUSALITY_OUTPUT,
-    MB2FMU_CAUSALITY_LOCAL
-};
-
-enum mb2fmu_variability {
-    MB2FMU_VARIABILITY_FIXED = 0,
-    MB2FMU_VARIABILITY_TUNABLE,
-    MB2FMU_VARIABILITY_DISCRETE,
-    MB2FMU_VARIABILITY_CONTINUOUS
-};
-
-enum mb2fmu_initial {
-    MB2FMU_INITIAL_NONE = 0, /* the independent variable has none */
-    MB2FMU_INITIAL_EXACT,
-    MB2FMU_INITIAL_APPROX,
-    MB2FMU_INITIAL_CALCULATED
-};
-
-/* One variable, as the interface decided it. */
-typedef struct {
-    unsigned char source;      /* enum mb2fmu_source */
-    unsigned char causality;   /* enum mb2fmu_causality */
-    unsigned char variability; /* enum mb2fmu_variability */
-    unsigned char initial;     /* enum mb2fmu_initial */
-    int index;                 /* which value of its source */
-    double start;              /* MB2FMU_NAN where it has none */
-    double minimum;            /* -MB2FMU_INFINITY where it has none */
-    double maximum;            /* MB2FMU_INFINITY where it has none */
-    double nominal;            /* > 0; 1 where none was given */
-    const char *name;          /* UTF-8 */
-} mb2fmu_variable;
-
-/* Its place is the value reference. */
-MB2FMU_UNUSED static const mb2fmu_variable model_variables[MB2FMU_N_VARIABLES];
 
 /* What is wrong when solve number `failed` fails, a clause in UTF-8, for messages; a general one for other numbers. */
 MB2FMU_UNUSED static const char *model_failure(int failed);

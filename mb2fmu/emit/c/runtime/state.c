@@ -110,12 +110,12 @@ static enum mb2fmu_status mb2fmu_free_state(mb2fmu_instance *instance, void **pl
 static const char *mb2fmu_stream_head(mb2fmu_stream *stream, enum mb2fmu_kind kind)
 {
     static const char mark[8] = {'M', 'B', '2', 'F', 'M', 'U', 'S', 'T'};
-    static const char token[] = MB2FMU_TOKEN;
+    const char *const token = MB2FMU_TOKEN;
     const int expected[] = {(int)kind,         MB2FMU_N_STATES,     MB2FMU_N_INPUTS,
                             MB2FMU_N_PARAMETERS, MB2FMU_INTEGRATOR_REALS, MB2FMU_INTEGRATOR_INTEGERS};
-    unsigned char bytes[sizeof token > sizeof mark ? sizeof token : sizeof mark];
+    unsigned char bytes[sizeof mark];
     int format = MB2FMU_STATE_FORMAT;
-    int length = (int)(sizeof token - 1);
+    int length = (int)strlen(token);
     size_t i;
     memcpy(bytes, mark, sizeof mark);
     mb2fmu_stream_bytes(stream, bytes, sizeof mark);
@@ -127,12 +127,15 @@ static const char *mb2fmu_stream_head(mb2fmu_stream *stream, enum mb2fmu_kind ki
         return "a state in another format";
     }
     mb2fmu_stream_int(stream, &length);
-    memcpy(bytes, token, sizeof token - 1);
-    if (length == (int)(sizeof token - 1)) {
-        mb2fmu_stream_bytes(stream, bytes, sizeof token - 1);
-    }
-    if (length != (int)(sizeof token - 1) || memcmp(bytes, token, sizeof token - 1) != 0) {
+    if (length != (int)strlen(token)) {
         return "the state of another unit";
+    }
+    for (i = 0; token[i] != '\0'; ++i) {
+        unsigned char byte = (unsigned char)token[i];
+        mb2fmu_stream_bytes(stream, &byte, 1);
+        if (byte != (unsigned char)token[i]) {
+            return "the state of another unit";
+        }
     }
     for (i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
         int found = expected[i];
