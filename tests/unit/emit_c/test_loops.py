@@ -91,8 +91,8 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     units = [compile_model(program)]
     monkeypatch.setattr(model, "ONCE", 0)
     sources = emit(with_derivatives(program), bare_interface())
-    assert translation_units(sources) == ("unit.c", "equations.c", "derived.c", "derived_once.c")
-    assert b"SHARED unit.c ${equations} derived.c derived_once.c" in sources["sources/CMakeLists.txt"]
+    assert translation_units(sources) == ("unit.c", "model.c", "equations.c", "derived.c", "derived_once.c")
+    assert b"SHARED ${equations} unit.c model.c derived.c derived_once.c" in sources["sources/CMakeLists.txt"]
     each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "derived_once"))
     assert "static int equations_rhs(" in each
     assert "static int equations_adjoint(" not in each + once

@@ -73,7 +73,7 @@ def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
 RUNTIME = FileTree(
     {
         "sources/unit.c": b'#include "sizes.h"\n#include "model_names.h"\nruntime ',
-        "sources/sizes.h": b"# include \t\"deep.h\"\n4 states ",
+        "sources/sizes.h": b'# include \t"deep.h"\n4 states ',
         "sources/deep.h": b"deep ",
         "sources/model_names.h": b"left_ ",
     }
