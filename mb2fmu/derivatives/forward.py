@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.derivatives.activity import Sources
-from mb2fmu.derivatives.implicit import smoothed
+from mb2fmu.derivatives.implicit_solutions import smoothed
 from mb2fmu.derivatives.partials import FLAT, partial
 from mb2fmu.derivatives.tangent_sums import TangentSums, Term, Way
 from mb2fmu.numerics.linear_solve import solved_again

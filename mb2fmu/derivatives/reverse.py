@@ -20,7 +20,7 @@ import numpy as np
 
 from mb2fmu.derivatives.activity import CHOICES, Readers
 from mb2fmu.derivatives.forward import ALL, Variable, product, variables_of
-from mb2fmu.derivatives.implicit import smoothed
+from mb2fmu.derivatives.implicit_solutions import smoothed
 from mb2fmu.derivatives.partials import FLAT, partial
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import LEAF_GROUP, ProgramCopy, place

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.derivatives.forward import add_jacobian, add_tangent, variables_of
-from mb2fmu.derivatives.implicit import smoothed
+from mb2fmu.derivatives.implicit_solutions import smoothed
 from mb2fmu.derivatives.reverse import add_adjoint
 from mb2fmu.program.builder import ProgramBuilder
 from mb2fmu.program.copying import ProgramCopy

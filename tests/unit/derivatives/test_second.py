@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.derivatives import second
-from mb2fmu.derivatives.implicit import smoothed
+from mb2fmu.derivatives.implicit_solutions import smoothed
 from mb2fmu.evaluation import evaluator
 from mb2fmu.program.program import Program, first_memory
 
