@@ -72,6 +72,7 @@ def sarif(result: AuditResult) -> bytes:
 
 
 def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
+    """Write the rule of a finding as SARIF describes rules."""
     rule = rules().get(name)
     said = rule.says if rule else "What another checker says."
     help_ = f"{rule.remedy} ({found.section})" if rule else "See what the checker says itself."
@@ -80,6 +81,7 @@ def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
 
 
 def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dict[str, Any]:
+    """Write a finding as a result of SARIF; ``place`` is the index of its rule."""
     where = {"physicalLocation": {"artifactLocation": {"uri": result.fmu}}}
     logical = [{"fullyQualifiedName": found.where}] if found.where else []
     entry: dict[str, Any] = {

@@ -109,6 +109,7 @@ def _nice(step: float) -> float:
 
 
 def _tick(value: float, decimals: int) -> str:
+    """Write the number at a tick: no sign before zero, a real minus before others."""
     text = f"{value:.{decimals}f}"
     if float(text) == 0:
         text = text.lstrip("-")

@@ -173,6 +173,7 @@ def _axis(panel: Panel) -> Axis:
 
 
 def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None) -> Iterator[str]:
+    """Draw one panel as SVG: its label, the shaded time, the grid, and the lines."""
     upper, lower, right = frame.upper, frame.lower, WIDTH - _RIGHT
     data = {"upper": upper, "lower": lower, "low": repr(frame.axis.low), "high": repr(frame.axis.high)}
     data |= {"scale": frame.scale, "quantity": panel.quantity, "unit": panel.unit}
@@ -257,6 +258,7 @@ def _across(time_axis: Axis, time: float) -> float:
 
 
 def _time_labels(time_axis: Axis, top: int) -> Iterator[str]:
+    """Label the ticks of the time axis below the lowest panel; ``top`` is its lower edge in pixels."""
     for value, label in time_axis.ticks:
         x = _across(time_axis, value)
         anchor = "end" if x > WIDTH - _RIGHT - 8 else "middle"

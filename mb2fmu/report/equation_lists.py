@@ -60,6 +60,7 @@ class Operations:
         return sum(self._one(sm.sympify(e)) for e in expressions)
 
     def _one(self, expression: Any) -> int:
+        """Count the operations of an expression, without recursion; equal parts are remembered."""
         stack = [expression]
         while stack:
             e = stack[-1]
@@ -216,6 +217,7 @@ class _Writer(FormulaLines):
         return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded=folded)
 
     def _link(self, recursion: Recursion, number: int) -> Markup:
+        """Write how a link moves against its parent: ω, v and r, term by term."""
         link = recursion.links[number]
         chain, spins = recursion.chain(number)
         slips = link.velocity or tuple(d.rate for d in link.offset if d.rate is not None)

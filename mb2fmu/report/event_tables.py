@@ -53,6 +53,7 @@ def event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
 
 
 def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
+    """Show the first events and all that failed; say of the others how many there are."""
     chosen = [k for k, event in enumerate(events) if k < _SHOWN or event.verdict == "failed"]
     hidden = [event for k, event in enumerate(events) if k not in set(chosen)]
     worst = max((event.ratio for event in hidden), default=0.0)
@@ -61,6 +62,7 @@ def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
 
 
 def _row(number: int, event: EventResult) -> EventRow:
+    """Format one event: when it was expected and found, against its bound, and what jumped."""
     return EventRow(
         number=number,
         name=event.name,
@@ -104,6 +106,7 @@ def modes(reference: Reference) -> Figure | None:
 
 
 def _strips(reference: Reference, numeric: HybridEquations) -> Iterator[Strip]:
+    """Yield the spans of time that each switch with several lasting modes stays in one."""
     end = float(reference.trajectory.time[-1])
     for k, switch in enumerate(numeric.frozen.switches):
         spans, since, mode = [], 0.0, float(reference.modes[0].values[k])

@@ -69,6 +69,7 @@ def _first(result: ValidationResult) -> list[str]:
 
 
 def _trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+    """Draw variables of the unit over the broader lines of the reference."""
     reference = result.reference.trajectory
     for name, (blue, orange) in zip(names, _COLOURS, strict=False):
         axes.plot(reference.time, reference[name], color=orange, linewidth=5.5, label=f"{name}: reference")
@@ -77,6 +78,7 @@ def _trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) ->
 
 
 def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+    """Draw errors and bounds over time, on a logarithmic axis, up to the horizon."""
     time = result.reference.trajectory.time
     axes.set_yscale("log")
     for name, (blue, _) in zip(names, _COLOURS, strict=False):
@@ -91,6 +93,7 @@ def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
 
 
 def _finish(axes: Axes) -> None:
+    """Give axes the look that all figures have."""
     axes.grid(color="#e4e8ef", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(x=0)

@@ -100,6 +100,7 @@ def _places(graph: MechanismGraph) -> dict[int, _Box]:
 
 
 def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:
+    """Draw a joint as a curve from box a to box b, with its name and coordinates."""
     middle = (a.right + b.left) / 2
     bend = f"C{middle:.1f} {a.middle:.1f} {middle:.1f} {b.middle:.1f} {b.left:.1f} {b.middle:.1f}"
     way = f"M{a.right:.1f} {a.middle:.1f}{bend}"
@@ -123,6 +124,7 @@ def _below(bond: Bond, a: _Box, b: _Box, low: float, lane: int) -> Iterator[str]
 
 
 def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
+    """Draw a body, or the ground, as a box with its joints and sensors as rows."""
     kind, name = ("ground", "ground") if number == GROUND else ("body", graph.bodies[number])
     yield (
         f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" width="{_WIDTH:.0f}" height="{box.height:.1f}" '

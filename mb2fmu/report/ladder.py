@@ -17,6 +17,7 @@ def ladder_rows(result: ValidationResult) -> tuple[LadderRow, ...]:
 
 
 def _row(rung: Rung) -> LadderRow:
+    """Format one rung: points, the worst ratio and its verdict."""
     done = rung.verdict != "unjudged"
     return LadderRow(
         name=rung.name,

@@ -145,6 +145,7 @@ class _Dot:
 
 
 def _intermediate(item: Intermediate) -> Iterator[tuple[Any, Any]]:
+    """Yield the rows (left side, right side) of an intermediate: one, or those of a linear system."""
     if isinstance(item, Assignment):
         yield item.symbol, item.expression
         return
@@ -166,11 +167,12 @@ def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _text(equations: EquationsOfMotion, name: str) -> str:
+    """Print the equations as plain text, section by section."""
     printer = StrPrinter({"order": "none"})
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
 
     def side(value: Any) -> str:
-        """One side of an equation in LaTeX: an expression, an entry of a matrix, or a name."""
+        """One side of an equation as text: the rate of a speed, an expression, or a name."""
         if isinstance(value, _Dot):
             return f"{value.symbol}'"
         return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
@@ -185,6 +187,7 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
 
 
 def _latex(equations: EquationsOfMotion, name: str) -> str:
+    """Print the equations as LaTeX, section by section."""
     speeds = zip(equations.u, equations.u_dot, strict=True)
     dots = {dot: rf"\dot{{{sm.latex(u)}}}" for u, dot in speeds}
     printer = LatexPrinter({"symbol_names": dots, "order": "none"})
@@ -334,6 +337,7 @@ class _PythonListing:
             yield f"    {', '.join(self.names[s] for s in symbols)}{',' * (len(symbols) == 1)} = {array}"
 
     def _intermediates(self) -> Iterator[str]:
+        """Yield the lines of Python that compute the intermediates, in order."""
         for item in self.equations.intermediates:
             if isinstance(item, Assignment):
                 yield f"    {self.names[item.symbol]} = {self._print(item.expression)}"

@@ -68,6 +68,7 @@ class MathML:
         return f'<mtable class="matrix">{rows}</mtable>'
 
     def _print(self, e: Any) -> _TEXT:
+        """Print an expression by the printer of the first of its classes that has one."""
         if e in self.symbols:
             return self.symbols[e], _ATOM
         for kind in type(e).__mro__:
@@ -80,6 +81,7 @@ class MathML:
         return text if strength >= at_least else _parenthesized(text)
 
     def _number(self, e: Any) -> _TEXT:
+        """Print a number: integer, fraction, or decimal with a power of ten."""
         if not e.is_finite:
             return f"<mtext>{escape(str(e))}</mtext>", _ATOM
         if e < 0:
@@ -100,6 +102,7 @@ class MathML:
         return "".join(self.terms(e)), _SUM
 
     def _product(self, e: Any) -> _TEXT:
+        """Print a product: a sign before it, factors with negative exponents under a fraction bar."""
         coefficient, rest = e.as_coeff_Mul()
         if coefficient.is_negative:
             return f"<mo>−</mo>{self._within(-e, _PRODUCT)}", _SUM
@@ -135,6 +138,7 @@ class MathML:
         return text
 
     def _power(self, e: Any) -> _TEXT:
+        """Print a power: a fraction, a root, a power of sin, cos or tan, or a raised base."""
         base, exponent = e.as_base_exp()
         if exponent.is_Rational and exponent.is_negative:
             return f"<mfrac><mn>1</mn>{self._row([base**-exponent])}</mfrac>", _PRODUCT
@@ -170,6 +174,7 @@ class MathML:
         return f"<msup><mi>e</mi><mrow>{self._print(e.args[0])[0]}</mrow></msup>", _POWER
 
     def _cases(self, e: Any) -> _TEXT:
+        """Print the cases of a Piecewise below each other, each with its condition."""
         rows = ""
         for value, condition in e.args:
             when = (
@@ -183,6 +188,7 @@ class MathML:
         return f"{self._print(e.lhs)[0]}<mo>{sign}</mo>{self._print(e.rhs)[0]}", _SUM
 
     def _logic(self, e: Any) -> _TEXT:
+        """Print a negation, or conditions joined by their sign."""
         if isinstance(e, sm.Not):
             return f"<mo>¬</mo>{self._within(e.args[0], _ATOM)}", _POWER
         sign = {"And": "∧", "Or": "∨"}.get(e.func.__name__, e.func.__name__)

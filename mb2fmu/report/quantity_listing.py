@@ -33,6 +33,7 @@ def quantity_listing(quantities: NamedQuantities, form: Literal["text", "latex"]
 
 
 def _text(quantities: NamedQuantities) -> str:
+    """Print the quantities as plain text, section by section."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
 
@@ -60,6 +61,7 @@ def _text(quantities: NamedQuantities) -> str:
 
 
 def _text_name(q: NamedQuantity) -> str:
+    """Name a quantity in plain text: its letter, with of what and by what in brackets."""
     letter = _TEXT.get(q.letter, q.letter)
     if q.letter == "dL":
         return f"{letter}{q.index}"
@@ -75,6 +77,7 @@ def _latex(quantities: NamedQuantities) -> str:
 
 
 def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str]]]:
+    """Yield the title and the aligned rows of each section, in LaTeX."""
     dots = {}
     for rate, (of, times) in quantities.rates.items():
         dots[rate] = rf"\{'d' * times}ot{{{sm.latex(of)}}}"
@@ -95,6 +98,7 @@ def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str
 
 
 def _latex_name(q: NamedQuantity) -> str:
+    """Name a quantity in LaTeX: its letter, of what as superscript, by what as subscript."""
     letter = _LATEX[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
     if q.letter == "dL":

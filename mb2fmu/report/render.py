@@ -89,6 +89,7 @@ def _page(
     most: int | None = None,
     folded: bool = False,
 ) -> Page:
+    """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.texts(definition, equations)

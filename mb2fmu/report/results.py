@@ -235,6 +235,7 @@ def _kind(i: InvariantResult) -> str:
 
 
 def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int) -> Figure:
+    """Draw a variable of the unit over its reference, and below it the error under its bound."""
     reference = result.reference.trajectory
     time, column = reference.time, reference.column(v.name)
     chart = Chart(
@@ -296,6 +297,7 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
 
 
 def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
+    """Summarize the verdict: the worst variable, invariants, and checks, each against its bound."""
     worst = max(result.variables, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
     bounded: State = "bad" if any(v.verdict == "failed" for v in result.variables) else "good"
     tiles = [Fact("Worst error / bound", short(worst.ratio), bounded, _at(worst.name, worst.at), exact(worst.ratio))]
@@ -329,6 +331,7 @@ def _uncertainty(result: ValidationResult) -> float:
 
 
 def _horizons(result: ValidationResult) -> tuple[str, ...]:
+    """Say up to which time variables are judged, and which one stops first."""
     stop = float(result.reference.trajectory.time[-1])
     early = [v for v in result.variables if v.horizon < stop]
     if not early:
@@ -341,6 +344,7 @@ def _horizons(result: ValidationResult) -> tuple[str, ...]:
 
 
 def _kinds(result: ValidationResult) -> tuple[str, ...]:
+    """Say as which kinds the unit was run, where that was more than one."""
     if not result.others:
         return ()
     first = KIND_NAMES[result.simulation.kind]
@@ -387,6 +391,7 @@ def _listed(names: list[str], most: int = 5) -> str:
 
 
 def _flat(source: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    """List nested values as rows; a row is named by all keys on its way, joined by spaces."""
     rows = []
     for name in sorted(source):
         value = source[name]

@@ -21,6 +21,7 @@ def sweep_text(found: Sweep) -> str:
 
 
 def _lines(found: Sweep) -> Iterator[str]:
+    """Yield the lines that describe a sweep: critical values, and where it is stable."""
     unit = "" if found.unit == "1" else f" {found.unit}"
     first, last = found.values[0], found.values[-1]
     yield f"{found.name} from {first:g} to {last:g}{unit}, {len(found.values)} operating points"

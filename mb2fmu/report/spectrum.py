@@ -19,6 +19,7 @@ def spectrum_text(found: Linearization) -> str:
 
 
 def _lines(found: Linearization) -> Iterator[str]:
+    """Yield the lines that describe a linearization: its point, what is left out, its eigenvalues."""
     point = found.point
     what = {"equilibrium": "Equilibrium", "steady": "Steady motion", "instant": "Instant"}[point.motion]
     yield f"{what} (what has to vanish is below {max(point.residual, 1e-16):.1e})"
@@ -41,6 +42,7 @@ def _lines(found: Linearization) -> Iterator[str]:
 
 
 def _meaning(value: complex) -> str:
+    """Say what an eigenvalue (1/s) means: time constant, or frequency and damping."""
     size = abs(value)
     if size < _ZERO:
         return "    neutral"

@@ -170,6 +170,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _finish(axes: Axes) -> None:
+    """Give axes the look that all pictures of studies have."""
     axes.grid(color=LINE, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, labelsize=8.5)

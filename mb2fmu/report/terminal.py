@@ -124,6 +124,7 @@ def _number(value: float) -> str:
 
 
 def _variables(result: ValidationResult, *, wide: bool) -> Table:
+    """Table of the variables: range, error and bound; ``wide`` adds where and up to when."""
     table = _table("FMU against the reference", "variable", "range", "error", wide=wide)
     for variable in result.variables:
         reason = f" ({variable.reason})" if variable.reason and wide else ""
@@ -142,6 +143,7 @@ def _variables(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _invariants(result: ValidationResult, *, wide: bool) -> Table:
+    """Table of what must hold over the whole run; ``wide`` adds where it is worst."""
     table = _table("Held over the whole run", "invariant", None, "value", wide=wide)
     for item in result.invariants:
         columns = [item.name, item.unit, _number(item.value), _number(item.bound)]

@@ -122,6 +122,7 @@ def texts(definition: Declarations, equations: EquationsOfMotion) -> dict[str, s
 
 
 def _constraints(equations: EquationsOfMotion) -> str:
+    """Say how many constraints there are, and how they are treated."""
     holonomic = len(equations.holonomic)
     velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
     by = f" (treated by {equations.treatment})" if equations.treatment else ""
@@ -153,6 +154,7 @@ def _solver(solver: SolverSettings, step: float) -> str:
 
 
 def _abilities(capabilities: Capabilities) -> str:
+    """Say what the unit can do, and what it needs."""
     parts = [
         "its state can be saved, restored and serialized" if capabilities.state else "",
         "needs software on the importer's machine" if capabilities.needs_execution_tool else "",
@@ -184,6 +186,7 @@ def _start(record: Quantity) -> str:
 
 
 def _role(variable: FmuVariable) -> str:
+    """Say what a variable is to an importer."""
     if variable.derivative_of is not None:
         role = "derivative"
     elif variable.source == "state":
