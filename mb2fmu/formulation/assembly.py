@@ -100,6 +100,7 @@ def _start(m: Mechanism) -> tuple[StartValue, ...]:
 def _asks_for_multipliers(
     kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
 ) -> bool:
+    """Whether an output, or an expression that is named late, needs constraint forces."""
     expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
     wanted = set(kinematics.mechanism.multipliers)
     hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
@@ -117,6 +118,7 @@ def _pathways_in_z_dot(kinematics: NamedKinematics) -> None:
 
 
 def _bodies(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
+    """Record where each body is, how it is turned, and its velocities."""
     m: Mechanism = kinematics.mechanism
     motions = []
     for body in m.bodies:

@@ -49,6 +49,7 @@ class JointSpace:
 
     @cached_property
     def _mass_matrix(self) -> sm.MatrixBase:
+        """Form M, in speeds: the sum over bodies of partial velocities times momenta."""
         k, n = self._k, len(self._m.u)
         if isinstance(k, RecursiveKinematics):
             return k.mass_matrix()
@@ -77,6 +78,7 @@ class JointSpace:
 
     @cached_property
     def _gravity(self) -> tuple[sm.Expr, ...]:
+        """Form the generalized efforts of gravity, speed by speed."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
             return k.gravity_efforts()
@@ -90,6 +92,7 @@ class JointSpace:
 
     @cached_property
     def _inverse(self) -> tuple[sm.Expr, ...]:
+        """Form the efforts that given accelerations need: inertia, less passive forces and loads."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
             return k.inverse_efforts()

@@ -94,6 +94,7 @@ class Rates:
         return self._vector(frame, {j: _three(columns[j]) for j in sorted(columns)}, _three(offset))
 
     def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
+        """Collect a velocity that is linear in the speeds: columns, offset, and what its derivative has beside u̇."""
         kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
         bias = list(self._derivative(offset))
         for j, column in kept:
@@ -149,6 +150,7 @@ class _Grower:
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def _read_frames(self) -> None:
+        """Relate each frame to its parent; frames with a constant rotation share the axes of their parent."""
         for i, frame in enumerate(self.m.frames):
             fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
             axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
@@ -166,6 +168,7 @@ class _Grower:
     # --- points ------------------------------------------------------------------------------------------------------
 
     def _home(self, i: int) -> Homes:
+        """Find where point ``i`` is attached: by its given velocity, or by its place against its parent."""
         place = self.m.points[i]
         if i == 0:
             return {0: Attachment(0)}

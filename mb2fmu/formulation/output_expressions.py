@@ -128,6 +128,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
 
 
 def _vector(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield the components of a position, velocity, acceleration or angular velocity."""
     if request.kind == "angular_velocity":
         vector = k.omega(request.subject[0])
         if request.relative_to is not None:
@@ -150,6 +151,7 @@ def _components(request: RequestedOutput, vector: Components, k: NamedKinematics
 
 
 def _orientation(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield how a frame is turned against another: quaternion, angles, or direction cosines."""
     rotation = k.rotation(request.subject[0])
     if request.relative_to is not None:
         rotation = k.rotation(request.relative_to).T * rotation
@@ -165,6 +167,7 @@ def _orientation(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple
 
 
 def _load(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield the power of a load, its vector in the inertial frame, or its size along a pathway."""
     m = k.mechanism
     number = request.subject[0]
     load = m.loads[number]
@@ -185,6 +188,7 @@ def _diagnosis(request: RequestedOutput, m: Mechanism) -> Iterator[tuple[str, sm
 
 
 def _dynamic(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield outputs that need accelerations or constraint forces."""
     if request.kind == "multiplier":
         yield request.name, _multiplier(request.subject[0], k.mechanism)
     elif request.kind == "momentum":
@@ -215,6 +219,7 @@ def _joint_effort(request: RequestedOutput, k: NamedKinematics, reactions: React
 
 
 def _multiplier(row: int, m: Mechanism) -> sm.Symbol:
+    """Look up the symbol of a multiplier; refuse it where velocities already use the constraint."""
     if m.given_by_constraint:
         names = ", ".join(m.given_by_constraint)
         raise _refuse(

@@ -201,6 +201,7 @@ def _of_constant_force(load: Load, kinematics: NamedKinematics) -> list[sm.Expr]
 
 
 def _vector_at_rest(load: Load, vector: VectorTerms, m: Mechanism) -> VectorTerms:
+    """Evaluate the components of a load with all speeds zero; frames without any are left out."""
     terms = []
     for frame, components in vector:
         x, y, z = (at_rest(m, load, c) for c in components)

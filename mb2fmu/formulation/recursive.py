@@ -95,6 +95,7 @@ def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
 
 
 def _start(mechanism: Mechanism) -> tuple[RecursiveKinematics, Recursion]:
+    """Grow the tree of links; pathways are named before, since the tree needs their rates."""
     kinematics = RecursiveKinematics(mechanism)
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
@@ -126,6 +127,7 @@ def _geared(recursion: Recursion) -> list[int]:
 
 
 def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
+    """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
     loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weights]
     return Recursion(
@@ -144,6 +146,8 @@ def _recursion(mechanism: Mechanism, tree: LinkTree) -> Recursion:
 
 
 def _load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
+    """Express a load by links and points of the tree."""
+
     def link(frame: int) -> int:
         """Number of the link that turns as a frame does; -1 where there is no frame."""
         return tree.of_axes[tree.frames[frame].axes] if frame >= 0 else -1

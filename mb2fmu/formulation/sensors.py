@@ -97,6 +97,7 @@ def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) 
 
 
 def _refuse_unlocated(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
+    """Refuse a sum over bodies whose mass centres have no position, or that have no mass at all."""
     if request.kind in {"centre_of_mass", "angular_momentum"}:
         lost = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]
         if lost:

@@ -79,6 +79,7 @@ class _Builder:
         return x * frame.x + y * frame.y + z * frame.z
 
     def _frames(self) -> tuple[ReferenceFrame, ...]:
+        """Build a frame of SymPy for each frame of the mechanism, oriented to its parent."""
         frames: list[ReferenceFrame] = []
         self.frames = ()
         for i, record in enumerate(self.m.frames):

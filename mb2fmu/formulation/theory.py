@@ -171,6 +171,7 @@ class _Theory:
         return self._carried
 
     def _partial_velocities(self) -> Iterator[NamedQuantity]:
+        """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
         m, k = self.m, self.kinematics
         loads = list(applied_loads(k))
         points = dict.fromkeys([*(b.masscenter for b in m.bodies), *(a.at for a in loads if not a.torque)])
@@ -186,6 +187,7 @@ class _Theory:
             yield NamedQuantity(letter, name, self.m.u_all[j], _vector(column))
 
     def _active_forces(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
         for applied in applied_loads(self.kinematics):
             found = by_load[self.m.loads[applied.load].name]
@@ -196,6 +198,7 @@ class _Theory:
         yield from self._by_speed("F", by_load)
 
     def _inertia_forces(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized inertia forces, body by body: partial velocities times −m a, and −(I α + ω × I ω)."""
         k = self.kinematics
         by_body: dict[str, dict[int, sm.Expr]] = {}
         for body in self.m.bodies:
@@ -242,6 +245,7 @@ class _Theory:
             yield NamedQuantity("Q", "the Lagrangian's potential", None, value)
 
     def _of_body(self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]) -> Iterator[NamedQuantity]:
+        """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
         turns = _turns(body)
         v, w = k.velocity_partials(body.masscenter), k.omega_partials(body.frame) if turns else {}
@@ -280,6 +284,7 @@ class _Theory:
         return self._terms
 
     def _form_terms(self) -> LagrangeTerms:
+        """Form the energies, momenta, slopes and generalized forces of Lagrange's equations."""
         m, k = self.m, self.kinematics
         self._motion, turned = self._coordinate_rates()
         rates = list(self._motion)[: len(m.q)]
@@ -311,6 +316,7 @@ class _Theory:
         )
 
     def _lagrange(self) -> Iterator[NamedQuantity]:
+        """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of L by q."""
         m, terms = self.m, self.lagrange_terms()
         yield NamedQuantity("L" if m.lagrangian_alone else "energy T", "", None, terms.kinetic)
         if terms.potential is not None and not m.lagrangian_alone:

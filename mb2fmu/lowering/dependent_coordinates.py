@@ -59,6 +59,7 @@ class DependentCoordinates:
         return self._builder.newton(self._body(), nodes, last, self._name)
 
     def _body(self) -> Program:
+        """Build the body of Newton's method: scaled residuals of the loops, one step, and the Jacobian."""
         n, q = len(self._dependent), self._q
         b = ProgramBuilder(Layout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs))))
         symbols = {symbol: b.state(i) for i, symbol in enumerate(self._dependent)}

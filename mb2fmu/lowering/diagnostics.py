@@ -56,6 +56,7 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
 
 
 def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: int) -> list[int]:
+    """Rank of A (rows) by the pivots of its Gram matrix, and its condition without redundant rows."""
     S = gram(b, list(A), list(A))
     longest = b.binary(
         Op.MAX, reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]), b.constant(_NONE)

@@ -226,6 +226,7 @@ class ConstrainedDynamics:
         return LinearSystem(b, transposed, "the multipliers").solve(left)
 
     def _reduced(self, M: Rows, A: Rows, gamma: list[int], loads: Rows) -> Rows:
+        """Reduce the equations to the independent speeds, by the null space of the velocity constraints."""
         b, e = self._builder, self._equations
         n, independent, dependent = len(e.u), e.u_independent, e.u_dependent
         zero, one = b.constant(0.0), b.constant(1.0)

@@ -114,6 +114,7 @@ class Lowering:
         return lowering
 
     def _define_intermediates(self) -> None:
+        """Define all named intermediates, in order; each is lowered where it is first needed."""
         e = self.equations
         for item in (*e.calculated_parameters, *e.intermediates):
             if isinstance(item, Assignment):
@@ -126,6 +127,7 @@ class Lowering:
             self.walker.define([late.symbol], [late.expression], lambda nodes: nodes)
 
     def _define_solve(self, item: LinearSolve) -> None:
+        """Define the unknowns of a linear system; it is solved where one of them is first needed."""
         n, columns = item.right_hand_side.shape
 
         def make(nodes: Sequence[int]) -> list[int]:
@@ -282,6 +284,7 @@ class Lowering:
         b.entry(name, labels, [node for u_dot in self._forward(sets) for node in u_dot])
 
     def _forward(self, sets: list[list[int]]) -> list[list[int]]:
+        """Accelerations u' for several sets of generalized forces at once, by matrix or recursion."""
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.forward(sets)
@@ -290,6 +293,7 @@ class Lowering:
         return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
+        """Generalized forces that given u' need, by matrix or recursion."""
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             assert self.motion is not None
             return self.motion.inverse(u_dot)
@@ -301,6 +305,7 @@ class Lowering:
         self.builder.entry(name, list(labels), self.walker.lower(expressions))
 
     def _add_rhs(self) -> None:
+        """Add the entry point ``rhs``: q' = K u + k0 and u', drawn to the constraints, then z'."""
         e, b = self.equations, self.builder
         terms: list[list[int]] = [[node] for node in self.walker.lower(e.kinematics.offset)]
         entries = e.kinematics.matrix.todok()
@@ -323,6 +328,7 @@ class Lowering:
         return [b.sub(f, b.mul(rate, b.sub(x, on))) for f, x, on in zip(rates, states, projected, strict=True)]
 
     def _add_energy(self) -> None:
+        """Add the entry point ``energy``: kinetic and potential energy, and the power of loads."""
         energy = self.equations.energy
         known = {"kinetic": energy.kinetic, "potential": energy.potential}
         if energy.powers:
@@ -331,6 +337,7 @@ class Lowering:
         self._entry("energy", list(known), list(known.values()))
 
     def _add_equations(self) -> None:
+        """Add the entry point ``equations``: M and f, entry by entry; recursions have none."""
         if isinstance(self.equations.dynamics, RecursiveDynamics):
             return
         d = self.equations.mass_and_forcing

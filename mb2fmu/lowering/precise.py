@@ -53,6 +53,7 @@ class _Precise:
         return [self._found[node] for node in nodes]
 
     def _value(self, node: int, operands: Sequence[int]) -> Any:
+        """Evaluate one node with all digits from the values of its operands."""
         program, op, index = self._program, Op(int(self._program.op[node])), int(self._program.a[node])
         if op is Op.CONSTANT:
             return mpmath.mpf(float(program.constants[index]))
@@ -77,6 +78,7 @@ class _Precise:
         return mpmath.polyval([mpmath.mpf(row[piece]) for row in reversed(table.coefficients)], step)
 
     def _solution(self, block: Block) -> Sequence[Any]:
+        """Solve a block with all digits: a linear system, or equations that are refined by Newton."""
         if block.kind == "newton":
             return self._refined(block)
         factor = self._program.blocks[block.factor]

@@ -140,6 +140,8 @@ def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _compare(op: Op, *, swapped: bool = False, negated: bool = False) -> Rule:
+    """Rule of a comparison: operands may be exchanged, the answer negated."""
+
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
         left, right = (n[1], n[0]) if swapped else (n[0], n[1])
         result = b.switch(b.binary(op, left, right))

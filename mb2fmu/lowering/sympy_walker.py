@@ -128,6 +128,7 @@ class SympyWalker:
         return rule.combine(self.builder, expression, nodes)
 
     def _symbol(self, symbol: sm.Symbol, nodes: list[int]) -> int:
+        """Node of a symbol; what defines it is lowered at its first use."""
         if symbol not in self._symbols:
             definition = self._definitions.get(symbol)
             if definition is None:
@@ -138,6 +139,7 @@ class SympyWalker:
         return node
 
     def _complain(self) -> None:
+        """Raise once, with all functions that are not supported and all names that nothing defines."""
         faults = []
         if self._unsupported:
             names = ", ".join(sorted(self._unsupported))

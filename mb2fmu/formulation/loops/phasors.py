@@ -40,6 +40,7 @@ def harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
 
 
 def _harmonics(e: sm.Expr, q: frozenset[sm.Symbol]) -> dict[Harmonic, sm.Expr]:
+    """Split an expression into a sum of harmonics of the coordinates ``q``, each with its amplitude."""
     found: dict[Harmonic, sm.Expr] = {_ONE: e}
     if not e.free_symbols & q:
         return found

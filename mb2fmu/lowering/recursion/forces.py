@@ -65,6 +65,7 @@ class AppliedForces:
         return self._pathways[number]
 
     def _pathway(self, points: tuple[int, ...]) -> tuple[int, int, list[Vector]]:
+        """Length in m, its rate in m/s, and the unit vectors along the segments of a pathway."""
         g, b = self._g, self._k.b
         length = rate = g.zero
         directions = []

@@ -188,6 +188,7 @@ class LinkKinematics:
         return g.add(self.lower(vector.bias), g.cross(omega, self.value(vector)))
 
     def _missing(self, axes: int, known: dict[int, Vector]) -> list[int]:
+        """Axes on the way from those that are known to ``axes``, the nearest to the known ones first."""
         chain = []
         current = axes
         while current not in known:

@@ -127,6 +127,7 @@ class Algebra:
         return self._axes[C]
 
     def _find_axis(self, C: Matrix) -> AxisRotation | None:
+        """Recognize a rotation about one of the three axes, by its entries."""
         for k in range(3):
             i, j = (k + 1) % 3, (k + 2) % 3
             plain = C[k][k] == self.one and {C[k][i], C[k][j], C[i][k], C[j][k]} == {self.zero}
