@@ -347,9 +347,8 @@ commands.add_command(validate)
     type=click.Choice(["text", "latex", "python", *SOURCE_TARGETS]),
     default="text",
     show_default=True,
-    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. c: C99 functions of x', "
-    "outputs and Jacobian, with a main program. matlab: the same for MATLAB and GNU Octave. modelica: one flat "
-    "model without libraries. casadi: external functions with first and second derivatives, compiled.",
+    help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. "
+    + " ".join(f"{name}: {text}." for name, text in SOURCE_TARGETS.items()),
 )
 @click.option(
     "--show",
@@ -370,7 +369,7 @@ commands.add_command(validate)
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With --format c, matlab, modelica or casadi: folder for the files.  [default: out/<ModelName>_<format>]",
+    help=f"With --format {', '.join(SOURCE_TARGETS)}: folder for the files.  [default: out/<ModelName>_<format>]",
 )
 @debug_option
 def equations(

@@ -1,12 +1,22 @@
 """Backends: a program and an interface become files. Each backend is a folder and knows nothing of the others.
 
-Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/python`` and later ``emit/c`` print the equations,
-``emit/xml`` the description; each offers ``emit``.
+Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/c`` and ``emit/python`` print the equations of units,
+``emit/xml`` the description; the others are source targets, for use without FMI.
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 
 Must not: decide anything about variables, or touch the disk (but for its own templates), the clock or the environment.
 """
 
-SOURCE_TARGETS = ("c", "matlab", "modelica", "casadi")
-"""Targets that give source code to be used without FMI; here, so that the command line need not import them."""
+from types import MappingProxyType
+
+SOURCE_TARGETS = MappingProxyType(
+    {
+        "c": "C99 functions of x', outputs and Jacobian, with a main program",
+        "matlab": "the same for MATLAB and GNU Octave",
+        "modelica": "one flat model without libraries",
+        "casadi": "external functions with first and second derivatives, compiled",
+    }
+)
+"""Targets that give source code to be used without FMI, with what ``--help`` says of them; here, so that the command
+line need not import them."""

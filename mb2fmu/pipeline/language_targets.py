@@ -196,7 +196,7 @@ PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
-assert tuple(PRINTERS) == SOURCE_TARGETS
+assert tuple(PRINTERS) == tuple(SOURCE_TARGETS)
 
 
 def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:

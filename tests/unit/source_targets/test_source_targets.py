@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from mb2fmu import Latch, Model, derivatives, pipeline, validation
 from mb2fmu.cli import commands
+from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError
 from mb2fmu.evaluation import evaluator
 from mb2fmu.program.program import first_memory
@@ -157,7 +158,7 @@ def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) 
     assert not (tmp_path / "n").exists()
 
 
-@pytest.mark.parametrize("target", ["c", "matlab", "casadi", "modelica"])
+@pytest.mark.parametrize("target", SOURCE_TARGETS)
 @pytest.mark.parametrize("name", ["stick_slip_belt", "latched"])
 def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path):
     """Friction that sticks and latches that hold are modes, which x' alone does not have."""
