@@ -121,7 +121,7 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
             else:
                 seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        seen += _described(unit, description)
+        seen += _described(unit, description, wanted)
         idle = subjects.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         if run and any(rules()[each].half == "behaviour" for each in wanted):
@@ -203,7 +203,7 @@ def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     ]
 
 
-def _described(unit: archive.Archive, description: Description) -> list[Observation]:
+def _described(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
     return [
         *archive.check_contents(unit, description),
         *schema.check(unit, description),
@@ -211,7 +211,8 @@ def _described(unit: archive.Archive, description: Description) -> list[Observat
         *quantities.check(description),
         *variables.check(description),
         *structure.check(description),
-        *binaries.check(unit, description),
+        # What reads binaries takes half a second to load.
+        *(binaries.check(unit, description) if any(each.startswith("binary.") for each in wanted) else ()),
     ]
 
 

@@ -149,6 +149,9 @@ def audit(
 
 def _write(result: Any, files: dict[str, Path | None]) -> None:
     """Everything that is asked for as a file; what goes to stdout is left out."""
+    if not any(path is not None and str(path) != "-" for path in files.values()):
+        return
+    from mb2fmu.package.publishing import write_whole
     from mb2fmu.report.annotations import junit, sarif
 
     def page(result: Any) -> bytes:
@@ -160,9 +163,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     makers = {"json": lambda each: each.to_json().encode(), "html": page, "sarif": sarif, "junit": junit}
     for name, path in files.items():
         if path is not None and str(path) != "-":
-            from mb2fmu.pipeline import write
-
-            write(path, makers[name](result))
+            write_whole(path, makers[name](result))
 
 
 def _print(result: Any) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
-import numpy as np
 
 from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
@@ -142,7 +141,7 @@ def _summary(result: Trajectories, shown: tuple[str, ...]) -> Iterator[str]:
     yield f"{'':{width}}  {'start':>12} {'end':>12} {'smallest':>12} {'largest':>12}"
     for name in names:
         values = result[name]
-        numbers = (values[0], values[-1], np.min(values), np.max(values))
+        numbers = (values[0], values[-1], min(values), max(values))
         unit = result.units[name]
         yield (
             f"{name:{width}}  " + " ".join(f"{float(v):12.6g}" for v in numbers) + (f"  {unit}" if unit != "1" else "")

@@ -10,7 +10,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, Finding, Rule, rules
-from mb2fmu.report.page import environment, source
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
@@ -95,6 +94,8 @@ def rules_markdown() -> str:
 
 def audit_page(result: AuditResult) -> bytes:
     """One self-contained HTML document in UTF-8."""
+    from mb2fmu.report.page import environment, source  # brings what pages of proofs need, as SymPy
+
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:
         found[each.severity].append(each)

@@ -88,21 +88,22 @@ def judge(
     stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int
 ) -> Iterator[Observation]:
     """Compares with what is declared."""
+    among = frozenset(knowns)
     for unknown in entries:
         variable = unknown.variable
         if variable is None or unknown.dependencies is None:
             continue
-        declared = [each for each in unknown.targets if each]
+        declared = dict.fromkeys(each for each in unknown.targets if each)
         for known in knowns:
             key = variable.index, known.index
-            if key in effects.visible and not any(known is each for each in declared):
+            if key in effects.visible and known not in declared:
                 by = f"(by {effects.visible[key]:.2g} of its value)"
                 text = f'changes with "{known.name}" {by}, which its dependencies leave out'
                 rule = "dependencies.own_state" if known is variable else "dependencies.missing"
                 yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
         for known in declared:
             if (
-                any(known is each for each in knowns)
+                known in among
                 and effects.tried[known.index] >= times
                 and (variable.index, known.index) not in effects.moved
             ):
@@ -406,7 +407,9 @@ def _on_one_branch(
     """
     solved = [
         k for k, entry in enumerate(entries)
-        if entry.variable in stage.states and entry.variable is not None and entry.variable.initial == "approx"
+        if entry.variable is not None
+        and entry.variable in stage.description.state_set
+        and entry.variable.initial == "approx"
     ]  # fmt: skip
     elsewhere = any(_still(values[0][k], values[1][k]) and not _still(values[0][k], values[2][k]) for k in solved)
     kept = []

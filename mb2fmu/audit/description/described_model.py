@@ -205,6 +205,11 @@ class Description:
         return tuple(state for state in found if state)
 
     @cached_property
+    def state_set(self) -> frozenset[Variable]:
+        """The same, to look whether a variable is one."""
+        return frozenset(self.states)
+
+    @cached_property
     def independent(self) -> Variable | None:
         """Usually the time."""
         return next((variable for variable in self.variables if variable.causality == "independent"), None)

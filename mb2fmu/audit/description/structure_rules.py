@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from mb2fmu.audit.description.described_model import DESCRIPTION, Description, Unknown, Variable
 from mb2fmu.audit.finding import Observation
@@ -25,8 +25,10 @@ def check(description: Description) -> Iterator[Observation]:
     yield from _list(description, "Outputs", "structure.outputs", lambda each: each.causality == "output")
     yield from _derivatives(description)
     yield from _initial(description)
+    firsts = {each.list: each for each in description.unknowns}  # what is allowed is the same for all of a list
+    allowed = {name: frozenset(knowns(description, each)) for name, each in firsts.items()}
     for unknown in description.unknowns:
-        yield from _dependencies(description, unknown)
+        yield from _dependencies(unknown, allowed[unknown.list])
     yield from _others(description)
     silent = [
         each for each in description.unknowns if each.dependencies is None and each.list in {"Outputs", "Derivatives"}
@@ -41,12 +43,12 @@ def _has_knowns(description: Description) -> bool:
 
 
 def _list(description: Description, name: str, rule: str, belongs: Callable[[Variable], bool]) -> Iterator[Observation]:
-    listed = [each.variable for each in description.listed(name) if each.variable]
+    listed = {each.variable for each in description.listed(name) if each.variable}
     for unknown in description.listed(name):
         if unknown.variable and not belongs(unknown.variable):
             yield Observation(rule, f'"{unknown.variable.name}" does not belong into this list', unknown.place)
     for variable in description.variables:
-        if belongs(variable) and not any(variable is each for each in listed):
+        if belongs(variable) and variable not in listed:
             yield Observation(rule, f"is missing in ModelStructure/{name}", variable.place)
 
 
@@ -78,7 +80,7 @@ def _derivatives(description: Description) -> Iterator[Observation]:
         state = description.target(variable.written.get("derivative"))
         # der(u) of an input, or an output that is the slope of another output, make no state.
         internal = state is not None and state.causality in {"local", "output"} and variable.causality == "local"
-        if internal and id(variable) not in known and not any(state is each for each in description.states):
+        if internal and id(variable) not in known and state not in description.state_set:
             yield Observation(
                 "structure.derivatives", "a local derivative that ModelStructure/Derivatives leaves out", variable.place
             )
@@ -100,17 +102,17 @@ def _expected_initial(description: Description) -> list[Variable]:
 
 
 def _initial(description: Description) -> Iterator[Observation]:
-    expected = _expected_initial(description)
-    listed = [each.variable for each in description.listed("InitialUnknowns") if each.variable]
+    expected = dict.fromkeys(_expected_initial(description))
+    listed = {each.variable for each in description.listed("InitialUnknowns") if each.variable}
     for variable in expected:
-        if not any(variable is each for each in listed):
+        if variable not in listed:
             text = (
                 f'{variable.causality} with initial="{variable.initial}" is missing in ModelStructure/InitialUnknowns'
             )
             yield Observation("structure.initial", text, variable.place)
     for unknown in description.listed("InitialUnknowns"):
         found = unknown.variable
-        if found and not any(found is each for each in expected) and not (found.clocked or found.type == "Clock"):
+        if found and found not in expected and not (found.clocked or found.type == "Clock"):
             text = f'{found.causality} with initial="{found.initial}" does not belong into InitialUnknowns'
             yield Observation("structure.initial", text, unknown.place)
 
@@ -140,18 +142,17 @@ def _discrete_states(description: Description) -> list[Variable]:
     ]
 
 
-def _dependencies(description: Description, unknown: Unknown) -> Iterator[Observation]:
+def _dependencies(unknown: Unknown, allowed: Collection[Variable]) -> Iterator[Observation]:
     yield from _kinds(unknown)
     if unknown.dependencies is None:
         return
     for written, count in Counter(unknown.dependencies).items():
         if count > 1:
             yield Observation("structure.dependencies", f"{written} is listed {count} times", unknown.place)
-    allowed = {id(each) for each in knowns(description, unknown)}
     for written, target in zip(unknown.dependencies, unknown.targets, strict=True):
         if target is None:
             yield Observation("structure.dependencies", f"{written} refers to no variable", unknown.place)
-        elif id(target) not in allowed:
+        elif target not in allowed:
             text = f'"{target.name}" ({target.causality}, {target.variability}) cannot be a known here'
             yield Observation("structure.dependencies", text, unknown.place)
 

@@ -223,7 +223,7 @@ def _derivative(description: Description, variable: Variable) -> Iterator[Observ
             yield Observation(
                 "variables.derivative", f'"{state.name}", whose derivative it is, has another size', variable.place
             )
-    is_state = any(variable is each for each in description.states)
+    is_state = variable in description.state_set
     if variable.written.get("reinit") is not None and not is_state:
         severity = "true" if variable.flag("reinit") else "false"
         yield Observation("variables.reinit", f"reinit={severity}, but it is no continuous state", variable.place)
