@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
-from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.behaviour.stage import Stage, same
 from mb2fmu.audit.description.described_model import Variable, number
 from mb2fmu.audit.finding import Observation
 
@@ -100,27 +100,48 @@ def _read_elements(instance: Instance, array: Variable, count: int) -> int:
 # --- clocks
 
 
-@probe("clocks that tick", "clock.ticks", "clock.interval")
+@probe("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
 def ticking(stage: Stage) -> Iterator[Observation]:
     """Input clocks are activated in Event Mode, clocked variables are read then, intervals are asked for."""
     clocks = [each for each in stage.description.variables if each.type == "Clock"]
     if stage.description.version != 3 or not clocks:
-        for rule in ("clock.ticks", "clock.interval"):
+        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
             stage.nothing(rule, "it has no clocks")
         return
     if stage.kind == "CoSimulation" and not stage.needs_event_mode:
-        for rule in ("clock.ticks", "clock.interval"):
+        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
             stage.nothing(rule, "clocks need hasEventMode")
         return
     with stage.instance() as instance:
         stage.initialize(instance)
         for clock in clocks:
             if clock.written.get("intervalVariability") in {"constant", "fixed", "tunable", "changing", "countdown"}:
-                yield from _interval(stage, instance, clock)
+                for _ in range(2):  # the second answer counts as the first
+                    yield from _interval(stage, instance, clock)
         instance.event()
         for clock in clocks:
             if clock.causality == "input":
-                yield from _tick(stage, instance, clock)
+                yield from _ticks(stage, instance, clock)
+
+
+def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+    """Three ticks: what ``previous`` names has at each what the other variable had at the tick before."""
+    before: dict[Variable, Value] = {}
+    for _ in range(3):
+        seen: dict[Variable, Value] = {}
+        wrong = list(_tick(stage, instance, clock, seen))
+        yield from wrong
+        if wrong:
+            return
+        for variable in seen:
+            earlier = stage.description.target(variable.written.get("previous"))
+            if earlier and earlier in seen and variable in before and not same(seen[earlier], before[variable]):
+                text = (
+                    f'it is {seen[earlier]!r} at a tick; "{variable.name}" was {before[variable]!r} at the one before'
+                )
+                yield Observation("clock.previous", text, f'{stage.kind}, "{earlier.name}"')
+                return
+        before = seen
 
 
 def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
@@ -142,7 +163,8 @@ def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Obs
         yield Observation("clock.interval", f"its interval is {value.value!r}, the description says {told!r}", where)
 
 
-def _tick(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable, Value]) -> Iterator[Observation]:
+    """One tick; what its variables are while it is active goes to ``seen``."""
     where = f'{stage.kind}, "{clock.name}"'
     references, one = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
     clocked = [
@@ -157,7 +179,7 @@ def _tick(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observa
         yield Observation("clock.ticks", f"setting it in Event Mode answers {STATUS[status]}", where)
         return
     try:
-        instance.get(clocked)
+        seen.update(zip(clocked, instance.get(clocked), strict=True))
         stage.settle(instance)
         state[0] = True
         if instance.call("GetClock", references, one, state) in {OK, WARNING} and state[0]:

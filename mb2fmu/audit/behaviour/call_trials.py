@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes as c
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, Value
+from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Room, Value
 from mb2fmu.audit.behaviour.driven_runs import another, inputs, settable
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
@@ -52,6 +53,50 @@ def ordered(stage: Stage) -> Iterator[Observation]:
                     text = f"is {together[wrong]!r} where all are asked for, and {found[wrong]!r} asked for {how}"
                     yield Observation("value.order", text, f'{stage.kind}, "{some[wrong].name}"')
                     return
+
+
+@probe("asking for nothing", "value.nothing", crash="value.nothing")
+def nothing(stage: Stage) -> Iterator[Observation]:
+    """Importers have lists of variables to read and to set, and some of them are empty."""
+    name, kind = ("Real", c.c_double) if stage.description.version == 2 else ("Float64", c.c_double)
+    tail = () if stage.description.version == 2 else (c.c_size_t(0),)
+    with stage.instance() as instance:
+        stage.initialize(instance)
+        for verb in ("Get", "Set"):
+            room, none = Room(kind, 0), (c.c_uint * 1)()
+            status = instance.call(f"{verb}{name}", none, c.c_size_t(0), room.array, *tail)
+            wrong = room.misdeed(answered=True)
+            if wrong or status not in {OK, WARNING}:
+                text = wrong or f"answers {STATUS[status] if 0 <= status < len(STATUS) else status}"
+                said = f"fmi{stage.description.version}{verb}{name} for no variables {text}"
+                yield Observation("value.nothing", said, stage.kind)
+
+
+@probe("setting what is there already", "value.twice")
+def twice(stage: Stage) -> Iterator[Observation]:
+    """Importers set all inputs at each step, whether they have changed or not."""
+    known = [each for each in (*settable(stage), *inputs(stage)) if not each.dimensions][:SOME]
+    for moving_on in (False, True):
+        with stage.instance() as instance:
+            instance.enter(stage.start, None, stage.tolerance)
+            if moving_on:
+                instance.exit()
+                if instance.mode == "Event Mode":
+                    stage.settle(instance, first=True)
+                known = inputs(stage)[:SOME]
+            given = dict(zip(known, instance.get(known), strict=True))
+            before = instance.get(stage.variables)
+            for _ in range(2):
+                for each, value in given.items():
+                    if instance.put(each, value) not in {OK, WARNING}:
+                        return
+            after = instance.get(stage.variables)
+        for variable, a, b in zip(stage.variables, before, after, strict=True):
+            small = isinstance(a, float) and isinstance(b, float) and abs(a - b) < 1e-6 * stage.scale(variable)
+            if not (_near(a, b) or small):  # what is iterated may change a little
+                text = f"goes from {a!r} to {b!r} where inputs and start values are set to what they are"
+                yield Observation("value.twice", text, f'{stage.kind}, "{variable.name}"')
+                return
 
 
 @probe("setting several variables at once", "value.set")

@@ -28,6 +28,7 @@ from mb2fmu.audit.behaviour import (
     instance_trials,
     life,
     memory_trials,
+    naming_trials,
     order_trials,
     recorded_trials,
     slope_trials,
@@ -51,7 +52,8 @@ from mb2fmu.audit.recorded_run import Recorded
 
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
-    life, values, exchange, step_trials, recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
+    life, naming_trials, values, exchange, step_trials,
+    recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
     derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, memory_trials, host,
     watched_trials,
 )  # fmt: skip

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.driven_runs import another, inputs, settable
+from mb2fmu.audit.behaviour.driven_runs import another, drive, inputs, parameters, settable
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError
 from mb2fmu.audit.behaviour.probe import probe
 from mb2fmu.audit.behaviour.simulation import Run, cosimulate, run
-from mb2fmu.audit.behaviour.stage import Stage, finite, names, same
+from mb2fmu.audit.behaviour.stage import EndedError, Stage, finite, names, same
 from mb2fmu.audit.description.described_model import Variable
 from mb2fmu.audit.finding import Observation
 
@@ -138,14 +139,11 @@ def watched(stage: Stage) -> Iterator[Observation]:
             stage.nothing(rule, "it has no variables of that kind")
     with stage.instance() as instance:
         found = run(stage, instance, variables)
+    standing = list(_moved(stage, variables, found))
+    yield from standing or _driven(stage)
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         where = f'{stage.kind}, "{variable.name}"'
-        if variable.variability in {"constant", "fixed", "tunable"}:
-            moved = next((value for value in column if not same(value, column[0])), None)
-            if moved is not None:
-                text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
-                yield Observation("value.variability", text, where)
         if not all(map(finite, column)) and finite(column[0]):
             yield Observation(
                 "value.finite",
@@ -166,6 +164,25 @@ def watched(stage: Stage) -> Iterator[Observation]:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
     if stage.kind == "ModelExchange":
         yield from _discrete(stage, found)
+
+
+def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
+    """Constants and parameters that a run has changed."""
+    for place, variable in enumerate(variables):
+        column = [row[place] for row in found.rows]
+        moved = next((value for value in column if not same(value, column[0])), None)
+        if variable.variability in {"constant", "fixed", "tunable"} and moved is not None:
+            text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
+            yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
+
+
+def _driven(stage: Stage) -> Iterator[Observation]:
+    """The same with other parameters: what an event puts back to its start value goes unseen as long as it has that."""
+    wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
+    if not wanted or not parameters(stage, 1):
+        return
+    with stage.instance() as instance:
+        yield from _moved(stage, wanted, drive(stage, instance, wanted, number=1, steps=stage.steps))
 
 
 def _watched_kinds(stage: Stage) -> dict[str, bool]:
@@ -253,7 +270,7 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
         yield Observation("value.nan", text, stage.kind)
 
 
-@probe("another start time", "value.time")
+@probe("another start time", "value.time", "life.start")
 def other_start(stage: Stage) -> Iterator[Observation]:
     """A run that begins later: the independent variable begins there too, and steps go on from there."""
     start = stage.start + 3.7 * stage.step
@@ -274,6 +291,19 @@ def other_start(stage: Stage) -> Iterator[Observation]:
             if status not in {OK, WARNING}:
                 text = f"initialized to start at {start:.9g}, it answers a step from there with {STATUS[status]}"
                 yield Observation("value.time", text, stage.kind)
+    if stage.kind == "ModelExchange":
+        yield from _late_start(stage, stage.stop + 3.7 * stage.step)
+
+
+def _late_start(stage: Stage, start: float) -> Iterator[Observation]:
+    """A run that begins behind its experiment: what is due next lies behind its beginning, whatever was due before."""
+    with stage.instance() as instance, suppress(RefusedError, EndedError):
+        instance.enter(start, None, stage.tolerance)
+        instance.exit()
+        following = stage.settle(instance, first=True).next_time
+        if following is not None and following < start - 1e-9 * max(1.0, abs(start)):
+            text = f"initialized to start at {start:.9g}, its next time event is said to be at {following:.9g}"
+            yield Observation("life.start", text, stage.kind)
 
 
 def _spoiled(

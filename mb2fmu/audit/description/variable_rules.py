@@ -195,6 +195,9 @@ def _start_number(description: Description, variable: Variable, text: str) -> It
 
 def _bounds(variable: Variable) -> Iterator[Observation]:
     low, high, nominal = variable.number("min"), variable.number("max"), variable.number("nominal")
+    for name, bound in (("min", low), ("max", high)):
+        if bound is not None and math.isnan(bound):
+            yield Observation("variables.bounds", f"{name} is not a number", variable.place)
     if (
         low is not None
         and high is not None

@@ -7,8 +7,10 @@ from pathlib import Path
 import ball
 import further_mutants
 import late_mutants
+import odd_balls
 import pytest
 import sampler
+import stranger_mutants
 import unusual
 
 from mb2fmu.audit import audit
@@ -72,12 +74,42 @@ def test_right_though_unusual(name: str, tmp_path: Path) -> None:
     assert result.faults == ()
 
 
+STRANGE = {
+    "ticks count from zero wherever it starts", "each fifth step is shorter", "long name of an instance 3",
+    "set to what it is, it moves", "asked for nothing it crashes", "its own category is refused",
+    "an event restores the start's restitution",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "mutant", [each for each in stranger_mutants.BALL if each.name in STRANGE], ids=lambda each: each.name
+)
+def test_strangers_faults_are_named(mutant: late_mutants.LateMutant, tmp_path: Path) -> None:
+    path = late_mutants.unit(mutant, mutant.versions[-1], tmp_path / "strange.fmu")
+    found = audit(path, only=mutant.rules.split(), others=False, jobs=1, budget=60)
+    assert {each.rule for each in found.findings} & set(mutant.rules.split())
+
+
+@pytest.mark.parametrize("mutant", stranger_mutants.SAMPLER, ids=lambda each: each.name)
+def test_strangers_faults_of_clocks_are_named(mutant: late_mutants.LateMutant, tmp_path: Path) -> None:
+    path = sampler.unit(mutant, 3, tmp_path / "sampler.fmu")
+    found = audit(path, only=mutant.rules.split(), others=False, jobs=1, budget=60)
+    assert {each.rule for each in found.findings} & set(mutant.rules.split())
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.repeats) for name in odd_balls.ODD])
+def test_odd_balls_are_right(name: str, tmp_path: Path) -> None:
+    result = audit(ball.pack(odd_balls.contents(name), tmp_path / "odd.fmu"), others=False, effort=20.0)
+    assert [str(each) for each in result.findings if each.severity == "error"] == []
+    assert result.faults == ()
+
+
 def test_the_table_is_large() -> None:
     names = [each.name for each in late_mutants.ALL]
     assert len(set(names)) == len(names)
     assert set(names) >= SAMPLE
     assert len(late_mutants.EVENTS) >= 20
     assert sum(len(each.versions) for each in late_mutants.ALL) >= 100
-    more = [each.name for each in (*further_mutants.ALL, *sampler.ALL)]
+    more = [each.name for each in (*further_mutants.ALL, *sampler.ALL, *stranger_mutants.ALL)]
     assert len(set(more)) == len(more) >= 60
-    assert set(more) >= FURTHER | SAMPLED
+    assert set(more) >= FURTHER | SAMPLED | STRANGE

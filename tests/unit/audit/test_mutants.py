@@ -12,6 +12,7 @@ import further_mutants
 import late_mutants
 import pytest
 import sampler
+import stranger_mutants
 from mutants import ARCHIVES, DESCRIPTIONS, OWN_SOURCES, RUNNING, SOURCES, XML, CMutant, Mutant, OwnMutant
 
 from mb2fmu.audit import audit, rules
@@ -31,6 +32,7 @@ def run_mutants() -> list[object]:
     return found
 
 
+ALL_LATE = (*late_mutants.ALL, *further_mutants.ALL, *sampler.ALL, *stranger_mutants.ALL)
 LIMIT = 20.0
 """In s, of a busy machine."""
 
@@ -137,7 +139,7 @@ def test_there_are_enough_of_them() -> None:
     table = [*DESCRIPTIONS, *ARCHIVES, *RUNNING, *SOURCES, *OWN_SOURCES]
     assert len(table) >= 120
     assert len({mutant.name for mutant in table}) == len(table)
-    late = {rule for mutant in (*late_mutants.ALL, *further_mutants.ALL, *sampler.ALL) for rule in mutant.rules.split()}
+    late = {rule for mutant in ALL_LATE for rule in mutant.rules.split()}
     assert set(rules()) - {mutant.rule for mutant in table} - late <= UNTRIED
     assert len(table) + sum(len(mutant.versions) for mutant in late_mutants.ALL) >= 200
 

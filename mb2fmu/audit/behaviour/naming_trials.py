@@ -1,0 +1,77 @@
+"""Instances with unusual names, and messages that are switched on and off."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Iterator, Sequence
+
+from mb2fmu.audit.behaviour.binding import ERROR, OK, STATUS, WARNING
+from mb2fmu.audit.behaviour.instance import Instance
+from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.stage import Stage
+from mb2fmu.audit.finding import Observation
+
+NAMES = {
+    "with per cent signs": b"50 %s of %n",
+    "in Greek and Chinese": "άξονας 轴".encode(),
+    "with 400 letters": b"instance" * 50,
+}
+
+
+@probe("instances with unusual names", "life.name", crash="life.name")
+def naming(stage: Stage) -> Iterator[Observation]:
+    """Systems nest, and importers join the names of all levels: long ones are ordinary."""
+    for which, name in NAMES.items():
+        stage.tell(f"a name {which}")
+        made = Instance(stage.library, stage.kind, name=name)
+        if not made.alive:
+            yield Observation("life.name", f"no instance is made by a name {which}", stage.kind)
+            return
+        try:
+            stage.initialize(made)
+        finally:
+            made.free()
+    # How much of such a name a message repeats is not judged here.
+    for misdeed in [each for each, rule in stage.library.misdeeds.items() if rule == "log.arguments"]:
+        del stage.library.misdeeds[misdeed]
+
+
+@probe("switching messages on and off", "log.setting", crash="log.setting")
+def switching(stage: Stage) -> Iterator[Observation]:
+    """No categories mean all of them; then each that is listed; then none at all, and an invalid call."""
+    listed = [each.encode() for each in stage.description.categories]
+    with stage.instance(logging=False) as instance:
+        for names in ([], listed, *([each] for each in listed)):
+            for on in (True, False):
+                status = _switched(instance, names, on=on)
+                if status not in {OK, WARNING}:
+                    which = f"for {', '.join(each.decode() for each in names)}" if names else "for all categories"
+                    text = f"switching messages {'on' if on else 'off'} {which} answers {_label(status)}"
+                    yield Observation("log.setting", text, stage.kind)
+                    return
+        instance.enter(stage.start, None, stage.tolerance)
+        seen = len(instance.messages)
+        unknown = (c.c_uint * 1)(_unused(stage)), c.c_size_t(1)
+        room = (c.c_double * 4)()
+        tail = () if stage.description.version == 2 else (c.c_size_t(1),)
+        name = "GetReal" if stage.description.version == 2 else "GetFloat64"
+        instance.call(name, *unknown, room, *tail)
+        said = [each for each in instance.messages[seen:] if each[0] < ERROR]
+        if said:
+            text = f'"{said[0][2]}" is written though messages were switched off again'
+            yield Observation("log.setting", text, stage.kind)
+
+
+def _label(status: int) -> str:
+    return STATUS[status] if 0 <= status < len(STATUS) else str(status)
+
+
+def _unused(stage: Stage) -> int:
+    """A value reference that nobody has."""
+    return next(each for each in range(2**31 - 2, 0, -1) if each not in stage.description.by_reference)
+
+
+def _switched(instance: Instance, names: Sequence[bytes], *, on: bool) -> int:
+    flag = c.c_int if instance.version == 2 else c.c_bool
+    listed = (c.c_char_p * max(len(names), 1))(*names)
+    return instance.call("SetDebugLogging", flag(on), c.c_size_t(len(names)), listed)
