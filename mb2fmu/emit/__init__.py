@@ -1,7 +1,7 @@
 """Backends: a program and an interface become files. Each backend is a folder and knows nothing of the others.
 
-Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/c`` and ``emit/python`` print the equations of units,
-``emit/xml`` the description; the others are source targets, for use without FMI.
+Input: ``Program`` and ``FmuInterface``. Output: ``FileTree``. ``emit/c`` and ``emit/python`` print the equations of
+units, ``emit/xml`` the description; the others are source targets, for use without FMI.
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 
