@@ -8,6 +8,8 @@ Promises: equal input gives equal bytes; numbers read back to the same bits.
 Must not: decide anything about variables, or touch the disk (but for its own templates), the clock or the environment.
 """
 
+from __future__ import annotations
+
 from types import MappingProxyType
 
 SOURCE_TARGETS = MappingProxyType(
