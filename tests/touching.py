@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 
@@ -51,6 +54,38 @@ def two_bodies() -> tuple[Model, me.ReferenceFrame, list[me.RigidBody]]:
     for symbol in u:
         model.speed(symbol, 0.0)
     return model, N, bodies
+
+
+def planar_body(
+    name: str, mass: float, inertia: sm.Expr | float, starts: Sequence[float], *, slope: float = 0.0
+) -> tuple[Model, tuple[sm.Expr, ...]]:
+    """A free body in the plane of N.x and N.y, under gravity of 9.81 m/s2.
+
+    Args:
+        name: Of the model.
+        mass: In kg.
+        inertia: About its middle, in kg.m2.
+        starts: Of x, y, a and u, v, w: its middle in m, its angle in rad, and their rates.
+        slope: Of the ground, in rad: N.y is perpendicular to it, and gravity pulls along N.x.
+
+    Returns:
+        The model, and the symbols of x, y, a, u, v, w.
+    """
+    x, y, a, u, v, w = symbols = me.dynamicsymbols("x y a u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (a, N.z))
+    B.set_ang_vel(N, w * N.z)
+    C = O.locatenew("C", x * N.x + y * N.y)
+    C.set_vel(N, u * N.x + v * N.y)
+    body = me.RigidBody("body", C, B, mass, (me.inertia(B, 0, 0, inertia), C))
+    pull = mass * sm.Float(9.81) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y)
+    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
+    model = Model(name, me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[body], forcelist=[(C, pull)]))
+    for symbol, start in zip(symbols, starts, strict=True):
+        declare = model.coordinate if symbol in (x, y, a) else model.speed
+        declare(symbol, float(start), {a: "rad", w: "rad/s"}.get(symbol, "m" if symbol in (x, y) else "m/s"))
+    return model, tuple(symbols)
 
 
 def thrown_ball(speed: float, *, bowled: bool = False) -> Model:

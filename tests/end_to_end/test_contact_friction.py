@@ -6,9 +6,9 @@ import fmpy
 import numpy as np
 import pytest
 import sympy as sm
-import sympy.physics.mechanics as me
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
+from touching import planar_body
 
 import mb2fmu.errors
 from mb2fmu import Impact, Model, derive, export, formulation, validation
@@ -20,21 +20,8 @@ OUTPUTS = ["x", "y", "u", "w", "floor.sliding", "floor.resting", "floor.friction
 
 def thrown(mu: float = 0.3) -> Model:
     """A ball thrown flat over a floor: it bounces, slides with backspin, and rolls."""
-    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    B = N.orientnew("B", "Axis", (a, N.z))
-    B.set_ang_vel(N, w * N.z)
-    C = O.locatenew("C", x * N.x + y * N.y)
-    C.set_vel(N, u * N.x + v * N.y)
-    ball = me.RigidBody("ball", C, B, 2, (me.inertia(B, 0, 0, sm.Rational(8, 1000)), C))
-    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
-    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[ball], forcelist=[(C, -2 * sm.Float(9.81) * N.y)])
-    model = Model("Thrown", kane)
-    for symbol, start in ((x, 0.0), (y, 0.05), (a, 0.0)):
-        model.coordinate(symbol, start, "rad" if symbol == a else "m")
-    for symbol, start in ((u, 2.0), (v, 0.0), (w, 10.0)):
-        model.speed(symbol, start, "rad/s" if symbol == w else "m/s")
+    starts = (0.0, 0.05, 0.0, 2.0, 0.0, 10.0)
+    model, (_, y, _, u, _, w) = planar_body("Thrown", 2, sm.Rational(8, 1000), starts)
     model.add(Impact("floor", y, restitution=0.4, rest_below=0.2, law="poisson", slip=u + 0.1 * w, friction=mu))
     model.experiment(stop=0.5, step=0.02, tolerance=1e-9)
     return model
@@ -42,22 +29,9 @@ def thrown(mu: float = 0.3) -> Model:
 
 def rod() -> Model:
     """A rough uniform rod that leans at 63.4 degrees and sticks, until it is set in motion."""
-    x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    B = N.orientnew("B", "Axis", (a, N.z))
-    B.set_ang_vel(N, w * N.z)
-    C = O.locatenew("C", x * N.x + y * N.y)
-    C.set_vel(N, u * N.x + v * N.y)
-    bar = me.RigidBody("bar", C, B, 1, (me.inertia(B, 0, 0, sm.Rational(1, 3)), C))
-    rates = [x.diff() - u, y.diff() - v, a.diff() - w]
-    kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[bar], forcelist=[(C, -sm.Float(9.81) * N.y)])
-    model = Model("Rod", kane)
     angle = np.arctan(2.0)
-    for symbol, start in ((x, np.cos(angle)), (y, np.sin(angle)), (a, angle)):
-        model.coordinate(symbol, float(start), "rad" if symbol == a else "m")
-    for symbol in (u, v, w):
-        model.speed(symbol, 0.0, "rad/s" if symbol == w else "m/s")
+    starts = (np.cos(angle), np.sin(angle), angle, 0.0, 0.0, 0.0)
+    model, (_, y, a, u, _, w) = planar_body("Rod", 1, sm.Rational(1, 3), starts)
     model.add(Impact("floor", y - sm.sin(a), slip=u + w * sm.sin(a), friction=2.0, starts_resting=True))
     model.once(0.005, {u: u - 1})
     model.experiment(stop=0.1, step=0.01)

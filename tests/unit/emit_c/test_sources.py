@@ -89,7 +89,7 @@ def test_the_hash_seed_changes_nothing() -> None:
         "spec.loader.exec_module(it); print(it.digest(it.unit('two_rods', '3')))"
     )
     digests = set()
-    for seed in ("0", "1", "77"):
+    for seed in ("0", "77"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-c", code, __file__, str(ROOT / "tests")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
