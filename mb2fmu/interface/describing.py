@@ -126,7 +126,7 @@ def describe(
         log_categories=LOG_CATEGORIES,
         types=types,
         terminals=terminals(definition, equations, program) if native else (),
-        capabilities=capabilities(target, remembers=bool(program.layout.memory)),
+        capabilities=capabilities(target, remembers=bool(program.layout.memory), switches=bool(switches_of(program))),
         generation_tool=GENERATION_TOOL,
     )
     return dataclasses.replace(interface, token=token(interface, program))

@@ -276,6 +276,7 @@ class Capabilities:
         output_derivative_order: Highest time derivative of outputs at communication points.
         intermediate_update: Inputs and outputs can be accessed within a communication step; FMI 3.0 only.
         early_return: A step ends after an intermediate update if the importer wants; FMI 3.0 only.
+        event_mode: Co-Simulation steps end at events if the importer handles them; FMI 3.0 only.
         remembers: Something is remembered from one accepted step to the next, so that the importer must tell of them.
     """
 
@@ -288,6 +289,7 @@ class Capabilities:
     output_derivative_order: int = 0
     intermediate_update: bool = False
     early_return: bool = False
+    event_mode: bool = False
     remembers: bool = False
 
 

@@ -13,8 +13,14 @@ from mb2fmu.interface.grouping import EnumerationItem, TypeDefinition
 from mb2fmu.solvers import SOLVERS
 
 
-def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
-    """What units of that kind can do; those that remember something want to know of accepted steps."""
+def capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+    """What units of that kind can do; those that remember something want to know of accepted steps.
+
+    Args:
+        target: Kind of unit.
+        remembers: Something is remembered from one accepted step to the next.
+        switches: The model has events.
+    """
     if target.backend == "python":
         return Capabilities(needs_execution_tool=True, state=True)
     new = target.fmi == "3"
@@ -28,6 +34,7 @@ def capabilities(target: Target, *, remembers: bool = False) -> Capabilities:
         output_derivative_order=1,
         intermediate_update=new,
         early_return=new,
+        event_mode=new and switches,
         remembers=remembers,
     )
 

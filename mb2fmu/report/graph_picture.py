@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from markupsafe import escape
@@ -76,8 +76,16 @@ def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
 
 
 def _places(graph: MechanismGraph) -> dict[int, _Box]:
-    """Boxes by body: one column per distance from the ground, children below one another."""
-    parents = {bond.child: bond.parent for bond in graph.bonds if bond.kind == "joint"}
+    """Boxes by body: one column per distance from the ground, children below one another.
+
+    What is reached from the ground by no joints, or around a ring of them only, stands beside the ground's children.
+    """
+    parents: dict[int, int] = {}
+    for bond in graph.bonds:
+        if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
+            parents[bond.child] = bond.parent
+    for number in range(len(graph.bodies)):
+        parents.setdefault(number, GROUND)
     children: dict[int, list[int]] = {}
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)
@@ -97,6 +105,13 @@ def _places(graph: MechanismGraph) -> dict[int, _Box]:
         places[number] = _Box(_MARGIN + column * (_WIDTH + _GAP), top, height)
         ends[column] = top + height + _SPACE
     return places
+
+
+def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
+    """Whether a body stands between another one and the ground, or is that one."""
+    while number != wanted and number in parents:
+        number = parents[number]
+    return number == wanted
 
 
 def _joint(bond: Bond, a: _Box, b: _Box) -> Iterator[str]:

@@ -33,8 +33,13 @@ from mb2fmu.systems.master.slaves import Advance, Slave, SlaveError
 Floats = npt.NDArray[np.float64]
 
 _SHIFT = 1e-6
+_ROUND_OFF = 8.0 * np.finfo(float).eps
 _SLACK = 1e-9
 """Times are compared with this, relative to the step."""
+
+
+MOST_MEETINGS = 50
+"""Shorter and shorter steps to an instant at which all components can meet: other inputs move another's event."""
 
 
 class MarchError(Exception):
@@ -131,9 +136,14 @@ class March:
         states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
         try:
             done = self._passes(size, states)
-            if done.size < size * (1.0 - _SLACK):
-                self._back(states)
-                done = self._passes(done.size, states)
+            for _ in range(MOST_MEETINGS):
+                if not self._fell_short(done.size, size):
+                    break
+                size = done.size
+                self._back(states)  # all go again, to where the first of them stopped
+                done = self._passes(size, states)
+            else:
+                raise MarchError("", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step")
         finally:
             self.forget(states)
         self.time = done.begin + done.size
@@ -164,7 +174,7 @@ class March:
             if made > 1:
                 self._back(states)
             used, shortest, event = self._pass(size, end)
-            if shortest < size * (1.0 - _SLACK):
+            if self._fell_short(shortest, size):
                 return Stepped(self.time, shortest, used, made, 0.0, 0.0, event, self._starts, self.closing.y.copy())
             found = self.closing.linked(np.arange(len(self._scale))) if newton else None
             ends = self.closing.y.copy()
@@ -196,7 +206,7 @@ class March:
             done: Advance = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
             shortest = min(shortest, done.reached - self.time)
             event = event or done.event
-            if shortest < size * (1.0 - _SLACK):
+            if self._fell_short(shortest, size):
                 return used, shortest, True
             self.closing.u[ins] = courses.at(used[ins], size)
             self._guarded(self.closing.read, k, component=k)
@@ -254,6 +264,10 @@ class March:
         return float(np.max(np.abs(difference) / scale, initial=0.0))
 
     # --- states, events
+
+    def _fell_short(self, reached: float, size: float) -> bool:
+        """By more than round-off: a component that is left behind would meet its event before the next step."""
+        return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:
         return any(slave.abilities.early or slave.abilities.events for slave in self._slaves) and all(

@@ -66,3 +66,11 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
         assert 0 <= x <= x + float(shape.attrib["width"]) <= width
         assert 0 <= y <= y + float(shape.attrib["height"]) <= height
     assert graph_picture(graph) == text
+
+
+def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
+    """A wheel and a frame that hold each other, and a body that no joint leads to."""
+    ring = (Bond("joint", "hub", 0, 1), Bond("joint", "axle", 1, 0))
+    names = ("wheel", "frame", "fork")
+    drawn = graph_picture(MechanismGraph("Ring", names, ring, ((),) * 4, ((),) * 4))
+    assert all(f">{name}<" in drawn for name in names)

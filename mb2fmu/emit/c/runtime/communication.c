@@ -153,6 +153,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     const enum mb2fmu_status status = mb2fmu_may_step(instance, point, size);
     int failed;
     *early = 0;
+    instance->at_event = 0;
     if (status != MB2FMU_OK) {
         return status;
     }
@@ -188,6 +189,9 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
         instance->problem = &problem;
         mb2fmu_begin_lines(instance);
     }
+#if MB2FMU_N_MODES > 0
+    problem.event_mode = instance->event_mode && instance->early_return_allowed;
+#endif
     outcome = mb2fmu_integrate(&instance->integrator, &problem, problem.t0, size, instance->x_next, reason,
                                sizeof reason);
     instance->problem = NULL;
@@ -199,6 +203,9 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
         return refused ? mb2fmu_fail(instance, MB2FMU_ERROR, "a call was refused in an intermediate update")
                        : mb2fmu_fail(instance, MB2FMU_DISCARD, "%s", reason);
     }
+#if MB2FMU_N_MODES > 0
+    instance->at_event = problem.at_event;
+#endif
     *early = problem.reached < instance->before.clock.time + size;
     mb2fmu_arrive(instance, &problem, size, *early);
     return MB2FMU_OK;

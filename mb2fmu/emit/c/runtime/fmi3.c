@@ -167,7 +167,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
     request.environment = instanceEnvironment;
     request.logger = logMessage;
     request.logging = loggingOn;
-    if (eventModeUsed) {
+    if (eventModeUsed && !(MB2FMU_N_MODES > 0)) {
         return mb2fmu_refuse(&request, "event mode cannot be used: hasEventMode is false");
     }
     instance = mb2fmu_instantiate(&request);
@@ -179,6 +179,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
         return mb2fmu_refuse(&request, "a required intermediate variable is neither an input nor an output");
     }
     instance->early_return_allowed = earlyReturnAllowed;
+    instance->event_mode = eventModeUsed;
     instance->intermediate_update = (void (*)(void))intermediateUpdate;
     return mb2fmu_publish(&request, instance);
 }
@@ -235,9 +236,16 @@ fmi3Status fmi3ExitInitializationMode(fmi3Instance handle)
     MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_ExitInitializationMode, mb2fmu_finish_initialization(instance));
 }
 
+static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_enter_events(mb2fmu_instance *instance)
+{
+    return instance->kind == MB2FMU_MODEL_EXCHANGE || instance->event_mode
+               ? mb2fmu_go_to(instance, MB2FMU_EVENT)
+               : mb2fmu_fail(instance, MB2FMU_ERROR, "the unit was instantiated without event mode");
+}
+
 fmi3Status fmi3EnterEventMode(fmi3Instance handle)
 {
-    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterEventMode, mb2fmu_go_to(instance, MB2FMU_EVENT));
+    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterEventMode, mb2fmu_enter_events(instance));
 }
 
 fmi3Status fmi3Terminate(fmi3Instance handle)

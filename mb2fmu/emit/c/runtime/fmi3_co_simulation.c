@@ -1,13 +1,13 @@
 /* fmi3_co_simulation.c: the functions of FMI 3.0.2 for Co-Simulation (section 4.2). After Discard everything is as
- * before the step, and the importer may go on with a smaller one. The unit returns early only when it is asked to
- * (mightReturnEarlyFromDoStep="false"). */
+ * before the step, and the importer may go on with a smaller one. The unit returns early when it is asked to, and at
+ * events where the importer handles them (eventModeUsed) and allows it; else it works them off within the step. */
 #include "protocol.h"
 
 #include "fmi3Functions.h"
 
 fmi3Status fmi3EnterStepMode(fmi3Instance handle)
 {
-    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterStepMode, MB2FMU_ERROR);
+    MB2FMU_CALL(fmi3Status, handle, mb2fmu_may_EnterStepMode, mb2fmu_go_to(instance, MB2FMU_STEP));
 }
 
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_get_output_slopes(mb2fmu_instance *instance,
@@ -28,11 +28,13 @@ fmi3Status fmi3GetOutputDerivatives(fmi3Instance handle, const fmi3ValueReferenc
 }
 
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_do_step(mb2fmu_instance *instance, double point, double size,
-                                                         fmi3Boolean *early_return, fmi3Float64 *last_time)
+                                                         fmi3Boolean *event, fmi3Boolean *early_return,
+                                                         fmi3Float64 *last_time)
 {
     int early;
     const enum mb2fmu_status status = mb2fmu_step(instance, point, size, &early);
     instance->now.last_status = (int)status;
+    *event = instance->at_event != 0;
     *early_return = early != 0;
     *last_time = instance->now.clock.time;
     return status;
@@ -46,12 +48,12 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_try_step(mb2fmu_instance *insta
         if (mb2fmu_missing(instance, answers[i], 1, "for an answer")) {
             return MB2FMU_ERROR;
         }
-        *answers[i] = fmi3False; /* no events, never terminated, early return see above */
+        *answers[i] = fmi3False; /* never terminated; events and early return see above */
     }
     if (mb2fmu_missing(instance, last_time, 1, "lastSuccessfulTime")) {
         return MB2FMU_ERROR;
     }
-    return mb2fmu_do_step(instance, point, size, answers[2], last_time);
+    return mb2fmu_do_step(instance, point, size, answers[0], answers[2], last_time);
 }
 
 fmi3Status fmi3DoStep(fmi3Instance handle, fmi3Float64 currentCommunicationPoint, fmi3Float64 communicationStepSize,

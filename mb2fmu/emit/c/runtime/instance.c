@@ -248,6 +248,6 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
         return MB2FMU_ERROR;
     }
     mb2fmu_integrator_reset(&instance->integrator, now->solver, now->tolerance, now->solver_step);
-    now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT : MB2FMU_STEP;
+    now->mode = instance->kind == MB2FMU_MODEL_EXCHANGE || instance->event_mode ? MB2FMU_EVENT : MB2FMU_STEP;
     return MB2FMU_OK;
 }

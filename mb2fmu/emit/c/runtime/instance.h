@@ -142,6 +142,8 @@ typedef struct {
     double reals[MB2FMU_INTEGRATOR_REALS];           /* the integrator's memory on its way from or to bytes */
     unsigned char required[MB2FMU_N_VARIABLES];  /* FMI 3: variables of intermediate updates */
     int early_return_allowed;
+    int event_mode; /* the importer handles events of Co-Simulation, by FMI 3's Event Mode */
+    int at_event;   /* the last step ended at one */
     int intermediate_set; /* in this update something was set: getting is over */
     int refused;          /* a call was refused since the communication step began */
 

@@ -49,7 +49,8 @@ static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
     memcpy(instance->x_next, now->x, sizeof now->x);
     if (failed == 0) {
         failed = mb2fmu_settle(s, now->clock.time, instance->x_next, now->r, now->p, instance->w,
-                               0.5 * MB2FMU_OFFSET, s->set);
+                               instance->kind == MB2FMU_MODEL_EXCHANGE ? 0.5 * MB2FMU_OFFSET : 0.5 * MB2FMU_SLACK,
+                               s->set);
     }
     s->set = 0;
     if (failed != 0) {

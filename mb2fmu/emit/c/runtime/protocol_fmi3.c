@@ -4,7 +4,7 @@
  * 2.3.8 (Intermediate Update Mode), 2.3.9 (Terminated); Model Exchange 3.2.1 (Continuous-Time Mode); Co-Simulation
  * 4.2.1 (Step Mode). Conditions on variables are in values.c.
  *
- * The unit has no clocks, no structural parameters, no event mode in Co-Simulation (hasEventMode="false") and no
+ * The unit has no clocks, no structural parameters, event mode in Co-Simulation only where something switches, and no
  * dependencies per element: functions that need them are never legal, as far as something is asked of them. With
  * providesEvaluateDiscreteStates="false" that function is ignored.
  */
@@ -14,9 +14,11 @@
 #define MB2FMU_ENDED (MB2FMU_TERMINATED | MB2FMU_FAILED)
 #define MB2FMU_ME_RUNNING (MB2FMU_EVENT | MB2FMU_CONTINUOUS)
 #define MB2FMU_ME_ALL (MB2FMU_START | MB2FMU_ME_RUNNING | MB2FMU_ENDED)
-#define MB2FMU_CS_ALL (MB2FMU_START | MB2FMU_STEP | MB2FMU_ENDED)
+#define MB2FMU_CS_EVENT (MB2FMU_N_MODES > 0 ? MB2FMU_EVENT : 0)
+#define MB2FMU_CS_RUNNING (MB2FMU_STEP | MB2FMU_CS_EVENT)
+#define MB2FMU_CS_ALL (MB2FMU_START | MB2FMU_CS_RUNNING | MB2FMU_ENDED)
 #define MB2FMU_ME_READ (MB2FMU_INITIALIZATION | MB2FMU_ME_RUNNING | MB2FMU_ENDED)
-#define MB2FMU_CS_READ (MB2FMU_INITIALIZATION | MB2FMU_STEP | MB2FMU_ENDED)
+#define MB2FMU_CS_READ (MB2FMU_INITIALIZATION | MB2FMU_CS_RUNNING | MB2FMU_ENDED)
 
 #define MB2FMU_RULE(function, model_exchange, co_simulation) \
     static const mb2fmu_rule mb2fmu_may_##function = {"fmi3" #function, (model_exchange), (co_simulation)}
@@ -25,8 +27,8 @@ MB2FMU_RULE(SetDebugLogging, MB2FMU_ME_ALL, MB2FMU_CS_ALL);
 MB2FMU_RULE(FreeInstance, MB2FMU_ME_ALL, MB2FMU_CS_ALL | MB2FMU_INTERMEDIATE);
 MB2FMU_RULE(EnterInitializationMode, MB2FMU_INSTANTIATED, MB2FMU_INSTANTIATED);
 MB2FMU_RULE(ExitInitializationMode, MB2FMU_INITIALIZATION, MB2FMU_INITIALIZATION);
-MB2FMU_RULE(EnterEventMode, MB2FMU_CONTINUOUS, 0);
-MB2FMU_RULE(Terminate, MB2FMU_ME_RUNNING, MB2FMU_STEP);
+MB2FMU_RULE(EnterEventMode, MB2FMU_CONTINUOUS, MB2FMU_N_MODES > 0 ? MB2FMU_STEP : 0);
+MB2FMU_RULE(Terminate, MB2FMU_ME_RUNNING, MB2FMU_CS_RUNNING);
 MB2FMU_RULE(Reset, MB2FMU_ME_ALL, MB2FMU_CS_ALL);
 
 /* Variables: all types alike, but that only Float64 inputs are continuous. */
@@ -34,7 +36,7 @@ MB2FMU_RULE(Reset, MB2FMU_ME_ALL, MB2FMU_CS_ALL);
     MB2FMU_RULE(Get##type, MB2FMU_INSTANTIATED | MB2FMU_ME_READ,           \
                 MB2FMU_INSTANTIATED | MB2FMU_CS_READ | MB2FMU_INTERMEDIATE)
 #define MB2FMU_SET_RULE(type) \
-    MB2FMU_RULE(Set##type, MB2FMU_START | MB2FMU_EVENT, MB2FMU_START | MB2FMU_STEP)
+    MB2FMU_RULE(Set##type, MB2FMU_START | MB2FMU_EVENT, MB2FMU_START | MB2FMU_CS_RUNNING)
 
 MB2FMU_GET_RULE(Float32);
 MB2FMU_GET_RULE(Float64);
@@ -49,8 +51,8 @@ MB2FMU_GET_RULE(UInt64);
 MB2FMU_GET_RULE(Boolean);
 MB2FMU_GET_RULE(String);
 MB2FMU_GET_RULE(Binary);
-MB2FMU_RULE(SetFloat32, MB2FMU_START | MB2FMU_ME_RUNNING, MB2FMU_START | MB2FMU_STEP | MB2FMU_INTERMEDIATE);
-MB2FMU_RULE(SetFloat64, MB2FMU_START | MB2FMU_ME_RUNNING, MB2FMU_START | MB2FMU_STEP | MB2FMU_INTERMEDIATE);
+MB2FMU_RULE(SetFloat32, MB2FMU_START | MB2FMU_ME_RUNNING, MB2FMU_START | MB2FMU_CS_RUNNING | MB2FMU_INTERMEDIATE);
+MB2FMU_RULE(SetFloat64, MB2FMU_START | MB2FMU_ME_RUNNING, MB2FMU_START | MB2FMU_CS_RUNNING | MB2FMU_INTERMEDIATE);
 MB2FMU_SET_RULE(Int8);
 MB2FMU_SET_RULE(UInt8);
 MB2FMU_SET_RULE(Int16);
@@ -89,8 +91,8 @@ MB2FMU_RULE(SerializeFMUState, MB2FMU_ME_ALL, MB2FMU_CS_ALL);
 MB2FMU_RULE(DeserializeFMUState, MB2FMU_ME_ALL, MB2FMU_CS_ALL);
 MB2FMU_RULE(GetDirectionalDerivative, MB2FMU_ME_READ, MB2FMU_CS_READ);
 MB2FMU_RULE(GetAdjointDerivative, MB2FMU_ME_READ, MB2FMU_CS_READ);
-MB2FMU_RULE(EvaluateDiscreteStates, MB2FMU_EVENT, 0);
-MB2FMU_RULE(UpdateDiscreteStates, MB2FMU_EVENT, 0);
+MB2FMU_RULE(EvaluateDiscreteStates, MB2FMU_EVENT, MB2FMU_CS_EVENT);
+MB2FMU_RULE(UpdateDiscreteStates, MB2FMU_EVENT, MB2FMU_CS_EVENT);
 
 /* Model Exchange only. */
 MB2FMU_RULE(EnterContinuousTimeMode, MB2FMU_EVENT, 0);
@@ -105,6 +107,6 @@ MB2FMU_RULE(GetNumberOfEventIndicators, MB2FMU_ME_ALL, 0);
 MB2FMU_RULE(GetNumberOfContinuousStates, MB2FMU_ME_ALL, 0);
 
 /* Co-Simulation only. */
-MB2FMU_RULE(EnterStepMode, 0, 0);
+MB2FMU_RULE(EnterStepMode, 0, MB2FMU_CS_EVENT);
 MB2FMU_RULE(GetOutputDerivatives, 0, MB2FMU_STEP | MB2FMU_INTERMEDIATE | MB2FMU_ENDED);
 MB2FMU_RULE(DoStep, 0, MB2FMU_STEP);

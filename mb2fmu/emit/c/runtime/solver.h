@@ -97,7 +97,9 @@ typedef struct {
     unsigned long steps;      /* accepted internal steps, likewise */
     unsigned long rejected;   /* rejected ones, likewise */
 #if MB2FMU_N_MODES > 0
-    unsigned long events;     /* likewise */
+    int event_mode;           /* a step ends at an event, which the host handles */
+    int at_event;             /* it did */
+    unsigned long events;     /* as steps */
     int unsettled;            /* after MB2FMU_STEP_UNSETTLED: what mb2fmu_settle answered */
 #endif
 } mb2fmu_problem;

@@ -2,7 +2,8 @@
  *
  * After each internal step margins are looked at on the way, at quarters of it, on the method's own interpolant. Where
  * one is negative the first instant at which any is gets bracketed, by false position (Illinois) with bisection where
- * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew.
+ * that is slow, down to the last digit of time. The step ends there, behind the event, and modes are found anew; with
+ * Event Mode the walk ends there instead, and the host has the modes found.
  *
  * Source: Dowell and Jarratt: A modified regula falsi method, BIT 11 (1971) 168.
  */
@@ -93,6 +94,11 @@ static double mb2fmu_walk_events(mb2fmu_integrator *integrator, mb2fmu_problem *
     memcpy(work->x, work->point, sizeof work->x);
     mb2fmu_solver_inputs(work, problem, walk->start + reached);
     problem->events++;
+    if (problem->event_mode) {
+        problem->at_event = 1;
+        mb2fmu_integrator_invalidate(integrator);
+        return reached;
+    }
     problem->unsettled = mb2fmu_settle(&work->settling, walk->start + reached, work->x, work->r, problem->p,
                                        problem->w, 0.5 * MB2FMU_SLACK, 0);
     if (problem->unsettled != 0 || walk->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {

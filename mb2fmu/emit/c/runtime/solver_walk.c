@@ -321,7 +321,7 @@ static enum mb2fmu_outcome mb2fmu_walk_adaptive(mb2fmu_integrator *integrator, m
         if (error <= 1.0) {
             mb2fmu_walk_advance(integrator, problem, walk, error, after_rejection);
 #if MB2FMU_N_MODES > 0
-            if (walk->outcome != MB2FMU_STEP_OK) {
+            if (walk->outcome != MB2FMU_STEP_OK || problem->at_event) {
                 return walk->outcome;
             }
 #endif
@@ -372,7 +372,7 @@ static enum mb2fmu_outcome mb2fmu_walk_fixed(mb2fmu_integrator *integrator, mb2f
             mb2fmu_walk_accept(integrator, problem, walk,
                                piece < pieces ? base + (double)piece * walk->step : span);
 #if MB2FMU_N_MODES > 0
-            if (walk->outcome != MB2FMU_STEP_OK) {
+            if (walk->outcome != MB2FMU_STEP_OK || problem->at_event) {
                 return walk->outcome;
             }
             if (walk->jumped) {
