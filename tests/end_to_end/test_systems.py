@@ -23,6 +23,7 @@ FOLDER = Path(__file__).parents[2] / "systems"
     [
         ("two_masses", {}),
         ("cut_pendulum", {"stop": 0.25}),
+        night("cut_pendulum", {}),  # 1e-6 over 5 s, two minutes
         ("quarter_truck", {"stop": 1.2}),
     ],
 )
