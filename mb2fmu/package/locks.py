@@ -68,6 +68,9 @@ def _opened(path: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+        if os.name == "nt":  # where an open file cannot be removed: not ours before it is closed, nor another's lock
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 @contextmanager

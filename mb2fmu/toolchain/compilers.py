@@ -22,6 +22,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -112,11 +113,20 @@ def find(compiler: Compiler) -> Tool:
     return _zig() if compiler == "zig" else _cc(os.environ.get("CC", ""))
 
 
+def installed() -> Compiler:
+    """The compiler of what only this machine runs: zig, or the system's where that alone is installed."""
+    if importlib.util.find_spec("ziglang") is None:
+        with suppress(ToolError):
+            return find("cc").compiler
+    return "zig"
+
+
 @cache
 def _zig() -> Tool:
     found = importlib.util.find_spec("ziglang")
     if found is None or not found.submodule_search_locations:
-        raise _missing("the package ziglang is not installed", "pip install ziglang")
+        remedy = "pip install ziglang; or use the compiler cc, which builds for this machine alone"
+        raise _missing("the package ziglang is not installed", remedy)
     version = f"zig {importlib.metadata.version('ziglang')}"
     program = Path(found.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig")
     if program.is_file():

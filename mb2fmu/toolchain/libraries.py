@@ -7,28 +7,28 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu.toolchain.compilers import Compiler, alone, environment, find, linking
+from mb2fmu.toolchain.compilers import Compiler, alone, environment, find, installed, linking
 from mb2fmu.toolchain.platforms import host
 from mb2fmu.toolchain.running import Processes, failure
 from mb2fmu.toolchain.storage import Storage, content_key, folder
 
 
 def load_library(
-    sources: Mapping[str, bytes], name: str, compiler: Compiler = "zig", *, often: bool = False
+    sources: Mapping[str, bytes], name: str, compiler: Compiler | None = None, *, often: bool = False
 ) -> ctypes.CDLL:
     """Compiles all files that end in ``.c`` by one call and loads the library.
 
     Args:
         sources: File name → content; translation units and what they include.
         name: Of the library, an identifier.
-        compiler: ``zig``, or ``cc``: the system's.
+        compiler: ``zig``, or ``cc``: the system's. None: zig, or the system's where zig is not installed.
         often: It is the same for all models, so that it is worth compiling well.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    content = _compiled(sources, name, compiler, often=often)
+    content = _compiled(sources, name, compiler or installed(), often=often)
     # Windows does not remove a library that is in use.
     with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
         file = Path(place) / f"{name}{host().extension}"

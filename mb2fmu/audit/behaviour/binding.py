@@ -130,10 +130,23 @@ class Memory:
         _c_library().free(address)
 
 
+def c_function(name: str) -> Any:
+    """A function of this system's C library; None where it has none of that name (Windows, musl, macOS)."""
+    try:
+        return getattr(_opened(), name)
+    except AttributeError:
+        return None
+
+
+def _opened() -> c.CDLL:
+    """This system's C library, without declarations; Windows has no name for all that a process has loaded."""
+    return c.CDLL(None) if os.name == "posix" else c.CDLL("msvcrt")
+
+
 @cache
 def _c_library() -> c.CDLL:
-    """The C library of this system."""
-    found = c.CDLL(None) if os.name == "posix" else c.CDLL("msvcrt")
+    """The C library of this system, with its functions of memory declared."""
+    found = _opened()
     found.calloc.restype = c.c_void_p
     found.calloc.argtypes = (c.c_size_t, c.c_size_t)
     found.free.argtypes = (c.c_void_p,)

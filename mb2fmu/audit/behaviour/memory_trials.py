@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError
+from mb2fmu.audit.behaviour.binding import OK, WARNING, RefusedError, c_function
 from mb2fmu.audit.behaviour.driven_runs import another, drive, parameters
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.probe import NEAR, probe
@@ -47,9 +47,8 @@ class _Mallinfo(c.Structure):
 
 def _in_use() -> int | None:
     """Bytes that the C library has given out; None where it cannot tell."""
-    try:
-        ask = c.CDLL(None).mallinfo2
-    except AttributeError:
+    ask = c_function("mallinfo2")
+    if ask is None:
         return None
     ask.restype = _Mallinfo
     info = ask()
@@ -226,9 +225,8 @@ FEW = 5
 @probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
 def uninitialized(stage: Stage) -> Iterator[Observation]:
     """New memory holds one pattern, then another: what nobody has written must not show in any value."""
-    try:
-        fill = c.CDLL(None).mallopt
-    except AttributeError:
+    fill = c_function("mallopt")
+    if fill is None:
         stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
         return
     number = 1 if parameters(stage, 1) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import shutil
@@ -11,7 +12,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.filetree import FileTree
-from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, storage
+from mb2fmu.toolchain import PLATFORMS, compile_unit, compilers, host, load_library, storage
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)
@@ -71,6 +72,26 @@ def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv("CC", "nonesuch -m64")
         with pytest.raises(ToolError, match="from the variable CC"):
             compilers.find("cc")
+    finally:
+        forget()
+
+
+def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else find_spec(name))
+    forget()
+    try:
+        assert compilers.installed() == "cc"
+        source = b'__attribute__((visibility("default"))) double sum(double a, double b) { return a + b; }'
+        library = load_library({"sum.c": source}, "sum")
+        library.sum.restype = ctypes.c_double
+        assert library.sum(ctypes.c_double(1.5), ctypes.c_double(2.0)) == 3.5
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+        forget()
+        assert compilers.installed() == "zig"  # whose absence is what is told, then
     finally:
         forget()
 
