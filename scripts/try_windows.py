@@ -57,8 +57,9 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T count) {
 }
 """
 BRIDGE = """
-import json, os, socket, sys
-server = socket.create_connection(("127.0.0.1", int(os.environ["MB2FMU_ZIG_PORT"])))
+import json, os, pathlib, socket, sys
+port = int(pathlib.Path(__file__).with_name("port").read_text())
+server = socket.create_connection(("127.0.0.1", port))
 asked = {"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}
 server.sendall(json.dumps(asked).encode() + b"\\n")
 done = json.loads(server.makefile("rb").readline())
@@ -93,8 +94,10 @@ def main(arguments: Sequence[str]) -> int:
     pip("install", "--upgrade", "--target", PACKAGES, "--no-deps", "--no-build-isolation", ROOT)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Zig) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        # As a file: the compiler gets no variables but those that it needs.
+        (PACKAGES / "ziglang" / "port").write_text(str(server.server_address[1]), encoding="ascii")
         environment = dict(os.environ, WINEPREFIX=str(CACHE / "wine"), WINEDEBUG="-all", PYTHONUTF8="1",
-                           WINEDLLOVERRIDES="winedbg.exe=d", MB2FMU_ZIG_PORT=str(server.server_address[1]))  # fmt: skip
+                           WINEDLLOVERRIDES="winedbg.exe=d")  # fmt: skip
         if arguments:
             return commands(wine, environment, [tuple(arguments)], Path.cwd())
         with tempfile.TemporaryDirectory(prefix="mb2fmu-windows-") as folder:
