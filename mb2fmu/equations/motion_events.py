@@ -19,7 +19,8 @@ class OwnEvent:
     Attributes:
         name: For messages.
         kind: ``when``: as the condition becomes true; ``ticks``: whenever this number grows.
-        condition: Truth, or the number of instants so far.
+        condition: Truth, or the number of instants so far; of a contact or latch the number of this time, 0 where
+            nothing is due.
         settings: (state, its value after the event, read with the values before it).
         late: Of a contact or latch. Impacts and closings wait for what the model's own events set at the same instant.
     """
@@ -38,7 +39,7 @@ class OwnEvent:
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[OwnEvent]:
     """All latches that close or open at an instant do so in one event; its number grows by one each time."""
-    number = sm.Add(*(latch.changes for latch in latches.each), sm.Piecewise((1, latches.pending), (0, True)))
+    number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending), (0, True))
     after = latches.after([(u[i], latches.jumps[i]) for i in independent])
     yield OwnEvent(
         "latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after), late=True
@@ -63,7 +64,7 @@ def contact_events(
     """Impacts, which wait for latches that close or open at the same instant; where contacts open, stick and slide."""
     each = contacts.each
     struck = impact_is_due(contacts, latches, u)
-    number = sm.Add(*(c.count for c in each), sm.Piecewise((1, struck), (0, True)))
+    number = sm.Piecewise((sm.Add(1, *(c.count for c in each)), struck), (0, True))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
         spared = sm.Eq(c.blow, 0)  # an equality is no switch
@@ -95,4 +96,4 @@ def _change(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[in
     after += [(c.resting, c.resting + now * (c.stays - c.resting)) for c in contacts.each if c.stays]
     after += [(f.sliding, f.sliding + now * (f.turns - f.sliding)) for f in contacts.frictions]
     names = ", ".join(c.name for c in contacts.each)
-    return OwnEvent(f"friction of {names}", "ticks", changes + now, tuple(after), late=True)
+    return OwnEvent(f"friction of {names}", "ticks", now * (1 + changes), tuple(after), late=True)

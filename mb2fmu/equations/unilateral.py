@@ -33,6 +33,9 @@ LEAVING = sm.Rational(1, 4)
 STILL = SETTLED**2
 """Part of the speed below which a contact rests, below which slip counts as none."""
 
+_ROUND_OFF = sm.Integer(2) ** -44
+"""What slip may be wrong by, as a part of the speeds that it is the sum of."""
+
 
 def above(state: sm.Expr) -> sm.Basic:
     """Whether a state that only events change is above one half, which is no switch: it changes at events only."""
@@ -75,6 +78,15 @@ class ContactFriction:
     def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """s."""
         return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
+
+    def least_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+        """The magnitude of slip with which sliding begins: just enough to have a sign in spite of round-off.
+
+        Where sliding begins because the force along the surface has grown to mu N, the rate of slip is still zero:
+        without it round-off decides on which side slip is.
+        """
+        terms = [slope * speed for slope, speed in zip(self.jacobian, u, strict=True)]
+        return _ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
     def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
         """What is zero while it sticks: the rate of slip, with the term that brings back what has drifted.
@@ -172,7 +184,8 @@ class Contacts:
         each: In order of declaration.
         order: Of impacts at the same instant: one after the other, or all at once.
         jumps: Symbols of u+ - u- of an impact at this instant, one per speed.
-        shifts: With friction, the same of a change of modes: what puts speeds on what is held then, round-off.
+        shifts: With friction, the same of a change of modes: what puts speeds on what is held then, and slip on the
+            side on which it begins; round-off.
         changes: With friction, state: how often modes of any contact have changed while it rested.
         due: With friction: 1 where modes change at this instant, else 0.
     """
@@ -222,7 +235,11 @@ class Contacts:
 
 
 def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.Expr]:
-    """What is positive while the mode of a contact that rests is right; 1 where it does not rest."""
+    """What is positive while the mode of a contact that rests is right; 1 where it does not rest.
+
+    The margin that an event brings to zero is far from it in the mode behind: sticking ends by mu N - T = 0 where slip
+    backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.
+    """
     rests = _flag(contact.resting)
     yield 1 - rests + rests * contact.force
     if contact.friction is None:
@@ -231,6 +248,6 @@ def _margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterator[sm.
     onwards, backwards = _flag(f.sliding), _flag(-f.sliding)
     slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
     drift = 1 - (slip / (SETTLED * contact.rest_below)) ** 2
-    yield 1 - rests + rests * ((onwards - backwards) * slip + (1 - slides) * (most - f.force))
-    yield 1 - rests + rests * (slides + (1 - slides) * (most + f.force))
+    yield 1 - rests + rests * (onwards * slip + backwards + (1 - slides) * (most - f.force))
+    yield 1 - rests + rests * (onwards - backwards * slip + (1 - slides) * (most + f.force))
     yield 1 - rests + rests * (slides + (1 - slides) * drift)

@@ -80,7 +80,7 @@ _MODE: dict[SwitchKind, str] = {
     "steps": "the integer that stands for this",
     "sticking": "direction of slip, 0 while it is held",
     "condition": "1 where this holds, else 0",
-    "ticks": "how often this has happened",
+    "ticks": "how often this has happened; of contacts and latches the number of the one that is due, else 0",
 }
 
 

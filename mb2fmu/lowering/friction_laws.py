@@ -76,7 +76,8 @@ class FrictionLaws:
         stays = [*(c.stays for c in each if c.stays), *(f.turns for f in frictions)]
         assert contacts.due is not None
         walker.define([contacts.due], [change_is_due(contacts, e.latches, e.u)], lambda nodes: nodes)
-        needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each), contacts.due]
+        needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each)]
+        needs += [*(f.least_slip(e.u) for f in frictions), contacts.due]
         walker.define([*stays, *pushes], needs, self._changes)
         walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
 
@@ -146,11 +147,11 @@ class FrictionLaws:
         return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
-        """Gives the new modes of all contacts, then the impulses that bring the speeds of held rows to zero."""
+        """Gives the new modes of all contacts, then impulses: held rows come to zero, slip to the side of its sense."""
         b, size, k = self._builder, len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         levels, rates, states = rest[:size], rest[size : 2 * size], rest[2 * size : 3 * size]
-        slow, due = rest[3 * size : 3 * size + k], rest[-1]
+        slow, least, due = rest[3 * size : 3 * size + k], rest[3 * size + k : -1], rest[-1]
         rests, _, senses = self._modes(states)
         zero, one = b.constant(0.0), b.constant(1.0)
         rubs = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
@@ -159,9 +160,16 @@ class FrictionLaws:
         chosen = choose(b, Rubbing(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now))
         half = b.constant(0.5)
         pressed = [b.binary(Op.LT, half, each) for each in told(b, chosen, self._names, due)]
-        held = [*pressed, *(b.binary(Op.LT, half, each) for each in chosen.stuck)]
-        system = FrictionRows(b, frictions, held, chosen.senses, f"the rest of {self._names}")
-        pushes = system.solve([b.neg(rate) for rate in rates])
+        along, senses, begins = [], [], []
+        for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
+            forth = b.mul(sense, rates[k + place])
+            still = b.binary(Op.LT, forth, b.mul(b.constant(float(STILL)), slow[rubs[place]]))
+            begun = b.binary(Op.AND, b.unary(Op.ABS, sense), still)
+            along.append(b.binary(Op.OR, b.binary(Op.LT, half, sticks), begun))
+            senses.append(b.select(begun, zero, sense))
+            begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))
+        system = FrictionRows(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
+        pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([zero] * k + begins, rates, strict=True)])
         leaving = b.constant(float(LEAVING))
         stays = [
             b.select(rest, b.select(each, one, leaving), state)

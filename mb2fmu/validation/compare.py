@@ -168,7 +168,7 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
 
 
 def _sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
-    """Points near an event → the side (0: before, 1: after) on which the unit is with all of its variables."""
+    """Points near an event → the number of the side on which the unit is with all of its variables."""
     names, taken = [variable.name for variable in reference.variables], {}
     for k, sides in limits.sides.items():
         found = np.array([simulation[name][k] for name in names])

@@ -144,7 +144,9 @@ def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What may be at a point near an event: as if it came later, and as if it had come before; of each such event.
+    """What may be at a point near events: the reference's own; of each event as if it came later, and had come before.
+
+    The reference's own is there because the others know of one event each, and another may lie before the point.
 
     Attributes:
         values: All variables, a row for each.
@@ -171,7 +173,6 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
             for y, side in both_sides(numeric, event.occasion, t, r, prepared):
                 rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
                 modes.append(side)
-            known = found.get(k)
-            both = np.array(rows) if known is None else np.vstack([known.values, rows])
-            found[k] = Sides(both, (*(known.modes if known else ()), *modes))
+            known = found.get(k) or Sides(reference.trajectory.values[k : k + 1], (reference.modes[k],))
+            found[k] = Sides(np.vstack([known.values, rows]), (*known.modes, *modes))
     return found

@@ -141,12 +141,12 @@ class HybridEquations(NumericEquations):
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
         n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
-        touched = len(ours) - 6 * k - 4 * f - 5 * m
+        touched = len(ours) - 6 * k - 5 * f - 5 * m
         rubbed = touched + 6 * k
         touch, rub, held = (
             Touch(*ours[touched:rubbed].reshape(6, k)),
-            Rub(*ours[rubbed : rubbed + 4 * f].reshape(4, f)),
-            Held(*ours[rubbed + 4 * f :].reshape(5, m)),
+            Rub(*ours[rubbed : rubbed + 5 * f].reshape(5, f)),
+            Held(*ours[rubbed + 5 * f :].reshape(5, m)),
         )
         surfaces, limits, rates = ours[:n], ours[n : 2 * n], ours[2 * n : 3 * n]
         conditions, settings = ours[3 * n : 3 * n + c], ours[3 * n + c : touched]

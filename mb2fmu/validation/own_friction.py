@@ -33,12 +33,14 @@ class Rub:
     Attributes:
         accelerations: Rates of slip.
         slips: Speeds of sliding.
+        least: Magnitudes with which sliding begins.
         coefficients: mu.
         sliding: Senses.
     """
 
     accelerations: Floats
     slips: Floats
+    least: Floats
     coefficients: Floats
     sliding: Floats
 
@@ -303,7 +305,7 @@ def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float)
 
 
 def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
-    """Gives the new ``resting`` and ``sliding``, then the impulses that bring the speeds of held rows to zero."""
+    """Gives the new ``resting`` and ``sliding``, then impulses that put speeds on what is held, or begins to slide."""
     k, rough = len(contacts.each), rough_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]
@@ -312,10 +314,13 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
     known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
     law = _Law(W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known)
     found = _solve(law, present, _names(contacts), t, (present, rub.senses))
-    speeds = _Law(W, np.append(touch.rates, rub.slips), rough, rub.coefficients, np.zeros(k), known)
+    begun = (found.senses != 0.0) & (found.senses * rub.slips < float(STILL) * slow)
+    begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
+    off = rub.slips - np.where(begun, begins, 0.0)
+    speeds = _Law(W, np.append(touch.rates, off), rough, rub.coefficients, np.zeros(k), known)
     ways: list[int | None] = [
-        None if found.pressed[contact] and not sense else int(sense)
-        for contact, sense in zip(rough, found.senses, strict=True)
+        None if found.pressed[contact] and (new or not sense) else int(sense)
+        for contact, sense, new in zip(rough, found.senses, begun, strict=True)
     ]
     pushes, _ = speeds.solution([bool(p) for p in found.pressed], ways)
     stays = np.where(present, np.where(found.pressed > 0.5, 1.0, float(LEAVING)), touch.resting)

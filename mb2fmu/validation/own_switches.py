@@ -250,6 +250,7 @@ def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
     yield from (f.slip(e.u) for _, f in pairs)
+    yield from (f.least_slip(e.u) for _, f in pairs)
     yield from (f.coefficient for _, f in pairs)
     yield from (f.sliding for _, f in pairs)
 

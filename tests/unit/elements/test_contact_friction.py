@@ -22,8 +22,10 @@ from mb2fmu.validation import own_friction
 G = 9.81
 
 
-def body(name: str, radius: float, inertia: float, *, slope: float = 0.0, speeds=(0.0, 0.0, 0.0), **contact) -> Model:
-    """A body of 2 kg in a plane, that touches a floor below its middle; the floor may slope."""
+def body(
+    name: str, radius: float, inertia: float, *, slope: float = 0.0, speeds=(0.0, 0.0, 0.0), along=0.0, **contact
+) -> Model:
+    """A body of 2 kg in a plane, that touches a floor below its middle; the floor may slope, a force pull ``along``."""
     x, y, a, u, v, w = me.dynamicsymbols("x y a u v w")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -32,7 +34,7 @@ def body(name: str, radius: float, inertia: float, *, slope: float = 0.0, speeds
     C = O.locatenew("C", x * N.x + y * N.y)
     C.set_vel(N, u * N.x + v * N.y)
     ball = me.RigidBody("ball", C, B, 2, (me.inertia(B, 0, 0, inertia), C))
-    pull = 2 * sm.Float(G) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y)
+    pull = 2 * sm.Float(G) * (sm.Float(np.sin(slope)) * N.x - sm.Float(np.cos(slope)) * N.y) + along * N.x
     rates = [x.diff() - u, y.diff() - v, a.diff() - w]
     kane = me.KanesMethod(N, [x, y, a], [u, v, w], rates, bodies=[ball], forcelist=[(C, pull)])
     model = Model(name, kane)
@@ -96,6 +98,38 @@ def test_a_block_rests_on_slopes_below_the_angle_of_friction(steeper, moves):
     slides = 0.5 * G * (np.sin(slope) - 0.3 * np.cos(slope)) * 9.0 if moves else 0.0
     assert last(run, "x") == pytest.approx(slides, abs=1e-13)
     assert last(run, "floor.sliding") == float(moves)
+
+
+@pytest.mark.parametrize("sense", [1, -1])
+def test_a_block_breaks_away_where_the_pull_has_grown_to_what_friction_holds(sense):
+    """Pulled by 4 t N it leaves at t0 = mu m g / 4, with s' = 0; then 2 s'' = 4 (t - t0)."""
+    run = reference(body("Pulled", 0.0, 1.0, along=4 * sense * me.dynamicsymbols._t, friction=0.3, starts_resting=True))
+    leaves = 0.3 * 2 * G / 4
+    assert [event.time for event in run.events if event.jumped] == pytest.approx([leaves], rel=1e-12)
+    assert last(run, "x") == pytest.approx(sense * (3 - leaves) ** 3 / 3, rel=1e-11)
+
+
+def test_a_block_that_is_thrown_up_a_steep_slope_slides_back():
+    """Slip comes through zero and goes on to the other side, without rest."""
+    up, down = (G * (np.sin(0.5) + side * 0.3 * np.cos(0.5)) for side in (1, -1))
+    run = reference(body("Thrown", 0.0, 1.0, slope=0.5, speeds=(-2.0, 0.0, 0.0), friction=0.3, starts_resting=True))
+    assert [event.time for event in run.events if event.jumped] == pytest.approx([2 / up], rel=1e-12)
+    assert last(run, "x") == pytest.approx(-2 / up + down * (3 - 2 / up) ** 2 / 2, rel=1e-11)
+
+
+def test_a_block_pulled_to_and_fro_stops_and_breaks_away_to_the_other_side():
+    pull = 10 * sm.sin(3 * me.dynamicsymbols._t)
+    run = reference(body("Shaken", 0.0, 1.0, along=pull, friction=0.3, starts_resting=True))
+    breaks = np.arcsin(0.3 * 2 * G / 10) / 3
+    times = [event.time for event in run.events if event.jumped]
+    assert times[::2] == pytest.approx([breaks, breaks + np.pi / 3, breaks + 2 * np.pi / 3], rel=1e-11)
+    speed = [event.states[1][3] for event in run.events if event.jumped]
+    assert speed == pytest.approx([0.0] * len(times), abs=1e-11)
+
+    def slid(t):  # from the break-away on, until s = 0
+        return (10 / 3 * (np.cos(3 * breaks) - np.cos(3 * t)) - 0.3 * 2 * G * (t - breaks)) / 2
+
+    assert slid(times[1]) == pytest.approx(0.0, abs=1e-11)
 
 
 def test_a_bowling_ball_slides_and_then_rolls():
