@@ -10,6 +10,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.definition import Model
 from mb2fmu.robots.mjcf_reading import read_mjcf
 from mb2fmu.robots.robot_description import RobotDescription
+from mb2fmu.robots.robot_mechanics import RobotMechanics
 from mb2fmu.robots.robot_model import robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, read_side_file, settings_of
 from mb2fmu.robots.sdf_reading import read_sdf
@@ -54,10 +55,14 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
         raise ModelError("no model could be loaded:", [Fault("there is no such file", str(path))])
     path = path.absolute()
     arguments = dict(arguments)
-    settings = _side_file(path, arguments.pop("settings", None))
+    side_file = _side_file(path, arguments.pop("settings", None))
+    settings = RobotSettings() if side_file is None else read_side_file(side_file.read_bytes(), side_file)
     settings = settings_of(arguments, "argument", settings)
     read, format_ = _READERS[path.suffix.lower()]
-    return robot_model(read(path.read_bytes(), path), settings, kind, format_)
+    model = robot_model(read(path.read_bytes(), path), settings, kind, format_)
+    assert isinstance(model.mechanics, RobotMechanics)
+    model.mechanics.side_file = None if "loops" in arguments else side_file
+    return model
 
 
 def content_of(path: Path) -> bytes | None:
@@ -65,14 +70,15 @@ def content_of(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _side_file(path: Path, named: str | None) -> RobotSettings:
+def _side_file(path: Path, named: str | None) -> Path | None:
+    """Which file has the settings; None where there is none."""
     if named is not None:
         beside = path.parent / named
         if not beside.is_file():
             raise ModelError("the robot's settings cannot be read:", [Fault("there is no such file", named)])
-        return read_side_file(beside.read_bytes(), beside)
+        return beside
     for name in (f"{path.stem}.toml", SIDE_FILE):
         beside = path.parent / name
         if beside.is_file():
-            return read_side_file(beside.read_bytes(), beside)
-    return RobotSettings()
+            return beside
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import sympy as sm
 
@@ -53,6 +54,7 @@ class RobotMechanics(RecordedMechanics):
         passive: Joint → what tendons do along it, actuators left out, N·m or N.
         desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
+        side_file: What the loops of the settings stand in; None where they came as arguments.
         gravity: Acceleration, m/s², components in the ground.
     """
 
@@ -67,6 +69,7 @@ class RobotMechanics(RecordedMechanics):
     controls: Mapping[str, sm.Expr]
     passive: Mapping[str, sm.Expr]
     desired: tuple[sm.Expr, ...] = ()
+    side_file: Path | None = None
     loops: tuple[LoopRecord, ...]
     meshes: tuple[MeshUse, ...]
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.second_reading import Array, Situation
+from mb2fmu.validation.second_reading import Array, Motion, Place, Situation
 
 _FREE, _BALL = 0, 1
 _OF_JOINTS = 2  # kind of an equality
-_NAME = 3  # of a joint, among MuJoCo's kinds of objects
+_NAME, _BODY, _SITE = 3, 1, 6  # of joints, bodies, sites, among MuJoCo's kinds of objects
+_CONNECT, _WELD = 0, 1  # kinds of equalities
 _OFF = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
 
 
@@ -112,6 +113,47 @@ class MujocoReading:
         for dof, leader in self._leader.items():
             f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
+
+    def motions_of(self, links: Iterable[str], at: Situation) -> dict[str, Motion]:
+        """Of bodies and sites, by MuJoCo's Jacobians; positions are those of ``at``."""
+        m, d, mj = self._model, self._data, self._mj
+        S, s0 = self._place(at)
+        mj.mj_forward(m, d)
+        found = {}
+        for name in links:
+            body = mj.mj_name2id(m, _BODY, name)
+            site = mj.mj_name2id(m, _SITE, name) if body < 0 else -1
+            if name == "world" or body >= 0:
+                body, p, R = max(body, 0), d.xpos[max(body, 0)], d.xmat[max(body, 0)]
+            else:
+                body, p, R = int(m.site_bodyid[site]), d.site_xpos[site], d.site_xmat[site]
+            J, K = (np.zeros((2, 3, m.nv)) for _ in range(2))
+            mj.mj_jac(m, d, J[0], J[1], p, body)
+            mj.mj_jacDot(m, d, K[0], K[1], p, body)
+            v, w = J @ d.qvel
+            a, alpha = K @ d.qvel + J @ s0
+            found[name] = Motion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
+        return found
+
+    @property
+    def closing(self) -> list[tuple[str, tuple[str, str], tuple[Place, Place]]]:
+        """Loops of the file: kind, both bodies or sites, and where they meet in each."""
+        m, mj, found = self._model, self._mj, []
+        for k in range(m.neq):
+            kind, data = int(m.eq_type[k]), m.eq_data[k]
+            if kind not in {_CONNECT, _WELD} or not m.eq_active0[k]:
+                continue
+            of = int(m.eq_objtype[k])
+            first, second = (str(mj.mj_id2name(m, of, int(i))) for i in (m.eq_obj1id[k], m.eq_obj2id[k]))
+            turn, one, two = np.eye(3), data[:3].copy(), data[3:6].copy()
+            if kind == _WELD:
+                one, two = two, one
+                turn = _rotation(data[6:10])
+            if of == _SITE:
+                turn, one, two = np.eye(3), np.zeros(3), np.zeros(3)
+            word = "point" if kind == _CONNECT else "weld"
+            found.append((word, (first, second), ((turn, one), (np.eye(3), two))))
+        return found
 
     def _place(self, at: Situation) -> tuple[Array, Array]:
         """Sets positions and speeds; S and s0 of these."""

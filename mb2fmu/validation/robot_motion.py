@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,12 +17,24 @@ from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.admissible import SEED, Point
 from mb2fmu.validation.mujoco_reading import MujocoReading, mujoco_there
 from mb2fmu.validation.own_motion import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
-from mb2fmu.validation.second_reading import Array, SecondReading, Situation, urdf_tree
+from mb2fmu.validation.second_loops import (
+    Closure,
+    Rows,
+    accelerations,
+    closed,
+    closure,
+    off_the_rows,
+    rows_of,
+    written_loops,
+)
+from mb2fmu.validation.second_reading import Array, Place, SecondReading, Situation, urdf_tree
 from mb2fmu.validation.second_sdf import sdf_tree
 from mb2fmu.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 WAY = "second reading"
 _TURN, _SLIDE = 0.6, 0.1
+_TRIES = 20
+"""Times as many points are drawn where loops are closed: not all of them close nearby."""
 Reading = SecondReading | MujocoReading
 
 
@@ -44,6 +59,7 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the unit is proven")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
     s = robot.settings
+    written = _written_loops(robot)
     reading: Reading
     if robot.kind == MJCF:
         moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
@@ -52,7 +68,30 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     else:
         read = urdf_tree if robot.kind == URDF else sdf_tree
         reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", s.prescribed)
-    return _Sampler(definition, robot, reading).motions()
+    return _Sampler(definition, robot, reading, _closures(reading, written)).motions()
+
+
+def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
+    """The loops of the settings, from the side file itself where they stand in one."""
+    if not robot.settings.loops:
+        return []
+    if robot.side_file is None:
+        return [asdict(loop) for loop in robot.settings.loops]
+    try:
+        return written_loops(robot.side_file.read_bytes())
+    except OSError as error:
+        fault = Fault(str(error.strerror or error), robot.side_file.name, "keep the file until the unit is proven")
+        raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
+
+
+def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Closure]:
+    """What the file closes, and what the settings do."""
+    tree = reading.tree if isinstance(reading, SecondReading) else None
+    frames: Mapping[str, Place] = tree.frames if tree else {}
+    found = [Closure(*each) for each in (reading.closing if isinstance(reading, MujocoReading) else ())]
+    found += [Closure(*each) for each in (tree.closing if tree else ())]
+    still = (np.eye(3), np.zeros(3))
+    return [*found, *(closure(each, lambda name: frames.get(name, still)) for each in written)]
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
@@ -65,7 +104,6 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
         ),
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
         "efforts or states were added to what the file says": added or definition.auxiliary_states,
-        "loops are closed, which the second reading does not know": robot.loops,
         "inertias were repaired: the unit is not what the file says": repaired,
     }
     return next((reason for reason, holds in why.items() if holds), "")
@@ -74,8 +112,10 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
 class _Sampler:
     """Draws points and asks the second reading there."""
 
-    def __init__(self, definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> None:
-        self._d, self._robot, self._reading = definition, robot, reading
+    def __init__(
+        self, definition: ModelDefinition, robot: RobotMechanics, reading: Reading, closures: Sequence[Closure]
+    ) -> None:
+        self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items: list[Any] = [*self._parameters, *states, *definition.inputs]
@@ -86,7 +126,8 @@ class _Sampler:
     def motions(self) -> OwnMotions:
         """All samples."""
         random = np.random.default_rng(SEED)
-        samples = [self._sample(self._drawn(random)) for _ in range(POINTS)]
+        drawn = (self._closed(self._drawn(random)) for _ in range(POINTS * (_TRIES if self._closures else 1)))
+        samples = [self._sample(values) for values in itertools.islice(filter(None, drawn), POINTS)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
         return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
@@ -107,22 +148,22 @@ class _Sampler:
                     reach = _SLIDE if item.unit.startswith("m") else _TURN
                     value = float(item.start) + part * reach * (5.0 if isinstance(item, Speed) else 1.0)
             values.append(_inside(item, value))
-        for each in self._robot.variables.values():
-            if len(each.q) > len(each.u):
-                places = [self._of[q] for q in each.q[-4:]]
-                length = float(np.linalg.norm([values[k] for k in places]))
-                for k in places:
-                    values[k] /= length
+        self._normalize(values)
         return values
 
     def _sample(self, values: list[float]) -> Sample:
         at = self._situation(values)
         M, f = self._reading.equations(at)
-        u_dot = np.linalg.solve(M, f)
-        inverse = np.abs(np.linalg.inv(M))
+        held: Array = np.zeros(len(f))
+        if self._closures:
+            rows = self._rows(values)
+            u_dot, inverse, given = accelerations(M, f, rows)
+            held = np.asarray(given @ (np.abs(rows.gamma) + _turning_of(at) * np.abs(rows.A).sum(axis=1)))
+        else:
+            u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
-        turning = max((abs(speed) for speeds in at.u.values() for speed in speeds), default=0.0) ** 2
-        scale = inverse @ (np.abs(M) @ (np.abs(u_dot) + turning) + self._size_of_forces(values))
+        turning = _turning_of(at)
+        scale = held + inverse @ (np.abs(M) @ (np.abs(u_dot) + turning + held) + self._size_of_forces(values))
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
             column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
@@ -131,6 +172,58 @@ class _Sampler:
                 name = self._name(u)
                 rates[name], bounds[name] = float(u_dot[column + k]), ROUNDING * EPSILON * float(scale[column + k])
         return Sample(Point(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
+
+    # --- loops -------------------------------------------------------------------------------------------------------
+
+    def _closed(self, values: list[float]) -> list[float] | None:
+        """The same on the loops, where there are any; None where they do not close nearby."""
+        return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
+
+    def _rows(self, values: list[float]) -> Rows:
+        at = self._situation(values)
+        links = dict.fromkeys(link for each in self._closures for link in each.links)
+        known = isinstance(self._reading, MujocoReading)
+        motions = self._reading.motions_of(links, at) if known else self._reading.motions(at)  # type: ignore[union-attr]
+        return rows_of(self._closures, motions)
+
+    def _speeds(self) -> Iterator[tuple[int, int]]:
+        """Slot of every speed, and its column."""
+        for i, each in self._robot.variables.items():
+            column = self._reading.column.get(self._robot.tree.parts[i].moved_by.name)
+            for k, u in enumerate(each.u):
+                assert column is not None
+                yield self._of[u], column + k
+
+    def _moved(self, values: list[float], step: Array) -> list[float]:
+        """Coordinates after a small motion along the speeds; quaternions of unit length."""
+        moving = list(values)
+        for slot, column in self._speeds():
+            moving[slot] = float(step[column])
+        rates, _ = self._rates_of_coordinates(moving)
+        found = list(values)
+        for name, rate in rates.items():
+            found[self._slot[name]] += rate
+        self._normalize(found)
+        return found
+
+    def _slowed(self, values: list[float], A: Array) -> list[float]:
+        """The nearest speeds that keep the loops closed."""
+        slots = dict(self._speeds())
+        u = np.zeros(self._reading.size)
+        for slot, column in slots.items():
+            u[column] = values[slot]
+        u, found = off_the_rows(A, u), list(values)
+        for slot, column in slots.items():
+            found[slot] = float(u[column])
+        return found
+
+    def _normalize(self, values: list[float]) -> None:
+        for each in self._robot.variables.values():
+            if len(each.q) > len(each.u):
+                places = [self._of[q] for q in each.q[-4:]]
+                length = float(np.linalg.norm([values[k] for k in places]))
+                for k in places:
+                    values[k] /= length
 
     def _size_of_forces(self, values: list[float]) -> Array:
         """How large the terms of f are, before they cancel: gravity, velocities and efforts asked one by one."""
@@ -189,6 +282,11 @@ class _Sampler:
 
     def _name(self, symbol: sm.Expr) -> str:
         return str(self._items[self._of[symbol] - 1].name)
+
+
+def _turning_of(at: Situation) -> float:
+    """Square of the largest speed."""
+    return max((abs(speed) for speeds in at.u.values() for speed in speeds), default=0.0) ** 2
 
 
 def _turned(w: float, axis: Array, v: list[float]) -> list[float]:

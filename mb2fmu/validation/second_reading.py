@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Place = tuple[Array, Array]
+"""Rotation, position."""
 _SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "floating": 6, "fixed": 0}
 
 
@@ -49,8 +51,15 @@ class Situation:
 
 
 @dataclass(slots=True)
-class _Motion:
-    """Of a link, in the ground's components."""
+class Motion:
+    """Of a link, in the ground's components; accelerations at u' = 0.
+
+    Attributes:
+        R: The link's axes.
+        p, v, a: Of its origin.
+        w, alpha: Angular velocity and acceleration.
+        Jw, Jv: Columns per speed, shape (3, n).
+    """
 
     R: Array
     p: Array
@@ -89,12 +98,17 @@ class RobotTree:
         joints: By name.
         root: The link, or the ground, that no joint moves.
         gravity: In the root's axes, m/s²; None where the file says nothing of it.
+        closing: Of the joints that move nothing but close loops: kind (``point``, ``hinge``, ``weld``), both links, and
+            where the joint is in each.
+        frames: Link → its own frame in the frame that its body stands in, where that is another one.
     """
 
     bodies: Mapping[str, tuple[float, Array, Array]]
     joints: Mapping[str, TreeJoint]
     root: str
     gravity: Array | None = None
+    closing: Sequence[tuple[str, tuple[str, str], tuple[Place, Place]]] = ()
+    frames: Mapping[str, Place] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -120,11 +134,12 @@ class SecondReading:
     column: dict[str, int] = field(default_factory=dict)
     size: int = 0
     gravity: Array | None = None
+    tree: RobotTree | None = None
     _bodies: Mapping[str, tuple[float, Array, Array]] = field(default_factory=dict)
     _root: str = ""
 
     def __post_init__(self) -> None:
-        tree = self.read(self.content)
+        tree = self.tree = self.read(self.content)
         self._bodies, self._root, self.gravity = tree.bodies, tree.root, tree.gravity
         joints = dict(tree.joints)
         if self.base != "fixed":
@@ -146,14 +161,10 @@ class SecondReading:
     def equations(self, at: Situation) -> tuple[Array, Array]:
         """M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         n = self.size
-        zero, none = np.zeros(3), np.zeros((3, n))
-        still = _Motion(np.eye(3), zero, zero, zero, zero, zero, none, none)
-        motions = {self._root if self.base == "fixed" else "": still}
         M, f = np.zeros((n, n)), np.zeros(n)
         for joint in self.joints:
-            motions[joint.child] = self._moved(joint, motions[joint.parent], at)
             self._add_efforts(joint, at, M, f)
-        for name, motion in motions.items():
+        for name, motion in self.motions(at).items():
             mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
             r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
             Jv = motion.Jv + np.cross(motion.Jw.T, r).T
@@ -162,6 +173,15 @@ class SecondReading:
             f -= Jv.T @ (mass * (a - at.gravity))
             f -= motion.Jw.T @ (I @ motion.alpha + np.cross(motion.w, I @ motion.w))
         return M, f
+
+    def motions(self, at: Situation) -> dict[str, Motion]:
+        """Of every link."""
+        zero, none = np.zeros(3), np.zeros((3, self.size))
+        still = Motion(np.eye(3), zero, zero, zero, zero, zero, none, none)
+        found = {self._root if self.base == "fixed" else "": still}
+        for joint in self.joints:
+            found[joint.child] = self._moved(joint, found[joint.parent], at)
+        return found
 
     def _own(self, joint: TreeJoint, at: Situation) -> tuple[float, float, float, str, float]:
         """Position, speed and given acceleration of a joint with one coordinate; who moves it, and by which factor."""
@@ -177,7 +197,7 @@ class SecondReading:
         given = at.acceleration.get(current.name, 0.0)
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
-    def _moved(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
+    def _moved(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
         """The motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -186,11 +206,11 @@ class SecondReading:
         Jw, Jv = m.Jw.copy(), m.Jv + np.cross(m.Jw.T, r).T
         w, alpha = m.w, m.alpha
         if joint.kind == "fixed":
-            return _Motion(R, p, w, v, alpha, a, Jw, Jv)
+            return Motion(R, p, w, v, alpha, a, Jw, Jv)
         if joint.kind in {"floating", "ball"}:
-            return self._floating(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+            return self._floating(joint, Motion(R, p, w, v, alpha, a, Jw, Jv), at)
         if joint.kind == "planar":
-            return self._planar(joint, _Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+            return self._planar(joint, Motion(R, p, w, v, alpha, a, Jw, Jv), at)
         q, u, given, owner, factor = self._own(joint, at)
         axis = R @ joint.axis
         column = self.column.get(owner)
@@ -207,9 +227,9 @@ class SecondReading:
             R = R @ turn_about(joint.axis, q)
             if column is not None:
                 Jw[:, column] += factor * axis
-        return _Motion(R, p, w, v, alpha, a, Jw, Jv)
+        return Motion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _floating(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
+    def _floating(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
         """Of a floating joint, or of a ball, which turns only."""
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
@@ -227,9 +247,9 @@ class SecondReading:
         turning = column if ball else column + 3
         Jw[:, turning : turning + 3] += R
         v = m.v + np.cross(m.w, slid) + rate
-        return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
-    def _planar(self, joint: TreeJoint, m: _Motion, at: Situation) -> _Motion:
+    def _planar(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
         first, second, normal = (m.R @ each for each in plane(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
@@ -239,7 +259,7 @@ class SecondReading:
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
         v, R = m.v + np.cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
-        return _Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
+        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
     def _add_efforts(self, joint: TreeJoint, at: Situation, M: Array, f: Array) -> None:
         """Effort, damping and rotor of one joint in the row of the speed that moves it."""
@@ -320,6 +340,14 @@ def _joint(element: ET.Element) -> TreeJoint:
     if mimic is not None and _SIZES[joint.kind] == 1:
         joint.mimic = (mimic.get("joint", ""), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0")))
     return joint
+
+
+def across(axis: Array) -> Array:
+    """Axes whose third is a direction."""
+    z = axis / np.linalg.norm(axis)
+    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
 
 
 def hat(v: Array) -> Array:

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mb2fmu.validation.second_reading import Array, RobotTree, TreeJoint, turn_about
+from mb2fmu.validation.second_reading import Array, Place, RobotTree, TreeJoint, across, turn_about
 
 _NO_PLACE = (np.eye(3), np.zeros(3))
 _WORLD = "world"
-Place = tuple[Array, Array]  # rotation, position
+_CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
 def sdf_tree(content: bytes) -> RobotTree:
@@ -44,17 +44,34 @@ class _Places:
         links = {name: part for name, part in self._parts.items() if part.tag == "link"}
         joints = [part for part in self._parts.values() if part.tag == "joint"]
         ends = {joint.get("name", ""): (self._link(joint, "parent"), self._link(joint, "child")) for joint in joints}
-        moved_by = {child: name for name, (_, child) in ends.items()}
+        moved_by: dict[str, str] = {}
+        for name, (_, child) in ends.items():
+            moved_by.setdefault(child, name)
         free = next((link for link in links if link not in moved_by), "")
         root = _WORLD if any(parent == _WORLD for parent, _ in ends.values()) else free
         frame = {link: self.of(moved_by.get(link, link)) for link in (*links, _WORLD)}
         bodies = {link: self._body(part, frame[link]) for link, part in links.items()}
         found: dict[str, TreeJoint] = {}
+        closing = []
         for joint in joints:
             name = joint.get("name", "")
             parent, child = ends[name]
+            if moved_by[child] != name:
+                closing.append(self._closing(joint, (parent, child), (frame[parent], frame[child])))
+                continue
             found |= {each.name: each for each in self._joints(joint, parent, child, frame[parent])}
-        return RobotTree(bodies, found, root, frame[root][0].T @ gravity)
+        own = {link: _seen_from(frame[link], self.of(link)) for link in links}
+        return RobotTree(bodies, found, root, frame[root][0].T @ gravity, closing, own)
+
+    def _closing(
+        self, joint: ET.Element, links: tuple[str, str], frames: tuple[Place, Place]
+    ) -> tuple[str, tuple[str, str], tuple[Place, Place]]:
+        """A joint whose child another one moves, in the frames of both links' bodies."""
+        name = joint.get("name", "")
+        still = TreeJoint(name, "", *links, *_NO_PLACE, np.array([0.0, 0.0, 1.0]))
+        turned = self._along(joint, "axis", still).axis
+        place = _behind(self.of(name), (across(turned), np.zeros(3)))
+        return _CLOSING[joint.get("type", "")], links, (_seen_from(frames[0], place), _seen_from(frames[1], place))
 
     def of(self, name: str) -> Place:
         """Where a link, joint or frame is in the world."""

@@ -45,7 +45,11 @@ def worst_of(derivation: pipeline.Derivation) -> float:
     worst = 0.0
     for sample in made.samples:
         values = sample.point.values
-        x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
+        known = {str(q.symbol): values[made.starts[q.name]] for q in d.parameters}
+        x, p = (
+            [values[made.starts[n]] for n in names],
+            [known.get(n, v) for n, v in zip(f.parameters, f.p0, strict=True)],
+        )
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
         own = sample.rates[WAY]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))

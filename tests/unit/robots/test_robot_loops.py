@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.validation import robot_motion
+from mb2fmu.robots import loops_closed, sdf_reading
+from mb2fmu.robots.loop_rows import LoopRows
+from mb2fmu.robots.robot_description import LoopRecord
 from mb2fmu.validation.mujoco_reading import MujocoReading
 from mb2fmu.validation.second_reading import Situation
 
@@ -157,23 +162,61 @@ def test_a_joint_that_closes_a_loop_in_sdf_is_that_loop(tmp_path: Path) -> None:
     """A parallelogram of three moving links in SDF, and the tree with the loop in a side file."""
     from mb2fmu.robots.sdf_reading import read_sdf
 
-    link = '<link name="{0}"><pose>{1} 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>'
-    joint = (
-        '<joint name="{0}" type="revolute"><parent>{1}</parent><child>{2}</child><axis><xyz>0 1 0</xyz></axis></joint>'
-    )
-    parts = [link.format(*each) for each in (("base", 0), ("a", 0), ("b", 0.2), ("c", 0.35))]
-    parts += [
-        joint.format(*each) for each in (("j1", "base", "a"), ("j2", "a", "b"), ("j3", "base", "c"), ("j4", "c", "b"))
-    ]
     path = tmp_path / "four.sdf"
-    path.write_text(f'<sdf version="1.9"><model name="four">{"".join(parts)}</model></sdf>')
+    path.write_text(four_in_sdf())
     loop = read_sdf(path.read_bytes(), path).loops[0]
     assert (loop.kind, loop.first, loop.second) == ("hinge", "c", "b")
     assert loop.at.position == pytest.approx([-0.15, 0, 0])  # the joint is at the origin of b
     assert loop.at.rotation[:, 2] == pytest.approx([0, 1, 0])
     derivation = pipeline.derive(path, arguments={"gravity": [0, 0, -9.81]})
     assert [name for name, _ in derivation.mechanism.holonomic] == ["j4.x", "j4.z"]
-    assert robot_motion.robot_motions(derivation.checked).missing
     path.write_text(path.read_text().replace('name="j4" type="revolute"', 'name="j4" type="prismatic"'))
     with pytest.raises(ModelError, match="closes a loop and is of the type 'prismatic'"):
         pipeline.derive(path)
+
+
+def four_in_sdf(at: str = "") -> str:
+    """Three moving links, the second of which two joints move; ``at``: the pose of the joint that closes."""
+    link = '<link name="{0}"><pose>{1} 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>'
+    joint = (
+        '<joint name="{0}" type="revolute"><parent>{1}</parent><child>{2}</child><axis><xyz>0 1 0</xyz></axis></joint>'
+    )
+    parts = [link.format(*each) for each in (("base", 0), ("a", 0), ("b", 0.2), ("c", 0.35))]
+    if at:
+        parts[2] = parts[2].replace("0.2 0 0", "0.1 0 0.2")
+    parts += [
+        joint.format(*each) for each in (("j1", "base", "a"), ("j2", "a", "b"), ("j3", "base", "c"), ("j4", "c", "b"))
+    ]
+    parts[-1] = parts[-1].replace("<parent>", f"{at}<parent>")
+    return f'<sdf version="1.9"><model name="four">{"".join(parts)}</model></sdf>'
+
+
+@pytest.mark.parametrize("fault", ["none", "none in SDF", "rounded offset", "another place", "a row is missing"])
+def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Of a side file, of MJCF and of SDF: the unit's x' is not what the second reading has."""
+    if fault in {"none", "rounded offset"}:
+        path = tmp_path / "four.urdf"
+        path.write_text(FOUR_BAR)
+        path.with_name("robot.toml").write_text(SIDE_FILE.replace("[0.3, 0, 0]\naxis", "[0.31, 0, 0]\naxis"))
+    elif fault == "a row is missing":
+        path = tmp_path / "parallel.xml"
+        path.write_text(PARALLEL)
+    else:
+        path = tmp_path / "four.sdf"
+        path.write_text(four_in_sdf("<pose>0.2 0 0.05 0 0 0</pose>"))
+    if fault == "rounded offset":
+        pose = loops_closed.Pose
+        monkeypatch.setattr(loops_closed, "Pose", lambda R, p: pose(R, np.round(p, 1)))
+    elif fault == "a row is missing":
+        rows = LoopRows.rows
+        monkeypatch.setattr(LoopRows, "rows", lambda self, loop: rows(self, loop)[:5])
+    elif fault == "another place":
+        record = sdf_reading.LoopRecord
+
+        def misplaced(**loop: Any) -> LoopRecord:
+            return record(**loop | {"at": replace(loop["at"], position=loop["at"].position + 1e-3)})
+
+        monkeypatch.setattr(sdf_reading, "LoopRecord", misplaced)
+    worst = worst_of(pipeline.derive(path))
+    assert (worst < 1) == fault.startswith("none")
+    assert worst < 1 or worst > 1e6
