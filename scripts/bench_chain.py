@@ -250,15 +250,15 @@ def motion_only(program: Program) -> derivatives.NativeProgram:
 # --- Pinocchio --------------------------------------------------------------------------------------------------------
 
 
-def compiled_pinocchio(folder: Path) -> Path:
-    """The program that evaluates chains of any length; takes minutes to compile."""
+def compiled_pinocchio(folder: Path, source: str = "bench_chain.cpp") -> Path:
+    """A program of this folder with Pinocchio's algorithms: that of chains of any length; takes minutes to compile."""
     found = importlib.util.find_spec("pinocchio")
     assert found is not None
     assert found.origin is not None
     prefix = next(path for path in Path(found.origin).parents if path.name == "cmeel.prefix")
     includes = [f"-I{prefix / 'include'}", f"-I{Path(ca.__file__).parent / 'include' / 'eigen3'}"]
     program = folder / "pinocchio"
-    command = ["c++", *OPTIONS, *PINOCCHIO, *includes, str(ROOT / "scripts" / "bench_chain.cpp"), "-o", str(program)]
+    command = ["c++", *OPTIONS, *PINOCCHIO, *includes, str(ROOT / "scripts" / source), "-o", str(program)]
     subprocess.run(command, check=True, timeout=1_800)
     return program
 

@@ -75,6 +75,6 @@ def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
     judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
     best = judged.index(min(judged))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
-    what = "x' costs" if cost(programs[best], "rhs") else "without states, outputs cost"
+    what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
     return Choice(equations[best], programs[best], why)

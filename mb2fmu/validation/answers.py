@@ -31,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 NOT_OFFERED = "the unit does not offer it"
 _AGREEMENT = 1e-5
+_NORMS = 4.0  # times a distance, in another norm
 _APART = 20.0
 _KNOWN = 0.05
 _NOISE = 1e-8
@@ -318,10 +319,34 @@ class _Answers:
 
     def _by_parameters(self, answers: list[Any], tally: _Tally) -> None:
         assert self.chance.by_parameters is not None
-        self._partials(self.chance.by_parameters, np.array(answers[2]), tally, " by parameters")
+        directions = self.chance.by_parameters
+        self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
 
-    def _partials(self, directions: Directions, found: Floats, tally: _Tally, when: str) -> None:
-        """``found``: one row per direction, one column per unknown."""
+    def _drawn_back(self, directions: Directions) -> Floats:
+        """What another rate of drawing states back to the constraints does to x', shape as ``directions.rates``.
+
+        It is nothing on the constraints, where the reference is; the unit's own state may have left them as far as an
+        importer's tolerance lets it.
+        """
+        reference, rate = self.chance.reference, self.chance.reference.numeric.equations.attractor_rate
+        numeric, parameters = reference.numeric, reference.numeric.equations.p
+        if rate is None or rate not in parameters:
+            return np.zeros_like(directions.rates)
+        names, row, run = self.simulation.names, self.chance.row, reference.conditions
+        columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
+        x = self.simulation.values[row, columns]
+        try:
+            gone = np.abs(x - numeric.project(float(run.time[row]), x, numeric.prepare(run.parameters)))
+        except ValidationError:
+            return np.zeros_like(directions.rates)
+        # the unit's nearest point on the constraints is nearest in another norm
+        far = _NORMS * float(np.max(gone / reference.state_scales)) * reference.state_scales
+        return np.abs(directions.parameters[:, [parameters.index(rate)]]) * far
+
+    def _partials(
+        self, directions: Directions, found: Floats, tally: _Tally, when: str, more: Floats | None = None
+    ) -> None:
+        """``found``: one row per direction, one column per unknown; ``more`` is allowed of rates."""
         reference, at = self.chance.reference, self._places()
         largest = self._magnitudes()
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
@@ -340,6 +365,7 @@ class _Answers:
                     tally.left_out += 1
                     continue
                 allowed = self._agreement * size + _APART * off[d] + _NOISE * scale
+                allowed += more[d, j] if more is not None and name in rate_of else 0.0
                 tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
 
     def _magnitudes(self) -> Floats:
