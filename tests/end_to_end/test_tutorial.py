@@ -1,32 +1,52 @@
-"""The tutorial notebook runs from its first cell to its last, and shows what it says."""
+"""The notebooks run from their first cells to their last, and show what they say."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def executed(name: str, folder: Path) -> list[dict[str, str]]:
+    """What a notebook shows when it is run in a folder."""
+    notebook = nbformat.read(DOCS / name, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells)  # stored without results: they would grow stale
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert not any(output.get("name") == "stderr" for output in outputs)
+    return [output["data"] for output in outputs if output.get("output_type") == "execute_result"]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
 def test_the_tutorial_runs_and_shows_itself(tmp_path: Path) -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells)  # stored without results: they would grow stale
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    shown = [
-        output["data"]
-        for cell in notebook.cells
-        for output in cell.get("outputs", ())
-        if output.get("output_type") == "execute_result"
-    ]
-    assert not any(output.get("name") == "stderr" for cell in notebook.cells for output in cell.get("outputs", ()))
+    shown = executed("tutorial.ipynb", tmp_path)
     model, equations, motion, _, _, proof = shown
     assert "force on the trolley" in model["text/html"]
     assert equations["text/latex"].startswith("$\\displaystyle")
     assert "animation-data" in motion["text/html"]
     assert "quantities within their bounds" in proof["text/html"]
     assert (tmp_path / "out" / "Crane.fmu").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.repeats
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
+def test_the_notebook_of_a_robot_runs(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for name in ("arm.urdf", "arm.toml"):
+        shutil.copy(DOCS / "pictures" / name, tmp_path / "pictures")
+    _, holding, standing, moving, motion, unit = executed("robots.ipynb", tmp_path)
+    assert "nan" not in holding["text/plain"]
+    fallen, held = (float(word) for word in re.findall(r"([\d.e+-]+) rad/s2", standing["text/plain"]))
+    assert held < 1e-9
+    assert fallen > 1
+    assert " J, " in moving["text/plain"]
+    assert "animation-data" in motion["text/html"]
+    assert unit["text/plain"].startswith("('arm.fmu'")
