@@ -83,8 +83,16 @@ def parse(content: bytes, path: Path, expected: Collection[str]) -> etree._Eleme
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        line = error.lineno or 0
-        raise ModelError(headline, [Fault(f"it is no XML: {error.msg}", f"{path.name}:{line}")]) from None
+        where = f"{path.name}:{error.lineno or 0}"
+        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+            fault = Fault(
+                "its elements are nested too deep (more than 256), or a text has more than 10 MB",
+                where,
+                "write it flat",
+            )
+        else:
+            fault = Fault(f"it is no XML: {error.msg}", where, "mend it there")
+        raise ModelError(headline, [fault]) from None
     faults = Faults(path.name)
     if root.getroottree().docinfo.doctype:
         faults.add(1, "it has a document type, by which a file can read other files", "remove <!DOCTYPE …>")

@@ -187,7 +187,7 @@ def _axis(element: Element, name: str, kind: JointKind | None) -> np.ndarray:
     given = np.array(axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(given))
     if length < _TINY:
-        if kind in {"revolute", "prismatic", "planar"}:
+        if kind in {"revolute", "prismatic", "planar", None}:
             line = axis.line if axis else element.line
             element.faults.add(line, f"the axis of joint {name} is zero", "give a direction")
         return np.array([1.0, 0.0, 0.0])
