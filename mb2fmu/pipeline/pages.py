@@ -27,6 +27,8 @@ MOST_BODIES_DRAWN = 8
 """Above, the graph is folded."""
 MOST_PARTIALS = 100
 """Bodies times speeds up to which a page shows Kane's quantities."""
+MOST_PARTIALS_IN_UNIT = 25
+"""The same of the page in a unit: forming them for an arm of seven hinges takes as long as reading and lowering it."""
 FEW = 30
 """Lines of each kind of quantity in the page in a unit."""
 
@@ -74,7 +76,8 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
         return Theory()
     drawn = picture(graph_picture(mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints")
     many = len(mechanism.bodies) > MOST_BODIES_DRAWN
-    if len(mechanism.bodies) * len(mechanism.u) > MOST_PARTIALS:
+    most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
+    if len(mechanism.bodies) * len(mechanism.u) > most:
         return Theory(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = named_quantities(mechanism, KANE, contracted=False)
     blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
