@@ -1,4 +1,4 @@
-"""Tyres: the force of the ground on a wheel over its slips, by a brush or by the Magic Formula, with relaxation."""
+"""Tyres: force and torque of the ground on a wheel over its slips, by a brush or the Magic Formula, with relaxation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sympy as sm
-from sympy.physics.mechanics import Point
+from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.elements.element import NamedElement
@@ -54,6 +54,15 @@ class TyreLaw(ABC):
     @abstractmethod
     def forces(self, slips: Slips, load: sm.Expr, declare: Declare) -> tuple[sm.Expr, sm.Expr]:
         """Longitudinal and lateral force, N; ``declare(part, value, unit, description)`` gives parameters."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether the lateral force acts behind the contact, and so turns the wheel."""
+        return False
+
+    def trail(self, slips: Slips, declare: Declare) -> sm.Expr:  # noqa: ARG002
+        """How far behind the contact the lateral force acts, m; asked only of a law that ``turns``."""
+        return sm.S.Zero
 
 
 @dataclass(frozen=True)
@@ -103,21 +112,26 @@ class MagicFormula(TyreLaw):
     """Pacejka's formula: F = μ F_z sin(C atan(B x − E (B x − atan(B x)))) of x = κ or α, with weights.
 
     Each slip weakens the force of the other: F_x is divided by √(1 + (r_x α)²), F_y by √(1 + (r_y κ)²), which is
-    cos(atan(r x)). Source: H. B. Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, sect. 4.3, without shifts.
+    cos(atan(r x)). The lateral force acts behind the contact by the pneumatic trail
+    D cos(C atan(B x − E (B x − atan(B x)))) of x = α; of a driven wheel x = atan √(tan²α + (k κ)²), k the ratio of
+    the two stiffnesses. Source: H. B. Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, sect. 4.3, without shifts,
+    and so without residual torque.
 
     Attributes:
         lateral: (B, C, μ, E), stiffness factor in 1/rad.
         longitudinal: (B, C, μ, E) over κ; of wheels that are driven or braked.
         combined: (r_x, r_y); needed with ``longitudinal``, (0, 0) leaves each force as it is.
+        pneumatic_trail: (B, C, D, E), D in m; None: no aligning torque.
     """
 
     lateral: tuple[Number, Number, Number, Number]
     longitudinal: tuple[Number, Number, Number, Number] | None = None
     combined: tuple[Number, Number] | None = None
+    pneumatic_trail: tuple[Number, Number, Number, Number] | None = None
 
     def faults(self, driven: bool) -> Iterator[tuple[str, str]]:
         """Of numbers, and of what is missing."""
-        for part, count in (("lateral", 4), ("longitudinal", 4), ("combined", 2)):
+        for part, count in (("lateral", 4), ("longitudinal", 4), ("combined", 2), ("pneumatic_trail", 4)):
             numbers = getattr(self, part)
             if numbers is None:
                 continue
@@ -128,7 +142,7 @@ class MagicFormula(TyreLaw):
                 if number.is_number and not number.is_finite:
                     yield f"{part} has {number}", "give finite numbers"
             if count == 4:
-                yield from _not_positive(f"{part}: μ", numbers[2])
+                yield from _not_positive(f"{part}: {'D' if part == 'pneumatic_trail' else 'μ'}", numbers[2])
         if driven and (self.longitudinal is None or self.combined is None):
             yield (
                 "its formula has no coefficients of longitudinal slip",
@@ -148,36 +162,67 @@ class MagicFormula(TyreLaw):
         F_x = _magic(slips.longitudinal, "longitudinal", self.longitudinal, load, declare)
         return F_x / sm.sqrt(1 + (r_x * alpha) ** 2), F_y / sm.sqrt(1 + (r_y * slips.longitudinal) ** 2)
 
+    @property
+    def turns(self) -> bool:
+        """With a pneumatic trail."""
+        return self.pneumatic_trail is not None
+
+    def trail(self, slips: Slips, declare: Declare) -> sm.Expr:
+        """By the formula of the class, D at no slip."""
+        assert self.pneumatic_trail is not None
+        x = sm.atan(slips.lateral)
+        if slips.longitudinal is not None:
+            assert self.longitudinal is not None  # or it has faults
+            given = zip(("longitudinal", "lateral"), (self.longitudinal, self.lateral), strict=True)
+            K_x, K_y = (sm.Mul(*_factors(part, numbers, declare)[:3]) for part, numbers in given)
+            # The cosine is even: the sign of the slip does not matter, and zero slip is no special place.
+            x = sm.atan(sm.sqrt(slips.lateral**2 + (K_x / K_y * slips.longitudinal) ** 2 + _TINY**2))
+        words = ("stiffness factor", "shape factor", "at no slip", "curvature factor")
+        units = ("1", "1", "m", "1")
+        B, C, D, E = (
+            declare(f"trail.{letter}", value, unit, f"pneumatic trail: {word}")
+            for letter, value, unit, word in zip("BCDE", self.pneumatic_trail, units, words, strict=True)
+        )
+        return D * sm.cos(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
+
 
 def _magic(
     x: sm.Expr, part: str, coefficients: tuple[Number, Number, Number, Number], load: sm.Expr, declare: Declare
 ) -> sm.Expr:
     """Force over one slip."""
+    B, C, mu, E = _factors(part, coefficients, declare)
+    return mu * load * sm.sin(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
+
+
+def _factors(part: str, coefficients: tuple[Number, Number, Number, Number], declare: Declare) -> list[sm.Expr]:
+    """B, C, μ and E of one slip, as parameters."""
     words = ("stiffness factor", "shape factor", "coefficient of friction", "curvature factor")
-    B, C, mu, E = (
+    return [
         declare(f"{part}.{letter}", value, "1", word)
         for letter, value, word in zip(("B", "C", "mu", "E"), coefficients, words, strict=True)
-    )
-    return mu * load * sm.sin(C * sm.atan(B * x - E * (B * x - sm.atan(B * x))))
+    ]
 
 
 @dataclass(frozen=True)
 class Tyre(NamedElement):
-    """A tyre's force at its contact with the ground.
+    """A tyre's force at its contact with the ground, and its aligning torque.
 
     V_s is the velocity of the ``contact``: of the wheel's particle that touches the ground now
     (``contact.v2pt_theory(centre, N, wheel)``), so that the force drives the wheel's rotation too. V_x is that of the
     ``centre`` along the heading. Without a centre the wheel rolls freely: V_x is that of the contact, and there is no
     longitudinal slip. With a relaxation length σ the slips are those of deflections that follow,
     κ = e_x / σ, e_x' = −V_sx − |V_x| e_x / σ, and likewise tan α = e_y / σ: at rest the tyre is a spring. Source of
-    these: Pacejka 2012, sect. 7.2. Of a wheel that spins on the spot e_x grows without end.
+    these: Pacejka 2012, sect. 7.2. Of a wheel that spins on the spot e_x grows without end. A law with a pneumatic
+    trail t turns the ``wheel`` about ``up`` by M_z = −t cos α (V_x / |V_x|) F_y: against the slip angle where it goes
+    forwards, with it where it goes backwards, by nothing at rest.
 
     Example:
         The front wheel of a car that rolls freely::
 
             model.add(Tyre("front", P, heading=W.x, load=4e3, law=Brush(6e4, 0.9), relaxation=0.4))
 
-        Outputs are ``front.lateral``, ``front.slip_angle`` and, with a centre, ``front.driving`` and ``front.slip``.
+        Outputs are ``front.lateral``, ``front.slip_angle``, with a centre ``front.driving`` and ``front.slip``, with a
+        trail ``front.aligning``.
 
     Attributes:
         name: In front of the names of its variables.
@@ -189,6 +234,7 @@ class Tyre(NamedElement):
         up: Unit vector normal to the ground; N.z unless given. Lateral is up × heading.
         relaxation: σ in m; one of (longitudinal, lateral) if these differ; None: slips follow at once.
         still: Speed in m/s: |V_x| is taken as √(V_x² + still²), so that all is finite at rest.
+        wheel: Frame of the body that the aligning torque of a law with a trail acts on.
     """
 
     contact: Point
@@ -199,6 +245,7 @@ class Tyre(NamedElement):
     up: Vector | None = None
     relaxation: Number | tuple[Number, Number] | None = None
     still: float = 0.01
+    wheel: ReferenceFrame | None = None
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Of places, law and numbers."""
@@ -216,12 +263,32 @@ class Tyre(NamedElement):
                 yield from self._unknown_velocity(point, frame)
         if isinstance(self.law, TyreLaw):
             yield from (self.fault(what, remedy) for what, remedy in self.law.faults(self.centre is not None))
+            yield from self._unfelt(frame, turns=self.law.turns)
         else:
             yield self.fault(f"the law is {self.law!r}", "give Brush(…) or MagicFormula(…)")
         yield from self.negative("load", self.load)
         for length in self._relaxations():
             yield from self.not_positive("relaxation", length)
         yield from self.not_positive("still", self.still)
+
+    def _unfelt(self, frame: Any, *, turns: bool) -> Iterator[Fault]:
+        """An aligning torque that no body feels, or that is not there."""
+        if self.wheel is None:
+            if turns:
+                yield self.fault("its law has a trail, and no wheel that is turned", "give Tyre(…, wheel=FRAME)")
+        elif not isinstance(self.wheel, ReferenceFrame):
+            yield self.fault(f"wheel is {self.wheel!r}", "give the frame of the wheel's body")
+        elif not turns:
+            yield self.fault(
+                "its law turns no wheel", "give MagicFormula(…, pneumatic_trail=(B, C, D, E)), or no wheel"
+            )
+        elif hasattr(frame, "dcm"):
+            try:
+                with restored([frame, self.wheel]):
+                    self.wheel.ang_vel_in(frame)
+            except ValueError as error:
+                told = " ".join(str(error).split())
+                yield self.fault(f"how {self.wheel} turns is not known: {told}", "connect it with the mechanism")
 
     def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
         try:
@@ -254,15 +321,31 @@ class Tyre(NamedElement):
         rolling = sm.S.One if kappa is None else 1 + kappa * V_x / travelling
         load = self.parameter(model, "load", self.load, "N", "what the ground carries", low=0.0)
         carried = load if load.is_Symbol else sm.Max(0, load)
-        F_x, F_y = self.law.forces(
-            Slips(kappa, tangent, rolling), carried, lambda *given: self.parameter(model, *given)
-        )
+        slips, declared = Slips(kappa, tangent, rolling), self._declared_once(model)
+        F_x, F_y = self.law.forces(slips, carried, declared)
         model.add_loads((self.contact, F_x * self.heading + F_y * lateral))
         model.output(f"{self.name}.lateral", F_y, "N", description="force along up × heading")
         model.output(f"{self.name}.slip_angle", sm.atan(tangent), "rad", description="α, positive with the force")
         if kappa is not None:
             model.output(f"{self.name}.driving", F_x, "N", description="force along the heading")
             model.output(f"{self.name}.slip", kappa, description="κ, positive where the wheel drives")
+
+        if self.law.turns:
+            forwards = V_x / travelling / sm.sqrt(1 + tangent**2)  # cos α, negative where it goes backwards
+            M_z = -self.law.trail(slips, declared) * forwards * F_y
+            model.add_loads((self.wheel, M_z * up))
+            model.output(f"{self.name}.aligning", M_z, "N.m", description="aligning torque about up")
+
+    def _declared_once(self, model: Model) -> Declare:
+        """Parameters by their parts; one that force and torque both need is declared once."""
+        known: dict[str, sm.Expr] = {}
+
+        def declare(part: str, value: Number, unit: str, description: str) -> sm.Expr:
+            if part not in known:
+                known[part] = self.parameter(model, part, value, unit, description)
+            return known[part]
+
+        return declare
 
     def _slip(self, model: Model, axis: str, sliding: sm.Expr, travelling: sm.Expr) -> sm.Expr:
         """κ or tan α: of the velocities now, or of a deflection that follows them."""

@@ -42,19 +42,22 @@ def parameter_values(mechanism: Mechanism) -> list[float]:
 def random_samples(numeric: NumericMechanism) -> list[Sample]:
     """Random states near the start, where everything is finite; near by the mechanism's own magnitudes."""
     m, natural = numeric.mechanism, natural_units(numeric.mechanism.declared)
-    q_sizes, u_sizes, r_sizes = (
+    q_sizes, u_sizes, r_sizes, z_sizes = (
         np.array([natural.typical(item) for item in items])
-        for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs)
+        for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs, m.declared.auxiliary_states)
     )
     generator = np.random.default_rng(20090)
     start = np.array([c.start for c in m.declared.coordinates])
+    z_start = np.array([s.start for s in m.declared.auxiliary_states])
     nominal = np.array(parameter_values(m))
     samples: list[Sample] = []
     for _ in range(ATTEMPTS):
         p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
         q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
         u = u_sizes * generator.uniform(-1, 1, len(m.u))
-        z = np.array([s.start for s in m.declared.auxiliary_states]) * (1 + 0.1 * generator.uniform(-1, 1, len(m.z)))
+        away = generator.uniform(-1, 1, len(m.z))
+        # States that start from zero (a deflection) move loads too: there it would seem that nothing acts.
+        z = np.where(z_start == 0.0, z_sizes * (0.4 + 0.3 * away), z_start * (1 + 0.1 * away))
         r = np.array([i.start for i in m.declared.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
         t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
         with np.errstate(all="ignore"):

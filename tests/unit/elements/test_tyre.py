@@ -16,9 +16,11 @@ from mb2fmu.model import check
 from mb2fmu.pipeline import derive
 
 t = me.dynamicsymbols._t
+TRAIL = (9.0, 1.2, 0.04, -3.0)
 LOAD, RADIUS = 4e3, 0.3
 BRUSH = Brush(6e4, 0.9, 8e4)
 MAGIC = MagicFormula((10.0, 1.3, 1.0, -0.5), (12.0, 1.6, 1.1, 0.3), (8.0, 7.0))
+TURNING = MagicFormula(MAGIC.lateral, MAGIC.longitudinal, MAGIC.combined, TRAIL)
 
 
 def wheel(law: TyreLaw, relaxation: float | tuple[float, float] | None = None, **more: object) -> Model:
@@ -44,7 +46,9 @@ def wheel(law: TyreLaw, relaxation: float | tuple[float, float] | None = None, *
         model.coordinate(symbol, 0.0)
     for symbol in speeds:
         model.speed(symbol, 0.0)
-    model.add(Tyre("tyre", P, heading=B.x, law=law, relaxation=relaxation, **{"load": LOAD, "centre": C, **more}))
+    turned = {"wheel": W} if law.turns else {}
+    settings_of = {"load": LOAD, "centre": C, **turned, **more}
+    model.add(Tyre("tyre", P, heading=B.x, law=law, relaxation=relaxation, **settings_of))
     return model
 
 
@@ -125,7 +129,54 @@ def test_forces_act_on_the_wheel_at_its_contact(rolling):
         assert rates[6] == pytest.approx(-RADIUS * F_x / 1.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("law", [BRUSH, MAGIC], ids=["brush", "magic"])
+def aligning(alpha: float, vx: float) -> tuple[float, float]:
+    """M_z = −D cos(C atan(bent)) cos α sign(V_x) F_y without longitudinal slip, and ∂M_z/∂α by the product rule."""
+    B, C, D, E = TRAIL
+    bent = B * alpha - E * (B * alpha - np.arctan(B * alpha))
+    slope = B - E * (B - B / (1 + (B * alpha) ** 2))
+    angle = C * np.arctan(bent)
+    arm, arm_slope = D * np.cos(angle), -D * np.sin(angle) * C / (1 + bent**2) * slope
+    (force, force_slope), forwards = magic(alpha), vx / np.hypot(vx, 0.01)
+    turned = arm_slope * np.cos(alpha) * force - arm * np.sin(alpha) * force + arm * np.cos(alpha) * force_slope
+    return -arm * np.cos(alpha) * force * forwards, -turned * forwards
+
+
+@pytest.mark.parametrize("vx", [20.0, -20.0, 0.0], ids=["forwards", "backwards", "at rest"])
+def test_the_aligning_torque_and_its_slope_are_the_closed_form_and_turn_the_wheel(vx):
+    """By the program's derivative, to 1e-12 of the slope at no slip; the torque acts about the wheel's diameter."""
+    law = MagicFormula(TURNING.lateral, pneumatic_trail=TRAIL)
+    derivation = derive(wheel(law, relaxation=0.5, centre=None), method="tmt")
+    stiffness = abs(aligning(0.0, 20.0)[1])
+    for alpha in (0.0, 1e-9, 0.03, -0.1, 0.2, -0.6):
+        at = {"vx": vx, "tyre.deflection_y": 0.5 * np.tan(alpha)}
+        start = analysis.start_at(derivation.definition, derivation.equations, at, ())
+        found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
+        torque, slope = aligning(alpha, vx)
+        row, column = found.outputs.index("tyre.aligning"), found.states.index("tyre.deflection_y")
+        assert found.y[row] == pytest.approx(torque, abs=1e-12 * stiffness)
+        assert found.C[row, column] * 0.5 / np.cos(alpha) ** 2 == pytest.approx(slope, abs=1e-12 * stiffness)
+        assert found.A[found.states.index("turning"), column] == pytest.approx(found.C[row, column] / 0.5, rel=1e-12)
+
+
+def test_a_driven_wheel_has_less_trail_by_the_equivalent_slip():
+    """M_z written by hand at combined slip, and what it turns: the wheel's inertia about its diameter is 0.5 kg.m2."""
+    f = rhs(wheel(TURNING), method="tmt")
+    x = np.array([0, 0, 0.4, 9.0, 1.0, 0.2, 25.0])
+    heading, lateral = np.array([np.cos(0.4), np.sin(0.4)]), np.array([-np.sin(0.4), np.cos(0.4)])
+    V_x = x[3:5] @ heading
+    travelling = np.hypot(V_x, 0.01)
+    kappa, tangent = -(V_x - RADIUS * 25.0) / travelling, -(x[3:5] @ lateral) / travelling
+    stiffer = np.prod(TURNING.longitudinal[:3]) / np.prod(TURNING.lateral[:3])
+    slip = np.arctan(np.hypot(tangent, stiffer * kappa))
+    B, C, D, E = TRAIL
+    arm = D * np.cos(C * np.arctan(B * slip - E * (B * slip - np.arctan(B * slip))))
+    M_z = -arm * np.cos(np.arctan(tangent)) * V_x / travelling * forces(f, x)[1]
+    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    assert told["tyre.aligning"] == pytest.approx(M_z, rel=1e-12)
+    assert f(0.0, x)[5] == pytest.approx(M_z / 0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [BRUSH, MAGIC, TURNING], ids=["brush", "magic", "with trail"])
 @pytest.mark.parametrize("relaxation", [None, 0.4])
 def test_at_rest_forces_and_slopes_are_finite(law, relaxation):
     derivation = derive(wheel(law, relaxation), method="tmt")
@@ -171,6 +222,11 @@ def test_everything_wrong_is_told_at_once() -> None:
         (far, BRUSH, {"relaxation": 0.0}, "relaxation is 0"),
         (far, BRUSH, {"still": 0.0}, "still is 0"),
         (far, BRUSH, {"up": 3}, "up is 3"),
+        (far, BRUSH, {"wheel": N}, "its law turns no wheel"),
+        (far, TURNING, {"centre": far}, "its law has a trail, and no wheel"),
+        (far, TURNING, {"centre": far, "wheel": far}, "wheel is far"),
+        (far, TURNING, {"centre": far, "wheel": me.ReferenceFrame("lost")}, "how lost turns is not known"),
+        (far, MagicFormula((1.0, 2.0, 3.0, 0.0), pneumatic_trail=(1.0, 2.0, 0.0, 0.0)), {"wheel": N}, "D is 0"),
     ):
         model = wheel(BRUSH)
         model.add(Tyre("wrong", contact, heading=N.x, law=law, **{"load": 1.0, **more}))

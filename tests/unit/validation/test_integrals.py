@@ -47,6 +47,22 @@ def bead() -> Model:
     return model
 
 
+def dragged() -> Model:
+    """A particle that a bristle holds back; the bristle is straight at first."""
+    x, v, z = me.dynamicsymbols("x v z")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(N, [x], [v], kd_eqs=[v - x.diff()])
+    kane.kanes_equations([me.Particle("block", P, 2)], [(P, -50 * z * N.x)])
+    model = Model("Dragged", kane)
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 1.0, "m/s")
+    model.state(z, v - 3 * z, 0.0, "m")
+    return model
+
+
 def cart(fault: float = 0.0, *, stop: float = 6.0, tolerance: float = 1e-9) -> Model:
     """A cart that rolls freely, two rods on it: chaotic; energy and the momentum along x are kept.
 
@@ -102,6 +118,12 @@ def test_numbers_find_what_symbols_show(model) -> None:
     assert [name for name in told if "all bodies" in name] == in_space
     assert [name.split(" ")[0] for name in told if "all bodies" not in name] == others
     assert told
+
+
+def test_a_state_that_starts_from_zero_takes_momentum_away() -> None:
+    names = [*found(mechanism_of(dragged()))]
+    assert MOMENTUM not in names
+    assert ALONG not in names
 
 
 def test_outputs_are_what_the_proof_judges() -> None:
