@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from mb2fmu import __version__
 from mb2fmu.cli.animate_command import animate
@@ -265,6 +266,13 @@ def run(
 @options(_model, folder_option, _method, _constraints, _baumgarte, _independent, at_option, set_option, _build_options)
 @options(robot_options, json_file_option, debug_option)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
+@click.option(
+    "--target",
+    type=click.Choice(["fmu", *SOURCE_TARGETS]),
+    default="fmu",
+    show_default=True,
+    help="What is written: a unit, or the equations as source code, as mb2fmu equations --format has it.",
+)
 def export(
     model: Path,
     folder: Path,
@@ -273,9 +281,10 @@ def export(
     at: dict[str, str],
     json_file: Path | None,
     modelica: bool,
+    target: str,
     **options: Any,
 ) -> None:
-    """Writes DIR/<ModelName>.fmu without running it.
+    """Writes DIR/<ModelName>.fmu without running it, or source code for another program.
 
     \b
     Examples:
@@ -283,9 +292,14 @@ def export(
       mb2fmu export models/cart_pole.py --fmi 3 --platform all
       mb2fmu export models/cart_pole.py --platform x86_64-linux,x86_64-windows --solver rk4
       mb2fmu export models/cart_pole.py -o out --method lagrange --json
+      mb2fmu export models/cart_pole.py --target casadi -o cart_pole_casadi
     """
     from mb2fmu import pipeline
 
+    if target != "fmu":
+        chosen = model_at(model, arguments, at)
+        _export_source(chosen, folder, target, json_file, arguments=arguments, method=method, **options)
+        return
     with Progress(options["platforms"]) as progress:
         chosen = model_at(model, arguments, at)
         exported = pipeline.export(
@@ -324,6 +338,34 @@ def export(
     say(f"FMU: {exported.path}")
     for path in models:
         say(f"Modelica: {path}")
+
+
+_OF_UNITS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "solver")
+
+
+def _export_source(model: Any, folder: Path, target: str, json_file: Path | None, **options: Any) -> None:
+    """Writes the equations as source code; what only units have is refused."""
+    from mb2fmu import pipeline
+
+    context = click.get_current_context()
+    given = {p.name: p.opts[0] for p in context.command.params if p.name in _OF_UNITS}
+    meant = [word for name, word in given.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if meant:
+        raise click.UsageError(f"{', '.join(meant)}: only a unit has this, not --target {target}")
+    chosen = {name: value for name, value in options.items() if name not in _OF_UNITS}
+    with Progress() as progress:
+        derivation = pipeline.derive(model, observer=progress, **chosen)
+        written = [str(path) for path in pipeline.source_code(derivation, target, folder)]
+    facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}
+    text = json.dumps(facts | {"files": written}, indent=2) + "\n"
+    if json_file is not None and str(json_file) != "-":
+        pipeline.write(json_file, text.encode())
+    if str(json_file) == "-":
+        click.echo(text, nl=False)
+        return
+    for path in written:
+        if Path(path).parent.name != "runtime":
+            say(path)
 
 
 commands.add_command(animate)

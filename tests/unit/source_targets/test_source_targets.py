@@ -185,3 +185,23 @@ def latched() -> Model:
     model.speed(v, 1.0, "m/s")
     model.add(Latch("catch", x - 1, close=x >= 1, within=1e-9))
     return model
+
+
+def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(tmp_path: Path) -> None:
+    """Options that only units have are refused, each by name, and nothing is written."""
+
+    def exported(*words: str) -> tuple[int, str]:
+        given = ["export", str(MODELS / "four_bar.py"), "--target", "c", "-o", str(tmp_path / "four"), *words]
+        done = CliRunner().invoke(commands, given)
+        return done.exit_code, done.output
+
+    code, said = exported("--fmi", "3", "--fast")
+    assert code == 2
+    assert "--fmi, --fast: only a unit has this" in said
+    assert not (tmp_path / "four").exists()
+    assert exported("--constraints", "explicit")[0] == 0
+    derivation = pipeline.derive(MODELS / "four_bar.py", constraints="explicit")
+    pipeline.source_code(derivation, "c", tmp_path / "wanted")
+    found = {path.relative_to(tmp_path / "four"): path.read_bytes() for path in (tmp_path / "four").rglob("*.[ch]")}
+    assert found == {p.relative_to(tmp_path / "wanted"): p.read_bytes() for p in (tmp_path / "wanted").rglob("*.[ch]")}
+    assert len(found) > 3
