@@ -111,6 +111,7 @@ def run_study(
                     store.effort = _run(engine, store, left, say)
         finally:
             store.flush()
+            store.leave_nothing()
         if not store.complete:
             store.finish()
         return _summed_up(store, study, name, content)

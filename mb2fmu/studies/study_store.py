@@ -7,6 +7,7 @@ Everything is written beside its place and renamed. ``.study.lock`` is there whi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import io
@@ -66,6 +67,7 @@ class Store:
         self.failed = 0
         self.complete = False
         self.effort: Effort | None = None
+        self._fresh = False
         self._waiting: list[tuple[Sequence[int], Answer]] = []
         self._flushed = time.monotonic()
         self._number = 0
@@ -89,6 +91,7 @@ class Store:
         Raises:
             AnalysisError: If another study is being run in it.
         """
+        there = self.folder.exists()
         with told_as_unwritten(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         holder = f"process {os.getpid()} on {platform.node() or 'this machine'}"
@@ -100,6 +103,10 @@ class Store:
             raise AnalysisError(
                 "nothing was run:", [Fault(what, str(self.folder), "wait until it is done, or name another folder")]
             ) from error
+        finally:
+            if not there:
+                with contextlib.suppress(OSError):  # it has something in it
+                    self.folder.rmdir()
 
     def begin(self, *, resume: bool) -> None:
         """Makes the folder, or looks at what is in it.
@@ -118,6 +125,7 @@ class Store:
                 (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / self._unit[0], self._unit[1])
             self._write_manifest()
+            self._fresh = True
             return
         self._compare(before)
         self._collect(complete=before.get("state") == "complete")
@@ -148,6 +156,13 @@ class Store:
             table = trajectory_table(self.study.job, cases, paths, messages)
             write_whole(self.folder / trajectory_files.PARTS / name, table)
         write_whole(self.folder / PARTS / name, self._table(cases, values, messages))
+
+    def leave_nothing(self) -> None:
+        """Removes what a new study wrote of which no case was run: no scheduler answered, say."""
+        if self._fresh and not self.done.any():
+            for name in (MANIFEST, self._unit[0]):
+                (self.folder / name).unlink(missing_ok=True)
+            shutil.rmtree(self.folder / PARTS, ignore_errors=True)
 
     def finish(self) -> None:
         """Puts the parts together, ordered by case; the same cases give the same bytes however they were run."""

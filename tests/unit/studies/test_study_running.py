@@ -18,10 +18,10 @@ import zarr
 from click.testing import CliRunner
 
 from mb2fmu.cli.application import commands
-from mb2fmu.errors import AnalysisError
+from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_running import run_study
 from mb2fmu.pipeline.study_summary import replay
-from mb2fmu.studies import study_store
+from mb2fmu.studies import dask_workers, study_store
 from mb2fmu.studies.dask_workers import connected
 
 FEW = "'at the end' = { of = 'h' }\n"
@@ -188,6 +188,16 @@ def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling
     assert all(f"a study is being run in it, by process {os.getpid()} on" in message for message in refused)
     assert table(out)["at the end"] == pytest.approx([0.5, 0.0])
     assert not (out / ".study.lock").exists()
+
+
+def test_without_a_scheduler_nothing_is_left(falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_workers, "CONNECT", 0.5)
+    plan = plan_of(falling, tmp_path, "g\n1\n2\n")
+    for folder in (tmp_path / "out", tmp_path):
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(ToolError, match="no scheduler answers"):
+            run_study(plan, folder, scheduler="tcp://127.0.0.1:9")
+        assert sorted(tmp_path.iterdir()) == before
 
 
 def test_trajectories_as_arrays_have_all_cases_and_nan_where_one_failed(falling: Path, tmp_path: Path) -> None:
