@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Backlash, Clutch, CoulombFriction, HardStop, Model, OneWayClutch
+from mb2fmu import Clutch, CoulombFriction, HardStop, Model, OneWayClutch
 
 t = me.dynamicsymbols._t
 Places = tuple[me.ReferenceFrame, me.Point, list[me.Point]]
@@ -60,16 +60,6 @@ def coupled_clutches() -> Model:
     for i, signal in enumerate(signals):
         model.add(Clutch(f"clutch{i + 1}", (A[i], A[i + 1], N.z), capacity=10.0, engagement=signal, peak=1.1))
     model.experiment(stop=1.5, step=0.01, tolerance=1e-9)
-    return model
-
-
-def backlash() -> Model:
-    """The inertia behind play of Modelica.Mechanics.Rotational.Examples.Backlash."""
-    model, N, (A,) = inertias("Play", 5.0, [(1.570796326794897, 0.0)], sm.S.Zero)
-    angle = model.declared[0].symbol
-    law = Backlash("gear", (None, A, N.z), stiffness=20e3, damping=50, position=angle, play=0.7853981633974483)
-    model.add(law)
-    model.experiment(stop=1.0, step=0.01, tolerance=1e-9)
     return model
 
 

@@ -31,6 +31,7 @@ another backend, importers and formulations may get wrong, each for itself."""
 
 OF_A_KIND_THAT_IS_PROVEN = {
     "andrews": "as four_bar; its motion is known in test_closed_loops",
+    "backlash_gear": "as stick_slip_belt; its end is known in test_published_friction",
     "bicycle": "as rolling_disc and four_bar; its motion is known in test_models",
     "chaplygin_sleigh": "as rolling_disc; its motion is known in test_models",
     "crank_slider": "as four_bar; without the coupler's mass its unit is proven in test_models",
@@ -49,6 +50,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "n_link_pendulum": "as double_pendulum",
     "robot_arm": "as chain; its equations are known in test_published_arms",
     "rocking_block": "latches are proven in test_latches, which knows its numbers",
+    "sampled_cart_pole": "as bouncing_ball; its motion is known in test_sampled_control",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
 }

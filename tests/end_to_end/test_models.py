@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
+    "backlash_gear",
     "bicycle",
     "bouncing_ball",
     "bowl",
@@ -58,6 +59,7 @@ NAMES = {
     "rocking_block",
     "rolling_disc",
     "rolling_sphere",
+    "sampled_cart_pole",
     "simple_pendulum",
     "snakeboard",
     "steering_linkage",

@@ -32,7 +32,7 @@ NOT_WRITTEN = {
     "rocking_block": "it has latches",
     "stick_slip_belt": "friction sticks",
 }
-NOT_READ_BY_PYMOCA = {"bouncing_ball": "when", "driven_crank": "asin"}
+NOT_READ_BY_PYMOCA = {"bouncing_ball": "when", "driven_crank": "asin", "sampled_cart_pole": "when"}
 NOT_RUN_BY_RUMOCA = {
     "andrews": "its check of its own steps ends the run",
     "n_four_bar": "takes minutes: redundant loops",
