@@ -17,6 +17,9 @@ from mb2fmu.variables import plain_name
 
 _RANK = 1e-9  # what is smaller than this part counts as none
 
+_ALIKE = 1e-12  # 1 - cosine of the gaps at some places
+_ASIDE = 0.1  # of magnitudes, or of 1: how far places lie about the start
+
 Floats = npt.NDArray[np.float64]
 Rates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
@@ -80,6 +83,34 @@ def held_by_constraints(
         if contact.friction and held_by(free, contact.friction.jacobian, start):
             what = f"the constraints hold the slip of {contact.name}: no friction could change it"
             yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
+
+
+def said_twice(
+    contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
+) -> Iterator[Fault]:
+    """Contacts whose gap is another one's times a positive number: how they share a force is not determined.
+
+    Gaps are compared at places about the start, with other parameters too: what is alike for one length only is two
+    contacts. Legs of a table, whose forces are not determined either, keep different gaps.
+    """
+    if contacts is None or len(contacts.each) < 2:
+        return
+    gaps = sm.ImmutableMatrix([[contact.gap for contact in contacts.each]])
+    generator = np.random.default_rng(5)
+    places = [
+        {s: v + max(abs(v), 1.0) * generator.uniform(-_ASIDE, _ASIDE) for s, v in start.items()} for _ in range(4)
+    ]
+    try:
+        found = np.array([_at(gaps, place).ravel() for place in places])
+    except TypeError:  # a gap that is no real number there
+        return
+    found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
+    for j, item in enumerate(declared):
+        alike = np.flatnonzero(found[:, :j].T @ found[:, j] > 1.0 - _ALIKE)
+        if len(alike):
+            other = declared[int(alike[0])].name
+            what = f"{item.name} has the gap of {other}, or a multiple of it: how they share a force is not determined"
+            yield Fault(what, item.where, "leave one of the two out")
 
 
 def free_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:

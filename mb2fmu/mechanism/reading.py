@@ -31,7 +31,7 @@ from mb2fmu.mechanism.constraint_reading import (
     read_constraints,
     read_force_applications,
 )
-from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts
+from mb2fmu.mechanism.contact_reading import held_by_constraints, read_contacts, said_twice
 from mb2fmu.mechanism.drawn_records import Scenery
 from mb2fmu.mechanism.independent_rows import without_redundant_rows
 from mb2fmu.mechanism.latch_reading import held_already, read_latches
@@ -311,11 +311,15 @@ class _Reader:
         """The unilateral contacts in plain symbols.
 
         Raises:
-            MechanismError: If no speed, or no motion that constraints leave free, changes a gap.
+            MechanismError: If no speed, or no motion that constraints leave free, changes a gap, or two have the same.
         """
         declared = self.definition.contacts
         contacts = read_contacts(declared, self.plain, self._rates(), self.u, self.taken)
-        faults = [*held_by_constraints(contacts, declared, constraints.velocity, self._start())]
+        start = self._start()
+        faults = [
+            *held_by_constraints(contacts, declared, constraints.velocity, start),
+            *said_twice(contacts, declared, start),
+        ]
         if faults:
             raise MechanismError("contacts cannot be read:", faults)
         return contacts

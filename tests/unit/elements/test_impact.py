@@ -277,6 +277,18 @@ def test_a_gap_that_constraints_hold_is_told():
         derive(model)
 
 
+def test_a_gap_that_is_said_twice_is_told():
+    model = cradle("in turn")
+    first, second = model.own_contacts[0].gap, model.own_contacts[1].gap
+    model.add(Impact("again", 2 * first, restitution=1.0, order="in turn"))
+    model.add(Impact("other", first + second, restitution=1.0, order="in turn"))
+    with pytest.raises(MechanismError) as told:
+        derive(model)
+    assert [fault.what.partition(":")[0] for fault in told.value.faults] == [
+        f"again has the gap of {model.own_contacts[0].name}, or a multiple of it"
+    ]
+
+
 def test_a_model_with_impacts_is_simulated_by_its_unit():
     found = simulate(cradle("in turn"))
     assert [found[f"v{i}"][-1] for i in (1, 2, 3)] == pytest.approx((0, 0, 1), abs=1e-14)
