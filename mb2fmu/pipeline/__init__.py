@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mb2fmu.filetree import FileTree
-from mb2fmu.package import write_tree
 from mb2fmu.package.publishing import write_whole as write
 from mb2fmu.pipeline import notebook as notebook  # registers how records are shown
 from mb2fmu.pipeline import pages, proving, publication
@@ -33,7 +32,7 @@ from mb2fmu.pipeline.building import build
 from mb2fmu.pipeline.deriving import DerivableModel, derive, load
 from mb2fmu.pipeline.evaluating import Model, rhs, right_hand_side, start_values
 from mb2fmu.pipeline.explaining import graph, quantities
-from mb2fmu.pipeline.language_targets import source_code, source_files
+from mb2fmu.pipeline.language_targets import source_code, source_files, written_sources
 from mb2fmu.pipeline.living import living
 from mb2fmu.pipeline.options import BuildOptions, FormulationOptions, UnitOptions, build_options, formulation_options
 from mb2fmu.pipeline.outcomes import Build, Derivation, Exported, Finished, Observer, Timing, Validated
@@ -65,11 +64,9 @@ def export(
 ) -> Exported:
     """Derives, builds and packs: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
-    ``documents`` are further files, by name, for the unit's documentation. ``languages`` are source targets that are
-    written beside the unit; what one of them cannot express is told before anything is written.
-
-    In the unit is a page that describes it; the proof is put there by :func:`run`. A report beside it, of the unit that
-    it replaces, is removed.
+    ``documents`` are further files, by name, for the unit's documentation; ``languages`` source targets to be written
+    beside the unit: what one of them cannot express is told before anything is written. In the unit is a page that
+    describes it; the proof is put there by :func:`run`. A report beside it, of the unit that it replaces, is removed.
     """
     derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))
     sources = [source_files(derivation, language) for language in languages]
@@ -81,8 +78,7 @@ def export(
     with stage("pack"), publication.results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
-    beside = tuple(path for files in sources for path in write_tree(files, Path(folder)))
-    return Exported(built, results.path, stage.timings, beside)
+    return Exported(built, results.path, stage.timings, written_sources(sources, folder))
 
 
 def run(

@@ -15,6 +15,7 @@ import sympy as sm
 from mb2fmu.emit import SOURCE_TARGETS
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.filetree import FileTree
+from mb2fmu.package import write_tree
 from mb2fmu.pipeline.evaluating import start_values
 from mb2fmu.pipeline.eventful import needs_events
 from mb2fmu.pipeline.outcomes import Derivation
@@ -231,3 +232,8 @@ def source_files(derivation: Derivation, target: str) -> FileTree:
         remedy = "export a unit, whose sources have them; or write tanh(v/v0) for friction"
         raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
     return PRINTERS[target](derivation)
+
+
+def written_sources(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
+    """Writes the files of source targets into a folder, each of them whole or not at all; their paths."""
+    return tuple(path for files in sources for path in write_tree(files, Path(folder)))

@@ -143,6 +143,24 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
 }
 
+#if MB2FMU_N_MODES > 0
+/* Modes as a step begins: inputs and parameters may have been set since the last one. 0, or why there are none. */
+static int mb2fmu_settle_before(mb2fmu_instance *instance)
+{
+    mb2fmu_snapshot *const now = &instance->now;
+    mb2fmu_settling *const settling = &instance->integrator.work.settling;
+    int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
+                               0.5 * MB2FMU_SLACK, 1);
+    if (answer == 0 && !settling->changed) {
+        answer = mb2fmu_keep_at_rest(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w);
+    }
+    if (answer == 0 && settling->changed) {
+        mb2fmu_integrator_invalidate(&instance->integrator);
+    }
+    return answer;
+}
+#endif
+
 static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, double size, int *early)
 {
     mb2fmu_snapshot *const now = &instance->now;
@@ -166,21 +184,10 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     memcpy(instance->x_next, now->x, sizeof now->x);
     instance->refused = 0;
 #if MB2FMU_N_MODES > 0
-    {
-        /* inputs and parameters may have been set since the last step */
-        mb2fmu_settling *const settling = &instance->integrator.work.settling;
-        int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
-                                   0.5 * MB2FMU_SLACK, 1);
-        if (answer == 0 && !settling->changed) {
-            answer = mb2fmu_keep_at_rest(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w);
-        }
-        if (answer != 0) {
-            mb2fmu_recall(instance);
-            return mb2fmu_unsettled(instance, MB2FMU_DISCARD, answer);
-        }
-        if (settling->changed) {
-            mb2fmu_integrator_invalidate(&instance->integrator);
-        }
+    failed = mb2fmu_settle_before(instance);
+    if (failed != 0) {
+        mb2fmu_recall(instance);
+        return mb2fmu_unsettled(instance, MB2FMU_DISCARD, failed);
     }
 #endif
     if (instance->intermediate_update != NULL) {

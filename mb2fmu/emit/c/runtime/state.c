@@ -259,7 +259,8 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, enum mb2fmu_kind kind)
 {
     const int common = MB2FMU_INSTANTIATED | MB2FMU_INITIALIZATION | MB2FMU_TERMINATED | MB2FMU_FAILED;
     const int modes = common | (kind == MB2FMU_MODEL_EXCHANGE ? MB2FMU_EVENT | MB2FMU_CONTINUOUS
-                                                              : MB2FMU_STEP | MB2FMU_STEP_FAILED | MB2FMU_EVENT);
+                                                              : MB2FMU_STEP | MB2FMU_STEP_FAILED |
+                                                                  (MB2FMU_N_MODES > 0 ? MB2FMU_EVENT : 0));
     int finite = isfinite(now->clock.time) && isfinite(now->clock.rest) && isfinite(now->start) &&
                  isfinite(now->stop) && isfinite(now->tolerance) && now->tolerance > 0.0 &&
                  isfinite(now->solver_step) && now->solver_step >= 0.0 && mb2fmu_clock_possible(&now->clock) &&
