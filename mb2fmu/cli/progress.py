@@ -57,6 +57,12 @@ class Progress:
         """Shows which part of a stage is done, 0 to 1."""
         self._progress.update(self._tasks[stage], description=f"{stage} [dim]{share:4.0%}")
 
+    def came_to(self, stage: str, part: str) -> None:
+        """Says what of a stage is being done."""
+        self._progress.update(self._tasks[stage], description=f"{stage} [dim]{part}")
+        if self._long:
+            click.echo(f"{stage}: {part} …", err=True)
+
     def finished(self, timing: Timing) -> None:
         """Ends it, with its time."""
         how = " (as before)" if timing.cached else ""

@@ -93,8 +93,9 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
         reference = reference_equations(read, used)
     with stage("validate"), mechanism.told_of_jumps(read):
         result = validation.validate(
-            fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read
-        )
+            fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
+            tell=stage.parts("validate"),
+        )  # fmt: skip
     with stage("ask the model's own equations"):
         result = replace(result, independence=validation.prove_independently(fmu, checked, read, reach=result.reach))
     return Validated(definition, read, reference.equations, result, stage.timings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mb2fmu.pipeline.outcomes import Observer, Timing
@@ -31,6 +32,11 @@ class Stopwatch:
         self._timings.append(timing)
         if self._observer:
             self._observer.finished(timing)
+
+    def parts(self, stage: str) -> Callable[[str], None] | None:
+        """Tells an observer that wants to know (it has a method ``came_to``) in words what of a stage is being done."""
+        told: Callable[[str, str], None] | None = getattr(self._observer, "came_to", None)
+        return None if told is None else partial(told, stage)
 
     @property
     def timings(self) -> tuple[Timing, ...]:

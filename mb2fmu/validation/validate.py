@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -34,14 +34,12 @@ from mb2fmu.validation.exercise import Asked, Occasion, asked, occasion
 from mb2fmu.validation.influence import influences
 from mb2fmu.validation.kept_integrals import Conserved, KeptIntegrals, conserved_quantities
 from mb2fmu.validation.reference import Reference, describe, make_reference
-from mb2fmu.validation.result import EventResult, InfluenceResult, KindResult, MovedResult, ValidationResult
+from mb2fmu.validation.result import KIND_NAMES, EventResult, InfluenceResult, KindResult, MovedResult, ValidationResult
 from mb2fmu.validation.sensitivity import measure_sensitivity
 from mb2fmu.validation.simulate import TIME_LIMIT, Driven, check_variables, drive
 from mb2fmu.validation.unit_description import UnitDescription, UnitKind, read_description
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mb2fmu.equations.motion import EquationsOfMotion, Method
     from mb2fmu.mechanism import Mechanism
     from mb2fmu.model.declarations import Declarations
@@ -188,6 +186,7 @@ def validate(
     time_limit: float = TIME_LIMIT,
     yardstick: Yardstick | None = None,
     exercise: bool = True,
+    tell: Callable[[str], None] | None = None,
 ) -> ValidationResult:
     """Runs an FMU through its model's experiment and judges it by equations that it was not made from.
 
@@ -207,6 +206,7 @@ def validate(
         yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
             units are judged; None: made here.
         exercise: Run the moved experiment too, and call what else the unit offers.
+        tell: Is told in words what is being done.
 
     Raises:
         PackageError: The file is no FMU.
@@ -214,12 +214,12 @@ def validate(
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
     run = experiment or conditions(definition)
-    clock = _Clock()
+    clock = _Clock(tell)
     names = _compared(definition, reference_equations)
     description = read_description(unpack(fmu))
     check_variables(description, run, names)
     settable = settable_names(description)
-    with clock("reference"):
+    with clock("reference", "integrate the reference"):
         made = yardstick or make_yardstick(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
             exercise=exercise, settable=settable, any_step=description.any_step, states=description.state_names,
@@ -228,14 +228,14 @@ def validate(
     runs = [run]
     if second is not None and second.reference is not None:
         runs.append(as_set(second.reference.conditions, run, definition, settable))
-    with clock("simulate"):
+    with clock("simulate", "run the unit"):
         chance = _occasion(definition, description, made, runs[-1])
         looks = _looks(made, description, len(runs))
         questions = {
             kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
         }
-        driven = _driven(fmu, runs, questions, (made, looks, description), time_limit)
-    with clock("compare"):
+        driven = _driven(fmu, runs, questions, (made, looks, description), time_limit, clock)
+    with clock("compare", "compare"):
         kinds = [_judged(made, one, 0, looks, description) for one in driven]
         moved = _moved(second, driven, looks, description) if second else None
         calls = [
@@ -244,7 +244,7 @@ def validate(
             if chance and each and second and second.limits and not one.refusal
             for result in answered(definition, chance, each, one, second.limits)
         ]
-    with clock("conformance"):
+    with clock("conformance", "audit what the unit says of itself"):
         numeric = reference.numeric
         redundant = numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
         findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
@@ -295,6 +295,7 @@ def _driven(
     questions: Mapping[UnitKind, Asked | None],
     judged: tuple[Yardstick, Sequence[Sequence[Watch]], UnitDescription],
     time_limit: float,
+    clock: _Clock,
 ) -> list[Driven]:
     """The unit through all experiments and sessions, in each of its kinds."""
     made, looks, description = judged
@@ -304,6 +305,7 @@ def _driven(
     for kind, each in questions.items():
         sessions = dict(each.operations) if each else {}
         sessions |= event_sessions(looks, kind, description, watched)
+        clock.tell(f"run the unit as {KIND_NAMES[kind]}")
         found.append(drive(fmu, runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit))
     return found
 
@@ -410,13 +412,15 @@ def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...
 
 
 class _Clock:
-    """Wall clock by activity, in s."""
+    """Wall clock by activity, in s; says in words which one begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] | None) -> None:
         self.seconds: dict[str, float] = {}
+        self.tell = tell or (lambda _: None)
 
     @contextmanager
-    def __call__(self, activity: str) -> Iterator[None]:
+    def __call__(self, activity: str, words: str) -> Iterator[None]:
+        self.tell(words)
         begin = time.perf_counter()
         yield
         self.seconds[activity] = time.perf_counter() - begin

@@ -153,8 +153,9 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
         progress.finished(Timing("read", 1.0))
         monkeypatch.setattr("mb2fmu.cli.progress.LONG", -1.0)
         progress.started("validate")
+        progress.came_to("validate", "run the unit")
         progress.finished(Timing("validate", 99.5))
-    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: 99.50 s"]
+    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the unit …", "validate: 99.50 s"]
 
 
 def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:

@@ -127,8 +127,20 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     assert stages[5:9] == ["describe", "emit", "differentiate", "emit the derivatives"]
     assert stages[9:13] == ["draw", "compile", "build", "pack"]
     assert {other.simulation.kind for other in finished.validated.result.others} == {"ModelExchange"}
-    again = mb2fmu.validate(finished.exported.path, pendulum())
+    told: list[str] = []
+
+    class Listener:
+        def started(self, stage: str) -> None: ...
+
+        def finished(self, timing: pipeline.Timing) -> None: ...
+
+        def came_to(self, stage: str, part: str) -> None:
+            told.append(f"{stage}: {part}")
+
+    again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
     assert again.passed
+    assert "validate: run the unit as Co-Simulation" in told
+    assert told[-1] == "validate: audit what the unit says of itself"
 
 
 def test_observer_is_told_each_stage_once_and_in_order() -> None:
