@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Clutch, CoulombFriction, HardStop, Model, OneWayClutch
+from mb2fmu import CoulombFriction, HardStop, Model, OneWayClutch
 
 t = me.dynamicsymbols._t
 Places = tuple[me.ReferenceFrame, me.Point, list[me.Point]]
@@ -49,18 +49,6 @@ def inertias(name: str, J: float, starts: list[tuple[float, float]], first: sm.E
         model.coordinate(angle, start, "rad")
         model.speed(u, speed, "rad/s")
     return model, N, frames
-
-
-def coupled_clutches() -> Model:
-    """Modelica.Mechanics.Rotational.Examples.CoupledClutches of the Modelica Standard Library, its parameters."""
-    starts = [(0.0, 10.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)]
-    model, N, A = inertias("CoupledClutches", 1.0, starts, 10 * sm.sin(10 * sm.pi * t))
-    signals = [sm.sin(0.4 * sm.pi * t + sm.Float(1.570796326794897))]
-    signals += [sm.Piecewise((0, t < sm.Float(start)), (1, True)) for start in (0.4, 0.9)]
-    for i, signal in enumerate(signals):
-        model.add(Clutch(f"clutch{i + 1}", (A[i], A[i + 1], N.z), capacity=10.0, engagement=signal, peak=1.1))
-    model.experiment(stop=1.5, step=0.01, tolerance=1e-9)
-    return model
 
 
 def elasto_gap() -> Model:

@@ -34,6 +34,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "backlash_gear": "as stick_slip_belt; its end is known in test_published_friction",
     "bicycle": "as rolling_disc and four_bar; its motion is known in test_models",
     "chaplygin_sleigh": "as rolling_disc; its motion is known in test_models",
+    "clutch_line": "as stick_slip_belt; its instants and end are known in test_published_friction",
     "crank_slider": "as four_bar; without the coupler's mass its unit is proven in test_models",
     "excavator_arm": "as four_bar; its motion is known in test_models",
     "msl_double_pendulum": "as double_pendulum; its motion is known in test_models",

@@ -30,14 +30,15 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
+    "andrews",
     "backlash_gear",
     "bicycle",
     "bouncing_ball",
     "bowl",
-    "andrews",
     "cart_pole",
     "chain",
     "chaplygin_sleigh",
+    "clutch_line",
     "crank_slider",
     "double_pendulum",
     "driven_crank",

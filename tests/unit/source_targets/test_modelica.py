@@ -28,6 +28,7 @@ pytest.importorskip("pymoca", reason="the reader of Modelica that judges is not 
 readers = import_module("modelica_readers")
 
 NOT_WRITTEN = {
+    "clutch_line": "friction sticks",
     "dry_friction_oscillator": "friction sticks",
     "rocking_block": "it has latches",
     "stick_slip_belt": "friction sticks",

@@ -33,7 +33,7 @@ def instants(reference, *, but: tuple[float, ...] = ()) -> list[float]:
 
 def test_coupled_clutches_lock_and_slip_when_they_should():
     """At 0.4 s and 0.9 s clutches are pressed, at 1.25 s the first is opened: no slip begins or ends there."""
-    found = moved(lines.coupled_clutches())
+    found = moved(load(MODELS / "clutch_line.py"))
     wanted = [0.7096214747, 0.7916623592, 0.8311085061, 0.9068501928, 1.0002958599, 1.1439674925]
     assert instants(found, but=(0.4, 0.9, 1.25)) == pytest.approx(wanted, abs=2e-10)
     assert ends(found, "w1", "phi1") == pytest.approx([3.247058272419, 7.486119099114], rel=1e-8)
@@ -58,7 +58,7 @@ def test_each_clutch_says_that_it_sticks_while_it_does(clutches, kind):
 
 @pytest.fixture(scope="module")
 def clutches(tmp_path_factory):
-    return str(export(lines.coupled_clutches(), tmp_path_factory.mktemp("clutches")).path)
+    return str(export(load(MODELS / "clutch_line.py"), tmp_path_factory.mktemp("clutches")).path)
 
 
 def test_play_is_that_of_the_modelica_library():
