@@ -1,6 +1,6 @@
 """Four inertias on one axis with three clutches between them, which are pressed, lock and slip.
 
-Coordinates: ``phi1`` to ``phi4`` turn the inertias J about ``N.z``, ``w1`` to ``w4`` are their angular speeds. A torque
+Coordinates: ``phi1`` to ``phi4`` turn the inertias J about ``N.x``, ``w1`` to ``w4`` are their angular speeds. A torque
 10 sin(10 pi t) N.m drives the first, which turns at 10 rad/s at the start. Clutch i is between inertias i and i + 1; it
 takes 10 N.m times its ``engagement`` where it slips, and 1.1 times as much where it sticks:
 
@@ -42,18 +42,21 @@ def clutch_line() -> Model:
     J, m, torque = sm.symbols("J m torque", positive=True)
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
-    frames = [N.orientnew(f"A{i}", "Axis", (angle, N.z)) for i, angle in enumerate(phi, 1)]
+    frames = [N.orientnew(f"A{i}", "Axis", (angle, N.x)) for i, angle in enumerate(phi, 1)]
     for frame, speed in zip(frames, w, strict=True):
-        frame.set_ang_vel(N, speed * N.z)
-    bodies = [me.RigidBody(f"inertia{i}", O, frame, m, (me.inertia(frame, 0, 0, J), O))
-              for i, frame in enumerate(frames, 1)]  # fmt: skip
+        frame.set_ang_vel(N, speed * N.x)
+    centers = [O.locatenew(f"C{i}", (0.25 * i - 0.1) * N.x) for i in range(1, 5)]
+    bodies = []
+    for i, (frame, center) in enumerate(zip(frames, centers, strict=True), 1):
+        center.set_vel(N, 0)
+        bodies.append(me.RigidBody(f"inertia{i}", center, frame, m, (me.inertia(frame, J, 0, 0), center)))
     rates = [angle.diff() - speed for angle, speed in zip(phi, w, strict=True)]
-    drive = (frames[0], torque * sm.sin(10 * sm.pi * t) * N.z)
+    drive = (frames[0], torque * sm.sin(10 * sm.pi * t) * N.x)
     kane = me.KanesMethod(N, list(phi), list(w), rates, bodies=bodies, forcelist=[drive])
 
     model = Model("ClutchLine", kane, description="Inertias with clutches between them", diagram=DIAGRAM)
     model.parameter(J, 1.0, "kg.m2", min=1e-6, description="moment of inertia of each")
-    model.parameter(m, 1.0, "kg", min=1e-6, description="mass of each")
+    model.parameter(m, 50.0, "kg", min=1e-6, description="mass of each, which a turning body does not feel")
     model.parameter(torque, 10.0, "N.m", description="amplitude of the torque on the first")
     for i, (angle, speed) in enumerate(zip(phi, w, strict=True), 1):
         model.coordinate(angle, 0.0, "rad", description=f"turn of inertia {i}")
@@ -61,12 +64,12 @@ def clutch_line() -> Model:
     pressed = [sm.sin(0.4 * sm.pi * t + sm.pi / 2)]
     pressed += [sm.Piecewise((0, t < sm.Float(start)), (1, True)) for start in (0.4, 0.9)]
     for i, signal in enumerate(pressed):
-        between = (frames[i], frames[i + 1], N.z)
+        between = (frames[i], frames[i + 1], N.x)
         model.add(Clutch(f"clutch{i + 1}", between, capacity=10.0, engagement=signal, peak=1.1))
     model.output_kinetic_energy()
-    for i, frame in enumerate(frames):
-        place = O.locatenew(f"place{i}", 0.3 * i * N.z)
-        model.visual(frame, Cylinder(0.1, 0.2), at=place, along=frame.z, color=("#1f77b4", "#2ca02c")[i % 2])
-        model.link(frame, place, place.locatenew(f"mark{i}", 0.2 * frame.x), radius=0.06, color="#d62728")
+    for i, (frame, center) in enumerate(zip(frames, centers, strict=True)):
+        model.visual(frame, Cylinder(0.12, 0.2), at=center, along=frame.x, color=("#1f77b4", "#2ca02c")[i % 2])
+        rim = center.locatenew(f"rim{i}", 0.2 * frame.z)
+        model.link(frame, rim, rim.locatenew(f"edge{i}", 0.12 * frame.x), radius=0.02, color="#d62728")
     model.experiment(stop=1.5, step=0.01, tolerance=1e-9)
     return model

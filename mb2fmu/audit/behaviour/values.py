@@ -140,7 +140,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
     with stage.instance() as instance:
         found = run(stage, instance, variables)
     standing = list(_moved(stage, variables, found))
-    yield from standing or _driven(stage)
+    yield from standing
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         where = f'{stage.kind}, "{variable.name}"'
@@ -164,6 +164,8 @@ def watched(stage: Stage) -> Iterator[Observation]:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
     if stage.kind == "ModelExchange":
         yield from _discrete(stage, found)
+    if not standing:
+        yield from _driven(stage)
 
 
 def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
@@ -177,11 +179,14 @@ def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[
 
 
 def _driven(stage: Stage) -> Iterator[Observation]:
-    """The same with other parameters: what an event puts back to its start value goes unseen as long as it has that."""
+    """The same with other parameters: what an event puts back to its start value goes unseen as long as it has that.
+
+    With other parameters a unit may refuse a step, and be right.
+    """
     wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
     if not wanted or not parameters(stage, 1):
         return
-    with stage.instance() as instance:
+    with suppress(RefusedError, EndedError), stage.instance() as instance:
         yield from _moved(stage, wanted, drive(stage, instance, wanted, number=1, steps=stage.steps))
 
 
