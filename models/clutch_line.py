@@ -28,7 +28,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 130" font-
 <path d="M89 45V85M97 45V85M161 45V85M169 45V85M233 45V85M241 45V85"/></g>
 <path d="M30 48A20 20 0 0 0 30 82" fill="none" stroke="#d62728" stroke-width="2"/>
 <path d="M34 86l-9 -3l6 -6z" fill="#d62728"/>
-<g font-style="italic"><text x="8" y="40" fill="#d62728">torque</text><text x="53" y="116">J</text>
+<g font-style="italic"><text x="6" y="26" fill="#d62728">torque</text><text x="53" y="116">J</text>
 <text x="125" y="116">J</text><text x="197" y="116">J</text><text x="269" y="116">J</text></g>
 <text x="86" y="34">1</text><text x="158" y="34">2</text><text x="230" y="34">3</text>
 </svg>
