@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -142,3 +143,13 @@ def test_decisions_say_their_number_date_and_status(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith(f"# {int(path.stem[:4])}. ")
     assert re.fullmatch(r"\*\d{4}-\d{2}-\d{2} · .+\*", lines[2]), lines[2]
+
+
+def test_names_that_packages_import_late_are_no_modules_of_theirs() -> None:
+    """Importing a module puts it under its name into its package: there a function of that name would be hidden."""
+    late = [path for path in PACKAGE.rglob("__init__.py") if "def __getattr__" in path.read_text(encoding="utf-8")]
+    assert len(late) > 2
+    for path in late:
+        modules = {each.stem for each in path.parent.iterdir() if each.suffix == ".py" or each.is_dir()}
+        package = importlib.import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
+        assert not modules & set(package.__all__), path.parent.name

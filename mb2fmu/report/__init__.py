@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.report.belonging import Claim, claim_of
     from mb2fmu.report.content import Provenance
-    from mb2fmu.report.render import describe, render
+    from mb2fmu.report.page_rendering import describe, render
     from mb2fmu.report.single_figure import figure
 
 __all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]
@@ -31,6 +31,6 @@ def __getattr__(name: str) -> object:
     """Imports a public name from its home, once: the auditor's output needs none of them, nor SymPy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'render')}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'page_rendering')}"), name)
     globals()[name] = value
     return value
