@@ -25,7 +25,7 @@ def test_only_jumps_of_solved_states_lead_to_another_branch(nearby, other, kept)
     solved, fixed = SimpleNamespace(initial="approx"), SimpleNamespace(initial="exact")
     output, known = SimpleNamespace(initial="calculated"), SimpleNamespace()
     entries = [SimpleNamespace(variable=each, targets=()) for each in (solved, fixed, output)]
-    stage = SimpleNamespace(states=[solved, fixed])
+    stage = SimpleNamespace(description=SimpleNamespace(state_set=[solved, fixed]))
     assert _on_one_branch(stage, entries, known, ([0.5, 1.0, 2.0], nearby, other)) == kept
     declared = [SimpleNamespace(variable=each, targets=(known,)) for each in (solved, fixed, output)]
     assert _on_one_branch(stage, declared, known, ([0.5, 1.0, 2.0], nearby, other)) == other
