@@ -77,7 +77,7 @@ class DaskWorkers:
     """
 
     def __init__(self, client: Client, content: bytes, job: Job, cases: Floats, *, own: bool = False) -> None:
-        self._client, self._cases = client, cases
+        self._client, self._cases, self._own = client, cases, own
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
         self._handed: dict[Future, Cases] = {}
@@ -108,11 +108,14 @@ class DaskWorkers:
         return [(self._handed.pop(future), _answer(future)) for future in done]
 
     def close(self) -> None:
-        """Takes back what is handed out, and the unit from the workers."""
+        """Takes back what is handed out, and the unit from the workers, but for own ones, which end with the study.
+
+        To ask own workers would wait half a minute for each that an interruption has ended.
+        """
         for future in self._handed:
             future.cancel(force=True)
         self._handed.clear()
-        if self._client.status == "running":
+        if not self._own and self._client.status == "running":
             self._client.unregister_worker_plugin(self._key)
 
 
