@@ -278,7 +278,7 @@ def derivative_unit(text: str) -> str:
 
 
 def quotient_unit(text: str, by: str) -> str:
-    """The unit of a derivative of what is measured in ``text`` with respect to what is measured in ``by``.
+    """Write the unit of a derivative: a quantity in ``text`` with respect to a quantity in ``by``.
 
     ``rad/s`` by ``kg.m2`` gives ``rad/(s.kg.m2)``; differences of temperatures are in K.
 

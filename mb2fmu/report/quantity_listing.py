@@ -61,7 +61,7 @@ def _text(quantities: NamedQuantities) -> str:
 
 
 def _text_name(q: NamedQuantity) -> str:
-    """Name a quantity in plain text: its letter, with of what and by what in brackets."""
+    """Name a quantity in plain text: its letter, then in brackets the body or load, and the speed."""
     letter = _TEXT.get(q.letter, q.letter)
     if q.letter == "dL":
         return f"{letter}{q.index}"
@@ -98,7 +98,7 @@ def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str
 
 
 def _latex_name(q: NamedQuantity) -> str:
-    """Name a quantity in LaTeX: its letter, of what as superscript, by what as subscript."""
+    """Name a quantity in LaTeX: its letter, the body or load as superscript, the speed as subscript."""
     letter = _LATEX[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
     if q.letter == "dL":

@@ -71,7 +71,7 @@ def content_of(path: Path) -> bytes | None:
 
 
 def _side_file(path: Path, named: str | None) -> Path | None:
-    """Which file has the settings; None where there is none."""
+    """Find the file of settings; None if there is none."""
     if named is not None:
         beside = path.parent / named
         if not beside.is_file():

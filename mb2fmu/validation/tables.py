@@ -201,7 +201,7 @@ def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
 
 
 def _tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> Tolerance | None:
-    """A tolerance from a cell; None where it is empty, or is none, which is told."""
+    """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None
     try:

@@ -88,6 +88,7 @@ class CompositeBodies:
         motions: dict[int, Spatial] = {0: (g.null, g.null)}
 
         def wanted(link: int) -> Spatial:
+            """Form the acceleration of a link, and keep it for those that it carries."""
             joint = k.joint(link)
             angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
             for j, column in joint.columns.items():
