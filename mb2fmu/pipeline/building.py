@@ -45,6 +45,7 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
 
 
 def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
+    """Describe, emit and pack the unit that runs in Python; refuse models with events."""
     from mb2fmu import analysis, interface, package
     from mb2fmu.emit import python, xml
 
@@ -82,6 +83,7 @@ def _refuse_native_options(options: BuildOptions) -> None:
 
 
 def _build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+    """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu import analysis, interface, package, toolchain
     from mb2fmu.emit import c, xml
 

@@ -149,6 +149,7 @@ def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
 
 
 def _component(system: CoupledSystem, name: str, folder: Path, observer: Observer | None) -> Component:
+    """Read a component's unit; export it into `folder` first unless its source is an FMU."""
     from mb2fmu.pipeline import export
 
     declared = next(each for each in system.components if each.name == name)
@@ -230,6 +231,7 @@ def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] 
 
 
 def _files(joined: Joined, ssp: SspVersion) -> FileTree:
+    """Return what a system is published with: SSP archive, OSP folder, picture, and script for fmpy."""
     name = joined.system.name
     return FileTree(
         {
@@ -251,6 +253,7 @@ def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
 
 
 def _defects(motion: SystemMotion) -> list[str]:
+    """Return the heading of the energy defect column of each bond, in J."""
     return [f"defect of {bond} in J" for bond in motion.bonds]
 
 

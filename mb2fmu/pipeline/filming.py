@@ -49,6 +49,7 @@ def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | 
 
 
 def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
+    """Draw the stills of a film at equal times, `most` at most; one where nothing lasts."""
     from PIL.PngImagePlugin import PngImageFile
 
     from mb2fmu import animation, package

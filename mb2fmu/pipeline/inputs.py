@@ -123,6 +123,7 @@ def read_inputs(
 
 
 def _unknown(name: str, units: Mapping[str, str]) -> Fault:
+    """Return the fault of an input that the model does not have; the remedy lists those it has."""
     what = f"there are {', '.join(units)}" if units else "there are none; --at sets parameters and start values"
     return Fault(f"there is no input {name}", remedy=what)
 
@@ -144,6 +145,7 @@ def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
 
 
 def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
+    """Read a table into one signal per input, with all faults: times that fall, unknown names, empty cells."""
     from mb2fmu.validation.tables import TIME, read_table
 
     table = read_table(path)
@@ -165,6 +167,7 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
 
 
 def _interpolated(path: Path, time: Floats, column: Column, unit: str) -> InputSignal:
+    """Return a column as an input in the model's unit, linear between rows and constant beyond the ends."""
     values = column.values
     if not np.all(np.isfinite(values)):
         raise ValueError("has empty cells")

@@ -30,6 +30,7 @@ def _model_html(model: Model) -> str:
 
 
 def _row(item: Quantity) -> str:
+    """Return the table row (HTML) of a declared quantity: name, kind, value, unit, description."""
     kind = _KINDS.get(type(item).__name__, type(item).__name__.lower())
     return (
         f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{kind}</td>"
@@ -104,6 +105,7 @@ def _table(simulated: Trajectories) -> str:
 
 
 def _value(item: Quantity) -> str:
+    """Return the value or start of a quantity as text; empty where it has neither."""
     value = getattr(item, "value", getattr(item, "start", ""))
     return f"{value:g}" if isinstance(value, float) else str(value)
 

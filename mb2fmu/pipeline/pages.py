@@ -179,6 +179,7 @@ def _report(
     limit: int | None,
     unit: str = "",
 ) -> bytes:
+    """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu import package
     from mb2fmu.pipeline import animating
     from mb2fmu.report import Provenance, render
@@ -232,4 +233,5 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 
 
 def _sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

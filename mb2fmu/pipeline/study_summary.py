@@ -98,6 +98,7 @@ def summary(
 
 
 def _heading(name: str, worst: str) -> str:
+    """Return the title of a result's worst case, by which end of its values is the worse one."""
     return f"{'Largest' if worst == 'largest' else 'Smallest'} {name}"
 
 

@@ -273,5 +273,6 @@ def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes
 
 
 def _missing(package: str, extra: str) -> ToolError:
+    """Return the error that names an extra which a table's format needs, and how to install it."""
     fault = Fault(f"{package} is not installed", remedy=f"pip install 'mb2fmu[{extra}]', or pip install {package}")
     return ToolError("this table cannot be made:", [fault])

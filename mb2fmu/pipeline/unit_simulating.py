@@ -157,6 +157,7 @@ def _set(variables: Mapping[str, Variable], at: Mapping[str, Value]) -> tuple[di
 
 
 def _unit(variable: Variable) -> str:
+    """Return a variable's unit: its own, else that of its declared type, else "1"."""
     return variable.written.get("unit") or variable.declared.get("unit") or "1"
 
 
@@ -166,6 +167,7 @@ def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
 
 
 def _number(text: str | None, otherwise: float) -> float:
+    """Return an attribute of the description as a number; `otherwise` where it is absent or malformed."""
     try:
         return float(text) if text else otherwise
     except ValueError:
