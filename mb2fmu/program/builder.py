@@ -225,6 +225,7 @@ class ProgramBuilder(Nodes):
         return factored_sum(self, plus, minus)
 
     def _share_factor(self, a: int, b: int) -> bool:
+        """Return whether a + b can be factored: equal terms, a common factor, or a common divisor."""
         if self._op[a] != _MUL and self._op[b] != _MUL:
             divided = self._op[a] == self._op[b] == _DIV
             return a == b or (divided and self._b[a] == self._b[b])
@@ -290,6 +291,7 @@ class ProgramBuilder(Nodes):
         return self.sum(self.mul(a, b) for a, b in zip(left, right, strict=True))
 
     def _ordered(self, nodes: list[int]) -> list[int]:
+        """Order summands by depth in the graph, then by number, so that a sum's bits do not depend on their order."""
         return nodes if len(nodes) < 2 else sorted(sorted(nodes), key=self._rank.__getitem__)
 
     # --- functions ---------------------------------------------------------------------------------------------------
@@ -318,6 +320,7 @@ class ProgramBuilder(Nodes):
         return self._folded(Op(op), a, b) if rule is None else rule(self, a, b)
 
     def _folded(self, op: Op, a: int, b: int) -> int:
+        """Return a binary node, folded where constants or equal operands decide it; commutative operands are sorted."""
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
             return self.constant(evaluate(op, x, y))

@@ -112,12 +112,14 @@ class _Evaluation:
         return self._found
 
     def _leaf(self, op: Op, index: int) -> _Dual:
+        """Return the residue of a constant or variable; one that does not vary is an unknown with no partials."""
         if op is Op.CONSTANT:
             return _Dual(np.full(POINTS, _residue(float(self._program.constants[index]))), self._zero)
         given = self._leaves.get((op, index))
         return given or _Dual(_unknown("leaf", (op, index)), self._zero)
 
     def _node(self, op: Op, x: list[_Dual]) -> _Dual:
+        """Evaluate an operation modulo P; one without rules in residues becomes an unknown that its operands name."""
         arithmetic = _ARITHMETIC.get(op)
         if arithmetic is not None:
             return arithmetic(*x)
@@ -139,6 +141,7 @@ class _Evaluation:
         return _Dual(_unknown(name, key), partials % P)
 
     def _block(self, index: int) -> list[_Dual]:
+        """Return the solution of a block, evaluated once."""
         if index not in self._solutions:
             block = self._program.blocks[index]
             solve = self._newton if block.kind == "newton" else self._solve
@@ -233,16 +236,19 @@ def _residue(number: float) -> int:
 
 
 def _inverse(x: Residues) -> Residues:
+    """Return 1/x modulo P, elementwise; raise where an element is zero."""
     if not x.all():
         raise ZeroDivisionError
     return np.array([pow(value, -1, P) for value in x.tolist()])
 
 
 def _scaled(factor: Residues, partials: Residues) -> Residues:
+    """Return the partial derivatives times a factor at each point, modulo P."""
     return np.asarray(factor[:, None] * partials % P)
 
 
 def _product(x: _Dual, y: _Dual) -> _Dual:
+    """Return x·y with its partial derivatives; skip the half of the product rule that is zero."""
     value = x.value * y.value % P
     if not y.partials.any():  # a number, or a parameter that does not vary
         return _Dual(value, _scaled(y.value, x.partials))
@@ -252,23 +258,28 @@ def _product(x: _Dual, y: _Dual) -> _Dual:
 
 
 def _sum(x: _Dual, y: _Dual) -> _Dual:
+    """Return x + y with its partial derivatives, modulo P."""
     return _Dual((x.value + y.value) % P, (x.partials + y.partials) % P)
 
 
 def _negative(x: _Dual) -> _Dual:
+    """Return −x with its partial derivatives, modulo P."""
     return _Dual(-x.value % P, -x.partials % P)
 
 
 def _difference(x: _Dual, y: _Dual) -> _Dual:
+    """Return x − y with its partial derivatives, modulo P."""
     return _Dual((x.value - y.value) % P, (x.partials - y.partials) % P)
 
 
 def _quotient(x: _Dual, y: _Dual) -> _Dual:
+    """Return x/y with its partial derivatives, modulo P; raise where y is zero."""
     inverse = _inverse(y.value)
     return _product(x, _Dual(inverse, _scaled(-inverse * inverse % P, y.partials)))
 
 
 def _same(x: _Dual) -> _Dual:
+    """Return x itself: the row of an operation that changes nothing."""
     return x
 
 

@@ -57,12 +57,14 @@ class ProgramCopy:
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
     def _copy_nodes(self) -> None:
+        """Copy all nodes in order, so that operands are copied before what reads them."""
         self._op: list[int] = self.program.op.tolist()
         self._operands = self.program.all_operands()
         for node in range(len(self.program)):
             self.node.append(self._copied(node))
 
     def _copied(self, node: int) -> int:  # noqa: PLR0911 (one kind of node after the other)
+        """Build the copy of one node from the copies of its operands; the builder folds and shares it again."""
         program, b = self.program, self.builder
         op, operands = self._op[node], self._operands[node]
         if op in _ARITHMETIC:  # nearly all of them
@@ -82,6 +84,7 @@ class ProgramCopy:
         return b.unary(op, nodes[0]) if len(nodes) == 1 else b.binary(op, nodes[0], nodes[1])
 
     def _leaf(self, op: Op, index: int) -> int:
+        """Return the builder's node for a variable: time, state, input, parameter, memory or seed."""
         b = self.builder
         if op is Op.TIME:
             return b.time()
@@ -89,6 +92,7 @@ class ProgramCopy:
         return make[op](index)
 
     def _solved(self, index: int) -> list[int]:
+        """Return the nodes of a block's solution in the copy; copy a factorization once for all its solves."""
         if index in self.solution:
             return self.solution[index]
         b = self.builder
@@ -105,6 +109,7 @@ class ProgramCopy:
         return self.solution[index]
 
     def _newton(self, block: Block) -> list[int]:
+        """Copy a Newton block: its parameters theta, the guesses, and the body as it is."""
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)

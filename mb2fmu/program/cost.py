@@ -36,6 +36,7 @@ def cost(program: Program, entry: str) -> float:
 
 
 def _cost(program: Program, results: Sequence[int], fixed: Sequence[Op]) -> float:
+    """Sum the weights of all nodes and blocks that results need and that do not depend on `fixed` leaves alone."""
     nodes, _ = needed(program, results)
     moving = _moving(program, fixed)
     read = nodes & moving

@@ -201,6 +201,7 @@ class _Bits:
         return self._linear(x, y) if op == Op.DIV else x | y
 
     def _node(self, op: Op, operands: list[_Reads]) -> _Reads:
+        """Return what a node reads: linear in the branches of a selection, no better than dependent elsewhere."""
         if op is Op.NEG:
             return operands[0]
         if op is Op.SELECT:
@@ -235,6 +236,7 @@ class _Bits:
 
 
 def _union(several: Iterable[_Reads]) -> _Reads:
+    """Return everything that several results read, each variable with its strongest kind."""
     result = _Reads()
     for reads in several:
         result |= reads
@@ -261,6 +263,7 @@ def operation_count(program: Program, entry: str) -> Counter[str]:
 
 
 def _iteration_count(body: Program) -> Counter[str]:
+    """Count the operations of one Newton iteration by kind: residual and step, shared nodes once."""
     results = (*body.entries["residual"].results, *body.entries["step"].results)
     once = dataclasses.replace(body, entries={"once": Entry("once", tuple(map(str, results)), results)})
     return operation_count(once, "once")

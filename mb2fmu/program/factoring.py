@@ -96,6 +96,7 @@ def _over_one_divisor(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) 
 
 
 def _collect(b: Arithmetic, terms: list[_Term]) -> int:
+    """Return the sum of terms, taking out the most frequent common factors first, recursively."""
     plus: list[int] = []
     minus: list[int] = []
     counts = _shared_factors(b, terms)
@@ -137,6 +138,7 @@ def _common(terms: Sequence[_Term]) -> list[int]:
 
 
 def _without(term: _Term, taken: Sequence[int]) -> _Term:
+    """Return a term with the given factors removed; its node is unknown afterwards."""
     factors = list(term.factors)
     for factor in taken:
         factors.remove(factor)

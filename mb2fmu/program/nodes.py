@@ -36,6 +36,7 @@ class Nodes:
         return self._new_constant(float(value)) if node is None else node
 
     def _new_constant(self, value: float) -> int:
+        """Return the node of a constant; all NaN share one node, and −0.0 becomes 0.0."""
         value = math.nan if math.isnan(value) else value + 0.0  # one NaN, that it is found again; −0.0 + 0.0 is 0.0
         node = self._constants.get(value)
         if node is None:
@@ -126,6 +127,7 @@ class Nodes:
         return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
     def _binary(self, op: int, a: int, b: int) -> int:
+        """Return the node of an operation on two nodes, shared if it exists; its rank is the greater one."""
         key = (op, a, b, -1)
         node = self._nodes.get(key)
         if node is None:  # as _intern has it, which would be one more call per node
@@ -140,6 +142,7 @@ class Nodes:
         return node
 
     def _intern(self, op: int, a: int, b: int, c: int, rank: int) -> int:
+        """Return the node with this key, an existing one if there is one, else a new one of the given rank."""
         key = (op, a, b, c)
         node = self._nodes.get(key)
         if node is None:

@@ -283,6 +283,7 @@ def constants_of(program: Program, name: str) -> tuple[float, ...]:
 
 
 def _check_arrays(program: Program) -> None:
+    """Make the node arrays read-only and check that they have one length and known operations."""
     n = len(program.op)
     for array in (program.op, program.a, program.b, program.c, program.constants):
         array.flags.writeable = False

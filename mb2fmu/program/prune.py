@@ -55,6 +55,7 @@ def prune(program: Program) -> Program:
 
 
 def _renumbered(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """Return the new number of each kept element; numbers of dropped ones have no meaning."""
     return (np.cumsum(mask) - 1).astype(np.int32)
 
 

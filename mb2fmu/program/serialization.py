@@ -65,16 +65,20 @@ def from_record(record: Mapping[str, Any]) -> Program:
 
 
 def _plain(record: Any) -> dict[str, Any]:
+    """Return a record's fields as lists and numbers that JSON can hold."""
     return {field.name: _listed(getattr(record, field.name)) for field in fields(record)}
 
 
 def _listed(value: Any) -> Any:
+    """Turn tuples into lists, at every depth; leave anything else."""
     return [_listed(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _frozen(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record read from JSON, with lists as tuples again."""
     return {name: _tupled(value) for name, value in record.items()}
 
 
 def _tupled(value: Any) -> Any:
+    """Turn lists into tuples, at every depth; leave anything else."""
     return tuple(_tupled(item) for item in value) if isinstance(value, list) else value
