@@ -42,6 +42,7 @@ class ContactLaws:
 
     @property
     def _count(self) -> int:
+        """Number of contacts."""
         return len(self._contacts.each)
 
     @property
@@ -85,6 +86,7 @@ class ContactLaws:
         return [lower[max(i, j), min(i, j)] for i in range(k) for j in range(k)]
 
     def _square(self, nodes: Sequence[int]) -> Rows:
+        """Return the leading k² nodes as a k × k matrix, row by row, for k contacts."""
         k = self._count
         return [list(nodes[k * i : k * i + k]) for i in range(k)]
 

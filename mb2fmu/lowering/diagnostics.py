@@ -87,6 +87,7 @@ def _pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
 
 
 def _without_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
+    """Return all pivots but the smallest one, by chains of minimum and maximum (no branch)."""
     smallest, others = pivots[0], []
     for pivot in pivots[1:]:
         others.append(b.binary(Op.MAX, smallest, pivot))
@@ -95,8 +96,10 @@ def _without_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
 
 
 def _largest(b: ProgramBuilder, nodes: Sequence[int]) -> int:
+    """Return the node of the largest absolute value."""
     return reduce(lambda x, y: b.binary(Op.MAX, x, y), [b.unary(Op.ABS, node) for node in nodes])
 
 
 def _rows(nodes: Sequence[int], rows: int, columns: int) -> list[list[int]]:
+    """Return nodes as a matrix, row by row."""
     return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]

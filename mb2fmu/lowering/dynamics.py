@@ -66,6 +66,7 @@ class ConstrainedDynamics:
         return self._constraints(A).solve(right)
 
     def _constraints(self, A: Rows) -> LinearSystem:
+        """Return the system that gives dependent speeds: the columns of A that belong to them."""
         dependent = self._equations.u_dependent
         names = ", ".join(str(self._equations.u[i]) for i in dependent)
         return LinearSystem(self._builder, [[row[j] for j in dependent] for row in A], f"the dependent speeds {names}")
@@ -104,6 +105,7 @@ class ConstrainedDynamics:
         return self._m > 0 and not self._equations.u_dependent
 
     def _with_multipliers(self, nodes: Sequence[int], force: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+        """Solve M u' + Aᵀλ = f + force, A u' + γ = 0; `nodes` are M, f, A and γ in this order."""
         b, n, m = self._builder, len(self._equations.u), self._m
         f, rest = nodes[n * n : n * n + n], nodes[n * n + n :]
         load = [b.add(x, y) for x, y in zip(f, force, strict=True)] if force else list(f)
@@ -255,4 +257,5 @@ class ConstrainedDynamics:
 
 
 def _rows(nodes: Sequence[int], rows: int, columns: int) -> Rows:
+    """Return nodes as a matrix, row by row."""
     return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]

@@ -302,6 +302,7 @@ class Lowering:
         return dynamics.inverse(self.walker.lower(dynamics.expressions()), u_dot)
 
     def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
+        """Lower expressions and add them to the program as an entry point."""
         self.builder.entry(name, list(labels), self.walker.lower(expressions))
 
     def _add_rhs(self) -> None:

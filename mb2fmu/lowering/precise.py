@@ -72,6 +72,7 @@ class _Precise:
         return mpmath.nan if isinstance(value, mpmath.mpc) else value
 
     def _of_table(self, index: int, order: int, x: Any) -> Any:
+        """Evaluate a table's derivative of an order with many digits; the outermost pieces hold beyond its ends."""
         table = self._program.tables[index].derivative(order)
         piece = int(np.clip(np.searchsorted(table.breaks, float(x), side="right") - 1, 0, len(table.breaks) - 2))
         step = x - mpmath.mpf(table.breaks[piece])

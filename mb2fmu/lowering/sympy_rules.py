@@ -31,11 +31,13 @@ class Rule:
 
 
 def _arguments(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return the arguments of an expression: the children that are lowered first."""
     arguments: tuple[sm.Basic, ...] = expression.args
     return arguments
 
 
 def _rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> Rule:
+    """Return the rule of a class whose children are its arguments."""
     return Rule(_arguments, combine)
 
 
@@ -53,14 +55,17 @@ def _sympy_class(name: str) -> type:
 
 
 def _switching(op: Op) -> Rule:
+    """Return the rule of a one-argument operation that jumps, marked as a switch for event detection."""
     return _rule(lambda b, _, n: b.switch(b.unary(op, n[0])))
 
 
 def _reciprocal(op: Op) -> Rule:
+    """Return the rule of 1/f(x), as sec is of cos."""
     return _rule(lambda b, _, n: b.div(b.constant(1.0), b.unary(op, n[0])))
 
 
 def _of_reciprocal(op: Op) -> Rule:
+    """Return the rule of f(1/x), as acot is of atan."""
     return _rule(lambda b, _, n: b.unary(op, b.div(b.constant(1.0), n[0])))
 
 
@@ -78,6 +83,7 @@ def _nested(op: Op) -> Rule:
 
 
 def _same(_b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the child's node: a wrapper that changes nothing."""
     return n[0]
 
 
@@ -85,6 +91,7 @@ def _same(_b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _sum(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of a sum of all arguments."""
     return b.sum(n)
 
 
@@ -94,6 +101,7 @@ def _is_divisor(factor: sm.Basic) -> bool:
 
 
 def _product_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return the factors of a product; a divisor 1/x gives x, which `combine` divides by."""
     return tuple(factor.base if _is_divisor(factor) else factor for factor in expression.args)
 
 
@@ -109,6 +117,7 @@ def _product(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
 
 
 def _power(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of base to the exponent."""
     return b.power(n[0], n[1])
 
 
@@ -116,6 +125,7 @@ def _power(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _piecewise_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return expression, condition, expression, condition, … of a Piecewise."""
     return tuple(part for pair in expression.args for part in pair.args)
 
 
@@ -128,6 +138,7 @@ def _piecewise(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return nodes for 0 below zero, the given value at zero, and 1 above (NaN stays with the last)."""
     x, at_zero = n
     zero, one = b.constant(0.0), b.constant(1.0)
     below, here = b.switch(b.binary(Op.LT, x, zero)), b.switch(b.binary(Op.EQ, x, zero))
@@ -135,6 +146,7 @@ def _heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 
 
 def _sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return sin(x)/x, selected as 1 at x = 0."""
     is_zero = b.binary(Op.EQ, n[0], b.constant(0.0))
     return b.select(is_zero, b.constant(1.0), b.div(b.unary(Op.SIN, n[0]), n[0]))
 
@@ -151,6 +163,7 @@ def _compare(op: Op, *, swapped: bool = False, negated: bool = False) -> Rule:
 
 
 def _truth(value: float) -> Rule:
+    """Return the rule of a constant truth value: 0.0 or 1.0."""
     return Rule(lambda _: (), lambda b, _e, _n: b.constant(value))
 
 
@@ -158,10 +171,12 @@ def _truth(value: float) -> Rule:
 
 
 def _modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return a − b·floor(a/b); the jump of floor is a switch."""
     return b.sub(n[0], b.mul(n[1], b.switch(b.unary(Op.FLOOR, b.div(n[0], n[1])))))
 
 
 def _table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of a table function, or of its derivative of the expression's order."""
     data = expression.table
     return b.table(Table(data.name, data.breaks, data.coefficients), expression.order, n[0])
 

@@ -162,6 +162,7 @@ def _number(expression: sm.Basic) -> float | None:
 
 
 def _refuse(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[int]) -> int:
+    """Return NaN in place of an expression that has no rule; the walker raises its fault at the end."""
     return builder.constant(float("nan"))
 
 

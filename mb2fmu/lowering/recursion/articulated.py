@@ -66,6 +66,7 @@ class ArticulatedBodies:
         self._eliminated: dict[int, list[Eliminated]] = {}
 
     def _space(self, link: int, name: str) -> JointSpace:
+        """Return the joint's motion subspace, geared where a rotor's inertia acts on one of its speeds."""
         joint = self._k.joint(link)
         return JointSpace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
 

@@ -139,6 +139,7 @@ class CompositeBodies:
 
 
 def _power(g: Algebra, column: Spatial, force: Spatial) -> int:
+    """Return ω · torque + v · force: a joint's column times a spatial force, the generalized force of that column."""
     return g.b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1]))
 
 

@@ -101,16 +101,19 @@ class AppliedForces:
                             self._push(forces, at, g.apply_transposed(turn, g.scale(sign, direction)))
 
     def _vector(self, terms: Iterable[tuple[int, Components]], axes: int) -> Vector:
+        """Sum vectors given in several frames, in components along `axes`."""
         total = self._g.null
         for frame, components in terms:
             total = self._g.add(total, self._k.turned(frame, self._k.lower(components), axes))
         return total
 
     def _push(self, forces: dict[int, Spatial], at: Attachment, force: Vector) -> None:
+        """Apply a force at a point of a link, with its moment about the link's origin; skip the ground."""
         if at.link > 0:
             self._add(forces, at.link, (self._g.cross(self._k.place(at), force), force))
 
     def _add(self, forces: dict[int, Spatial], link: int, force: Spatial) -> None:
+        """Add a torque and a force to what already acts on a link."""
         old = forces.get(link, (self._g.null, self._g.null))
         forces[link] = (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 

@@ -115,11 +115,13 @@ class LinkKinematics:
         return matrix
 
     def _local(self, frame: int) -> Matrix:
+        """Return a frame's rotation matrix to its reference; the shared identity where it does not turn."""
         entries = self.walker.lower(self.recursion.frames[frame].rotation)
         matrix = (self._row(entries, 0), self._row(entries, 1), self._row(entries, 2))
         return self.algebra.identity if matrix == self.algebra.identity else matrix
 
     def _row(self, entries: Sequence[int], i: int) -> Vector:
+        """Return row i of a 3 × 3 matrix whose nine entries are given row by row."""
         return (entries[3 * i], entries[3 * i + 1], entries[3 * i + 2])
 
     def relative(self, first: int, last: int) -> Matrix:
@@ -136,6 +138,7 @@ class LinkKinematics:
         return self._relative[first, last]
 
     def _upwards(self, axes: int) -> list[int]:
+        """Return the chain of axes from `axes` to the inertial frame, both included."""
         chain = [axes]
         while chain[-1] != 0:
             chain.append(self._before(chain[-1]))
@@ -197,9 +200,11 @@ class LinkKinematics:
         return chain[::-1]
 
     def _reference(self, axes: int) -> int:
+        """Return the axes in which the reference frame of `axes` is expressed."""
         return self.recursion.frames[self.recursion.frames[axes].reference].axes
 
     def _of_reference(self, axes: int, known: dict[int, Vector]) -> Vector:
+        """Return the reference frame's vector in components along `axes`; a zero vector is not turned."""
         base = known[self._reference(axes)]
         if self.algebra.is_null(base):
             return base

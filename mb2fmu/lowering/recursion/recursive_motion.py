@@ -67,16 +67,19 @@ class RecursiveMotion:
         return self._mass().inverse(u_dot, self._walker.lower(self._recursion.generalized_forces))
 
     def _articulated(self) -> ArticulatedBodies:
+        """Return the articulated-body inertias, built when they are first asked for."""
         if self._bodies is None:
             self._bodies = ArticulatedBodies(self._k, self._loads, self._n, self._geared)
         return self._bodies
 
     def _mass(self) -> CompositeBodies:
+        """Return the composite-body inertias, built when they are first asked for."""
         if self._composite is None:
             self._composite = CompositeBodies(self._k, self._loads, self._n)
         return self._composite
 
     def _answer(self, quantity: Quantity) -> Callable[[Sequence[int]], Sequence[int]]:
+        """Return how a quantity is evaluated; an inverse effort takes u' and generalized forces, others nothing."""
         if quantity.kind == "inverse effort":
             return lambda given: self._mass().inverse(given[: self._n], given[self._n :])
         return lambda _: self._evaluate(quantity)

@@ -193,6 +193,7 @@ class Algebra:
         return self.transpose((self.cross(r, x), self.cross(r, y), self.cross(r, z)))
 
     def _symmetric(self, entries: dict[tuple[int, int], int]) -> Matrix:
+        """Return a full 3 × 3 matrix from the entries of one triangle."""
         full = entries | {(j, i): node for (i, j), node in entries.items()}
         x, y, z = ((full[i, 0], full[i, 1], full[i, 2]) for i in range(3))
         return (x, y, z)
