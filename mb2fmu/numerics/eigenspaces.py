@@ -76,9 +76,11 @@ def _polynomial(b: ProgramBuilder, part: Rows, count: int) -> list[int]:
 
 
 def _product(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
+    """Return the matrix product of nodes."""
     columns = list(zip(*right, strict=True))
     return [[b.dot(row, column) for column in columns] for row in left]
 
 
 def _times(b: ProgramBuilder, matrix: Rows, x: Sequence[int]) -> list[int]:
+    """Return matrix · x as nodes."""
     return [b.dot(row, x) for row in matrix]

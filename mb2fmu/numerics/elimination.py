@@ -119,6 +119,7 @@ class Elimination:
         return [reduced[i] for i in self.rows]
 
     def _reduced(self, right: Sequence[int]) -> list[int]:
+        """Apply the constant row operations of all pivots, in order, to a right side."""
         b, reduced = self._b, list(right)
         for pivot in self._pivots:
             for i, factor in pivot.factors:

@@ -173,6 +173,7 @@ def elimination_cost(near: dict[int, set[int]]) -> int:
 
 
 def _cost(near: dict[int, set[int]], order: Iterable[int]) -> int:
+    """Count the operations of an elimination in this order, fill included; `near` is the pattern off the diagonal."""
     left, cost = {i: set(around) for i, around in near.items()}, 0
     for i in order:
         around = left.pop(i)

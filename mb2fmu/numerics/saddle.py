@@ -237,4 +237,5 @@ def _ordered(near: dict[int, set[int]], waiting: dict[int, set[int]]) -> tuple[l
 
 
 def _factors(filled: Iterable[int]) -> int:
+    """Count the operations of a symmetric factorization from the entries below each pivot."""
     return sum(k * (k + 3) // 2 for k in filled)
