@@ -239,6 +239,7 @@ class Readers:
         return b.select(self._masks.mask(self._ways[node]), share, b.constant(0.0))
 
     def _is_hazard(self, node: int, factors: Sequence[int]) -> bool:
+        """Return whether a share needs a mask: what it reads can be infinite or NaN where no active result reads it."""
         hazards, ways = self._hazards, self._masks.least(self._ways[node])
         if ways < self._first_branch and ways.bit_count() > 1:
             return hazards.edge[node]  # of several results: where its value is not defined theirs are not either
@@ -290,6 +291,7 @@ class Sources:
         return ways
 
     def _chosen(self, condition: int, first: int, second: int) -> int:
+        """Return the ways through a selection: one new way, open where the chosen branch reads a seed that is not 0."""
         if first == second:
             return first
         b, masks = self._masks.builder, self._masks

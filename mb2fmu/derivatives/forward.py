@@ -358,6 +358,7 @@ class _Differentiation:
         }
 
     def _of_table(self, node: int) -> Tangent:
+        """Return the tangents of a table: its slope (the derivative table) times the operand's tangents."""
         program, b = self._program, self._builder
         table, order, operand = program.tables[program.a[node]], int(program.b[node]), int(program.c[node])
         slope = b.table(table, order + 1, self._copy.node[operand])
@@ -459,6 +460,7 @@ def product(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Seq
 
 
 def _products(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[list[int]]:
+    """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]
     for position, entry in entries.items():
         i, j = place(factor, position)

@@ -99,4 +99,5 @@ class _Inlined(ProgramCopy):
         super().__init__(body, builder, entries=())
 
     def _leaf(self, op: Op, index: int) -> int:
+        """Return the node given in place of a variable, as a body is written into the program around it."""
         return self._given[op][index]

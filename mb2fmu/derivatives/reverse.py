@@ -107,6 +107,7 @@ class _Adjoints:
         return gradient
 
     def _add(self, node: int, share: int) -> None:
+        """Add a share to a node's adjoint; a constant zero is left out."""
         if share == self._zero:
             return
         known = self._shares.get(node)

@@ -65,6 +65,7 @@ class TangentSums:
         return known
 
     def _have_factors_in_common(self, terms: Sequence[Term]) -> bool:
+        """Return whether any factor occurs in more than one term, so that factoring can pay."""
         every: set[int] = set()
         count = 0
         for term in terms:
@@ -82,12 +83,15 @@ class TangentSums:
         return known
 
     def _as_it_stands(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+        """Return the sum of products without taking factors out."""
         return self._builder.plain_sum(self._products(plus), self._products(minus))
 
     def _factored(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+        """Return the sum of products with common factors taken out."""
         return self._builder.sum(self._products(plus), self._products(minus))
 
     def _products(self, terms: Iterable[Term]) -> list[int]:
+        """Return the node of each factor times its derivative."""
         return [self._builder.mul(factor, derivative) for factor, derivative in terms]
 
     def _by_derivative(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:

@@ -143,6 +143,7 @@ def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
 
 
 def _without_results(program: Program) -> Program:
+    """Return the program without the entry point `results`, and without the nodes that only it needs."""
     entries = {name: entry for name, entry in program.entries.items() if name != "results"}
     return prune(dataclasses.replace(program, entries=entries))
 
