@@ -197,5 +197,6 @@ def _is_potential(potential: sm.Expr, forces: Forces) -> bool:
 
 
 def _places(count: int) -> Sequence[np.ndarray]:
+    """Return fixed random points, away from zero, at which a potential is compared with its forces."""
     generator = np.random.default_rng(29)
     return [generator.uniform(-1.3, 1.3, count) + 0.01 for _ in range(_PLACES)]

@@ -93,6 +93,7 @@ def assemble(
 
 
 def _start(m: Mechanism) -> tuple[StartValue, ...]:
+    """Return each coordinate and speed with its kind of start value: fixed or guess."""
     kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
     return tuple(StartValue(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 

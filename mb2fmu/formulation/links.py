@@ -103,11 +103,13 @@ class Rates:
         return LinearVector(frame, kept, offset, _three(bias))
 
     def _derivative(self, components: Components) -> Components:
+        """Return the time derivative of components in their own frame; constants give the shared zero."""
         if self.is_constant(components):
             return ZERO
         return _three(self._one(c) for c in components)
 
     def _one(self, c: sm.Expr) -> sm.Expr:
+        """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
         q = [s for s in self._m.q if s in c.free_symbols]
         driven = dict(self._m.driven)
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
@@ -144,6 +146,7 @@ class _Grower:
         return self._merged(points, bodies, of_axes)
 
     def _body(self, body: Body) -> Attachment:
+        """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
         homes = self.homes[body.masscenter]
         return self._link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
 
@@ -198,6 +201,7 @@ class _Grower:
         return current
 
     def _fixed(self, current: Homes, frame: int, components: Components) -> Homes:
+        """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
         home = self._link(current, axes)
         return {axes: Attachment(home.link, (*home.offset, Displacement(frame, components)))}
@@ -240,6 +244,7 @@ class _Grower:
         return all(self._plain(self.rates.linear(frame, c)) for frame, c in place.velocity)
 
     def _plain(self, vector: LinearVector) -> bool:
+        """Return whether a velocity has constant components in its frame."""
         return all(self.rates.is_constant(column) for _, column in vector.columns)
 
     def _given(self, i: int) -> Homes:
@@ -270,6 +275,7 @@ class _Grower:
         offset: tuple[Displacement, ...],
         velocity: tuple[LinearVector, ...] | None = None,
     ) -> int:
+        """Add a link and return its number; `velocity` is given where the joint prescribes it."""
         self.links.append(Link(name, parent, axes, offset, velocity))
         return len(self.links) - 1
 
@@ -328,5 +334,6 @@ class _Grower:
 
 
 def _three(components: Iterable[sm.Expr]) -> Components:
+    """Return three components as a tuple of fixed length."""
     x, y, z = components
     return (x, y, z)

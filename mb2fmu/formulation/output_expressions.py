@@ -69,6 +69,7 @@ def outputs_of(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
 
 
 def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) -> Level:
+    """Return what must be known before an output: position, velocity, or acceleration (multipliers included)."""
     symbols = expression.free_symbols
     if symbols & late:
         return "acceleration"
@@ -76,6 +77,7 @@ def _level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symbol]) ->
 
 
 def _refuse(what: str, remedy: str = "") -> FormulationError:
+    """Return the error of an output that cannot be given, with its remedy."""
     return FormulationError("", [Fault(what, remedy=remedy)])
 
 
@@ -181,6 +183,7 @@ def _load(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, s
 
 
 def _diagnosis(request: RequestedOutput, m: Mechanism) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield the symbol of a constraint diagnostic; refuse it where nothing is constrained."""
     if m.velocity_constraints is None:
         raise _refuse(f"{request.name}: the mechanism has no constraints", "leave output_diagnostics out")
     if m.holonomic or request.kind != "position_residual":
@@ -200,6 +203,7 @@ def _dynamic(request: RequestedOutput, k: NamedKinematics, reactions: Reactions)
 
 
 def _reaction(request: RequestedOutput, k: NamedKinematics, reactions: Reactions) -> Iterator[tuple[str, sm.Expr]]:
+    """Yield the components of a joint's or a group's reaction force (N) or torque (N·m)."""
     subject = request.subject
     at = request.relative_to
     wrench = reactions.of_joint(subject[0], at) if request.of_joint else reactions.of_bodies(subject, at)

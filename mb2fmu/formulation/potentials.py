@@ -174,6 +174,7 @@ def scalars_of(load: Load) -> list[sm.Expr]:
 
 
 def _constants(m: Mechanism) -> set[sm.Symbol]:
+    """Return the symbols that do not change while the unit runs: free and calculated parameters."""
     return {*m.p, *(a.symbol for a in m.calculated_parameters)}
 
 
@@ -283,6 +284,7 @@ def _integrated(m: Mechanism, actions: Iterable[_Action]) -> tuple[list[sm.Expr]
 
 
 def _sum(forces: Iterable[Forces]) -> Forces:
+    """Add generalized forces by coordinate, expanded."""
     total: dict[sm.Symbol, sm.Expr] = {}
     for some in forces:
         for q, force in some.items():
@@ -363,6 +365,7 @@ class _Coordinates:
         return (column[0], column[1], column[2])
 
     def _checked(self, column: sm.Matrix) -> sm.Matrix:
+        """Return a short column of expressions; raise where it is too long to integrate."""
         if not _short(column):
             raise _NotKnownError
         return column
@@ -375,10 +378,12 @@ def tuple_of(components: Iterable[sm.Expr]) -> Components:
 
 
 def _short(expressions: Iterable[sm.Expr]) -> bool:
+    """Return whether expressions together have at most `LARGEST` operations."""
     return bool(sum(sm.count_ops(e) for e in expressions) <= LARGEST)
 
 
 def _ancestors(m: Mechanism, frame: int) -> Sequence[int]:
+    """Return a frame, its parent, and so on to the inertial frame (number 0)."""
     chain = [frame]
     while chain[-1] > 0:
         chain.append(m.frames[chain[-1]].parent)

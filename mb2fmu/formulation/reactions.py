@@ -80,6 +80,7 @@ class Reactions:
         return total
 
     def _constraint_names(self) -> Sequence[str]:
+        """Return the names of the constraint rows; none where nothing is constrained."""
         constraints = self._m.velocity_constraints
         return constraints.names if constraints else ()
 
@@ -276,4 +277,5 @@ class _Attachment:
 
 
 def _refuse(what: str, remedy: str) -> FormulationError:
+    """Return the error of a reaction that cannot be given, with its remedy."""
     return FormulationError("", [Fault(what, remedy=remedy)])

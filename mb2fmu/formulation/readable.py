@@ -96,6 +96,7 @@ def _in_place(
 
 
 def _as_it_is(expression: sm.Expr) -> sm.Expr:
+    """Return an expression unchanged."""
     return expression
 
 
@@ -112,6 +113,7 @@ def multiplied_out(expression: sm.Expr) -> sm.Expr:
 
 
 def _operations(expression: sm.Expr) -> int:
+    """Count the operations of an expression."""
     return int(expression.count_ops(visual=False))
 
 

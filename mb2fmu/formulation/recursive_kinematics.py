@@ -70,44 +70,55 @@ class RecursiveKinematics(NamedKinematics):
     def _new(
         self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
+        """Ask the recursion for a quantity: make one fresh symbol per component and record what they stand for."""
         symbols = tuple(self.symbol(name) for name in names)
         self.quantities.append(Quantity(kind, number, symbols, given))
         return symbols
 
     def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Ask for a vector; its symbols are `hint` with _x, _y, _z."""
         x, y, z = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
         return (x, y, z)
 
     def _point_name(self, letter: str, number: int) -> str:
+        """Return a letter and the point's name, as in r_tip."""
         return f"{letter}_{self.mechanism.points[number].name}"
 
     def _rotation(self, i: int) -> sm.ImmutableMatrix:
+        """Ask for a frame's 3 × 3 rotation matrix to the inertial frame; frame 0 is the identity."""
         if i == 0:
             return sm.ImmutableMatrix.eye(3)
         names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _ENTRIES]
         return sm.ImmutableMatrix(3, 3, self._new("rotation", i, names))
 
     def _omega(self, i: int) -> Components:
+        """Ask for a frame's angular velocity in the inertial frame, in rad/s."""
         return self._vector("angular velocity", i, f"w_{self.mechanism.frames[i].name}")
 
     def _position(self, i: int) -> Components:
+        """Ask for a point's position from the origin, in m."""
         return self._vector("position", i, self._point_name("r", i))
 
     def _velocity(self, i: int) -> Components:
+        """Ask for a point's velocity in the inertial frame, in m/s."""
         return self._vector("velocity", i, self._point_name("v", i))
 
     def _alpha(self, i: int) -> Components:
+        """Ask for a frame's angular acceleration, in rad/s²; needs u'."""
         return self._late_vector("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
 
     def _acceleration(self, i: int) -> Components:
+        """Ask for a point's acceleration, in m/s²; needs u'."""
         return self._late_vector("acceleration", i, self._point_name("acc", i))
 
     def _late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Ask for a vector that needs u'; its symbols are recorded as accelerated."""
         symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
         self.accelerated.update(symbols)
         return (symbols[0], symbols[1], symbols[2])
 
     def _pathway(self, number: int) -> list[Components]:
+        """Ask for length and rate of a pathway load: its symbols already exist, so none are made."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
         self.quantities.append(Quantity("pathway", number, (load.length, load.rate)))

@@ -50,10 +50,12 @@ def sensed(request: RequestedOutput, k: NamedKinematics) -> Components:
 
 
 def _minus(a: Components, b: Components) -> Components:
+    """Return a − b by components."""
     return add(a, scale(sm.S.NegativeOne, b))
 
 
 def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> Components:
+    """Return α of a frame as seen in a base frame: α_f − α_b − ω_b × (ω_f − ω_b); the absolute one without base."""
     if not base:
         return k.alpha(frame)
     swing = cross(k.omega(base), _minus(k.omega(frame), k.omega(base)))
@@ -61,6 +63,7 @@ def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> C
 
 
 def _relative_velocity(point: int, origin: int, base: int, k: NamedKinematics) -> Components:
+    """Return a point's velocity against an origin, as seen in a turning base: v_P − v_O − ω_b × r."""
     arm = _minus(k.position(point), k.position(origin))
     return _minus(_minus(k.velocity(point), k.velocity(origin)), cross(k.omega(base), arm))
 
@@ -74,6 +77,7 @@ def _summed(bodies: Iterable[Body], of: Callable[[int], Components]) -> Componen
 
 
 def _mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
+    """Return the mean of a point quantity over bodies, weighted by their masses."""
     return scale(1 / sm.Add(*(body.mass for body in bodies)), _summed(bodies, of))
 
 

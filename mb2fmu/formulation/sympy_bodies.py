@@ -75,6 +75,7 @@ class _Builder:
         return sum((self._in_frame(self.frames[k], c) for k, c in terms), Vector(0))
 
     def _in_frame(self, frame: ReferenceFrame, components: Components) -> Vector:
+        """Return components along a frame's axes as a SymPy vector, with dynamic symbols."""
         x, y, z = (self.dynamic(c) for c in components)
         return x * frame.x + y * frame.y + z * frame.z
 

@@ -183,6 +183,7 @@ class _Theory:
                 yield from self._columns("omega", m.frames[frame].name, k.omega_partials(frame))
 
     def _columns(self, letter: Letter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
+        """Yield each column of partial velocities as a quantity named by its speed."""
         for j, column in partials.items():
             yield NamedQuantity(letter, name, self.m.u_all[j], _vector(column))
 
@@ -273,6 +274,7 @@ class _Theory:
             yield NamedQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
 
     def _row(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
+        """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
         return sm.ImmutableMatrix([dot(partials.get(j, ZERO), vector) for j in range(len(self.m.u))])
 
     # ------------------------------------------------------------------ Lagrange
@@ -331,10 +333,12 @@ class _Theory:
                     yield NamedQuantity("Q", name, q, forces[n])
 
     def _momenta(self) -> Iterator[NamedQuantity]:
+        """Yield the generalized momentum ∂T/∂q' of each coordinate."""
         for q, momentum in zip(self.m.q, self.lagrange_terms().momenta, strict=True):
             yield NamedQuantity("p", "", q, momentum)
 
     def _integrals(self) -> Iterator[NamedQuantity]:
+        """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
         found = Integrals(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
         yield from found.of_coordinates()
         yield from found.of_energy()
@@ -376,6 +380,7 @@ def _turns(body: Body) -> bool:
 
 
 def _vector(components: Components) -> sm.ImmutableMatrix:
+    """Return components as a column matrix, 3 × 1."""
     return sm.ImmutableMatrix(3, 1, list(components))
 
 

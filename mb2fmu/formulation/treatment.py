@@ -86,6 +86,7 @@ def attractor_rate(mechanism: Mechanism) -> float:
 
 
 def _free(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken: underscores are appended until it is free."""
     while name in taken:
         name += "_"
     return name

@@ -63,6 +63,7 @@ _HIGHEST = 4
 
 
 def _product(factors: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
+    """Multiply sums of harmonics: their angles add, products of sines and cosines become sums."""
     product: dict[Harmonic, sm.Expr] = {_ONE: sm.S.One}
     for factor in factors:
         product = _multiplied(product, factor)
@@ -79,6 +80,7 @@ def _harmonic(monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr)
 
 
 def _added(parts: Iterable[Mapping[Harmonic, sm.Expr]]) -> dict[Harmonic, sm.Expr]:
+    """Add sums of harmonics, coefficient by coefficient."""
     terms: dict[Harmonic, list[sm.Expr]] = {}
     for part in parts:
         for key, value in part.items():

@@ -248,6 +248,7 @@ def _offset(arm: Phasors | None, line: Polar) -> tuple[sm.Expr, sm.Expr]:
 
 
 def _name(rows: LoopRows) -> str:
+    """Return the name of a loop's solution: loop_ and its unknown coordinates."""
     return "loop_" + "_".join(map(str, rows.unknowns))
 
 
