@@ -236,7 +236,7 @@ class ProgramBuilder(Nodes):
         return self._added(*self._signed(positive, negative))
 
     def _added(self, plus: list[int], minus: list[int]) -> int:
-        """The same, of terms that are no negations."""
+        """The sum of ``plus`` less the sum of ``minus``, where no term is a negation."""
         result = self.constant(0.0)
         for term in self._ordered(plus or minus):
             result = self.add(result, term)
@@ -377,21 +377,18 @@ class ProgramBuilder(Nodes):
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
 
     def require(self, node: int, name: str, *, positive: bool) -> None:
-        """Where it is zero, or negative if it must be positive, a linear system written out in nodes is singular.
-
-        What is required stands in the entry points ``pivots`` and ``divisors``, with the system's name as the label.
-        """
+        """Require a node > 0 (entry ``pivots``) or ≠ 0 (``divisors``), else linear system ``name`` is singular."""
         value = self._value[node]
         if value is None or value == 0.0 or (positive and value < 0.0):
             self._divisors["pivots" if positive else "divisors"].setdefault(node, name)
 
     def require_domain(self, node: int, clause: str) -> None:
-        """Where it is not positive something has no value, as ``clause`` (its label in entry ``domains``) says."""
+        """Require a node > 0 (entry ``domains``); ``clause``, its label, says what has no value elsewhere."""
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
     def switch(self, node: int) -> int:
-        """Marks what switches: where it jumps or has a kink is an event (entry ``switches``). Hands it back."""
+        """Mark a node as a switch: its jumps and kinks are events (entry ``switches``). Returns the node."""
         inner = node
         while self._op[inner] in {Op.NEG, Op.NOT}:
             inner = self._a[inner]
@@ -401,7 +398,7 @@ class ProgramBuilder(Nodes):
         return node
 
     def sign_that_sticks(self, argument: int, limit: int) -> int:
-        """A sign whose factor may become as large as ``limit`` in the mode in which its argument is held at zero.
+        """The sign of an argument; where the argument is held at zero, its value may be anything up to ± ``limit``.
 
         Signs of one argument with different limits are different ones: they look at 2, 4, … times the argument.
         """
@@ -413,7 +410,7 @@ class ProgramBuilder(Nodes):
             argument = self.mul(self.constant(2.0), argument)
 
     def without_events(self, node: int) -> int:
-        """Takes back what :meth:`switch` has marked in all that a node needs. Hands it back."""
+        """Remove the marks of :meth:`switch` from all nodes that a node needs. Returns the node."""
         stack, seen = [node], {node}
         while stack:
             last = stack.pop()

@@ -213,6 +213,7 @@ class _Bits:
         return linear.at_least(self._factor(factor)) | factor.at_least(Kind.DEPENDENT)
 
     def _block(self, index: int, reads: dict[int, _Reads]) -> _Reads:
+        """Return what a solution reads: linear in the right side, at best dependent in matrix and Newton's body."""
         block = self._program.blocks[index]
         if block.kind == "newton":
             return _union(reads[node] for node in block.operands).at_least(Kind.DEPENDENT)
