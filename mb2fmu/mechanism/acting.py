@@ -113,6 +113,7 @@ class LoadTables:
 
 
 def _scalars(load: Load) -> list[sm.Expr]:
+    """Return all expressions that a load needs evaluated: three per vector term, or the one of an actuator."""
     if isinstance(load, ForceLoad):
         return [c for _, components in load.force for c in components]
     if isinstance(load, TorqueLoad):

@@ -130,6 +130,7 @@ class ConservedQuantities:
     # ------------------------------------------------------------------ which there are
 
     def _found(self) -> list[Kept]:
+        """Return the quantities that keep their value at all random samples, with names and units."""
         m = self.m
         if not m.bodies:
             return []
@@ -149,6 +150,7 @@ class ConservedQuantities:
         return [Kept(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, kept, strict=True)) if k]
 
     def _kept_in_space(self, samples: Sequence[Sample]) -> list[bool]:
+        """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
         m = self.m
         if not self._located or m.prescribed:
             return [False] * 6
@@ -188,6 +190,7 @@ class ConservedQuantities:
         return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
     def _kept_momenta(self, samples: Sequence[Sample]) -> list[bool]:
+        """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
         m, natural = self.m, natural_units(self.m.declared)
         sizes = [natural.typical(c) for c in m.declared.coordinates]
         kept = np.ones(len(m.q), dtype=bool)

@@ -59,6 +59,7 @@ class ConservedOfLagrangian:
         return summed
 
     def _found(self) -> list[Kept]:
+        """Return the momenta and Jacobi's integral that keep their value at all random samples."""
         m, samples = self.m, random_samples(self._numeric)
         kept = np.ones(len(m.q) + 1, dtype=bool)
         for sample in samples:
@@ -73,4 +74,5 @@ class ConservedOfLagrangian:
         return [Kept(n, u, i) for i, (n, u, k) in enumerate(zip(names, [*units, "J"], kept, strict=True)) if k]
 
     def _point(self, sample: Sample) -> list[float]:
+        """Return a sample as the arguments of the Lagrangian's functions: t, q, u, z, r, parameters."""
         return [sample.t, *sample.q, *sample.u_on, *sample.z, *sample.r, *sample.parameters]

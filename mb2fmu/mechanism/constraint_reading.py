@@ -295,6 +295,7 @@ def _drawn(symbol: sm.Basic) -> np.ndarray:
 
 
 def _equal(a: sm.Expr, b: sm.Expr) -> bool:
+    """Return whether two expressions have the same values at random points, to a relative 1e-10."""
     x, y = _samples(a, b)
     return bool(np.all(np.abs(x - y) <= 1e-10 * (np.abs(x) + np.abs(y) + 1e-300)))
 
@@ -318,8 +319,10 @@ def _factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
 
 
 def _names(symbols: Iterable[sm.Basic]) -> str:
+    """Return the names of symbols, sorted, for a message."""
     return ", ".join(sorted(map(str, symbols)))
 
 
 def _doubles(names: Sequence[str]) -> list[str]:
+    """Return the names that occur more than once, sorted."""
     return sorted({name for name in names if names.count(name) > 1})

@@ -66,6 +66,7 @@ def told_of_jumps(m: Mechanism) -> Iterator[None]:
 
 
 def _expressions(load: Load) -> list[sm.Expr]:
+    """Return a load's expressions, in which jumps are looked for: components, or an actuator's force or torque."""
     if isinstance(load, (ForceLoad, TorqueLoad)):
         terms = load.force if isinstance(load, ForceLoad) else load.torque
         return [sm.sympify(c) for _, components in terms for c in components]
@@ -73,4 +74,5 @@ def _expressions(load: Load) -> list[sm.Expr]:
 
 
 def _pathway_symbols(load: Load) -> tuple[sm.Symbol, ...]:
+    """Return the symbols of a pathway's length and rate; none for other loads."""
     return (load.length, load.rate) if isinstance(load, PathwayLoad) else ()

@@ -185,12 +185,14 @@ class NamedKinematics:
         return self._remember(kind, 0, compute)
 
     def _remember(self, kind: str, i: int, compute: Callable[[int], T]) -> T:
+        """Return what `compute` gives for a frame or point, computed once."""
         key = (kind, i)
         if key not in self._cache:
             self._cache[key] = compute(i)
         return cast("T", self._cache[key])
 
     def _rotation(self, i: int) -> sm.ImmutableMatrix:
+        """Form a frame's 3 × 3 rotation matrix to the inertial frame, with each entry named."""
         frame = self.mechanism.frames[i]
         if frame.parent < 0:
             return sm.ImmutableMatrix.eye(3)
@@ -201,6 +203,7 @@ class NamedKinematics:
         return sm.ImmutableMatrix(product).applyfunc(lambda e: self.name(e, f"C_{frame.name}"))
 
     def _omega(self, i: int) -> Components:
+        """Form a frame's angular velocity in inertial components: that of its reference plus its own terms."""
         if i == 0:
             return ZERO
         frame = self.mechanism.frames[i]
@@ -210,6 +213,7 @@ class NamedKinematics:
         return self.named(total, f"w_{frame.name}")
 
     def _omega_partials(self, i: int) -> Partials:
+        """Form the partial angular velocities of a frame, by number of the speed; zero columns are left out."""
         if i == 0:
             return {}
         frame = self.mechanism.frames[i]
@@ -268,6 +272,7 @@ class NamedKinematics:
         return found
 
     def _position(self, i: int) -> Components:
+        """Form a point's position from the origin, in inertial components."""
         place = self.mechanism.points[i]
         if place.parent < 0:
             return ZERO
@@ -348,6 +353,7 @@ class NamedKinematics:
         return self._remember("acceleration", i, self._acceleration)
 
     def _alpha(self, i: int) -> Components:
+        """Form a frame's angular acceleration in inertial components; it needs u'."""
         if i == 0:
             return ZERO
         frame = self.mechanism.frames[i]
@@ -420,6 +426,7 @@ class NamedKinematics:
         return (x, y, z)
 
     def _rate(self, components: Components) -> Components:
+        """Return the time derivative of components in their own axes, by the chain rule."""
         rates = self.mechanism.rates(self.q_dot)
         x, y, z = (rate_of(c, rates) for c in components)
         return (x, y, z)
@@ -455,6 +462,7 @@ class NamedKinematics:
         return sorted({j for q in free & self._moves.keys() for j in self._moves[q]})
 
     def _add_partials(self, partials: Partials, terms: VectorTerms) -> None:
+        """Add the slopes of vector terms by each speed that occurs in them, in inertial components."""
         for k, components in terms:
             R = self.rotation(k)
             for j, speed in enumerate(self.mechanism.u_all):
@@ -463,6 +471,7 @@ class NamedKinematics:
                     partials[j] = add(partials.get(j, ZERO), times(R, slope))
 
     def _named_partials(self, partials: Partials, hint: str) -> Partials:
+        """Name the entries of partial velocities; drop columns that are zero."""
         named = {j: self.named(column, f"{hint}_{self.mechanism.u_all[j].name}") for j, column in partials.items()}
         return {j: column for j, column in sorted(named.items()) if any(column)}
 

@@ -116,6 +116,7 @@ def _read_load(place: Any, vector: Vector, name: str, reader: Reader, faults: li
 
 
 def _torque_actuator(actuator: TorqueActuator, name: str, reader: Reader) -> TorqueActuatorLoad:
+    """Read a torque actuator; reaction −1 where it acts against nothing."""
     reaction = actuator.reaction_frame
     return TorqueActuatorLoad(
         name,
@@ -176,6 +177,7 @@ def _in_place(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.E
 
 
 def _symbol(name: str, taken: set[str]) -> sm.Symbol:
+    """Return a new symbol for an actuator, made an identifier and different from all taken names."""
     name = re.sub(r"\W+", "_", name).strip("_")  # an identifier, whatever the actuator is called
     while name in taken:
         name += "_"

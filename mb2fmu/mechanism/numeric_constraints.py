@@ -57,6 +57,7 @@ class NumericConstraints:
 
     @cached_property
     def _bias(self) -> Evaluation:
+        """Return γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
         m, c = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(e).xreplace(auxiliary) for e in c.bias] if c else []
@@ -64,5 +65,6 @@ class NumericConstraints:
 
 
 def _places(entries: dict[tuple[int, int], sm.Expr]) -> Places:
+    """Return rows and columns of a sparse matrix's entries, in the order of its values."""
     rows, columns = np.array(list(entries), dtype=np.intp).reshape(-1, 2).T
     return rows, columns

@@ -200,6 +200,7 @@ class NumericMechanism:
     # ------------------------------------------------------------------ collecting expressions
 
     def _set_up_frames(self) -> None:
+        """Number the expressions of rotations and angular velocities, and the chain of frames above each."""
         frames, terms = self.mechanism.frames, [self._add_terms(f.angular_velocity) for f in self.mechanism.frames]
         starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
         self._rotation_places = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
@@ -226,6 +227,7 @@ class NumericMechanism:
         self._velocity_ways = Ways(own, above, len(terms))
 
     def _set_up_bodies(self) -> None:
+        """Number the expressions of masses and inertias; particles have a mass only."""
         bodies = self.mechanism.bodies
         self._masscenters = np.array([body.masscenter for body in bodies], dtype=np.intp)
         self._masses = np.array([self._add([body.mass]) for body in bodies], dtype=np.intp)
@@ -240,6 +242,7 @@ class NumericMechanism:
         return start
 
     def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
+        """Return the time derivatives of expressions, each formed once."""
         known = self._known_rates
         for e in map(sm.sympify, expressions):
             if e not in known:
@@ -263,6 +266,7 @@ class NumericMechanism:
     # ------------------------------------------------------------------ evaluating
 
     def _take(self, start: int, shape: tuple[int, ...]) -> Array:
+        """Return evaluated values from a place on, as an array of this shape."""
         return self._values[start : start + math.prod(shape)].reshape(shape)
 
     def _frame_motion(self) -> None:
@@ -334,6 +338,7 @@ class NumericMechanism:
         return length, rate, directions
 
     def _pathway_values(self) -> list[float]:
+        """Return length and rate of each pathway load, in order."""
         values: list[float] = []
         for load in self.mechanism.loads:
             if isinstance(load, PathwayLoad):

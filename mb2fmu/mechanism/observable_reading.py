@@ -183,22 +183,26 @@ class _Asked:
         return self._located(other) if item.kind in {"position", "angular_momentum"} else self._point(other)
 
     def _frame(self, frame: Any) -> int:
+        """Return a frame's number; refuse one that is not connected to the inertial frame."""
         if frame not in self._numbers.frames:
             raise _RefusedError(f"frame {frame} is not connected to the inertial frame", "orient it")
         return self._numbers.frames[frame]
 
     def _oriented(self, frame: Any) -> int:
+        """Return the number of a frame whose orientation is known, not only its angular velocity."""
         number = self._frame(frame)
         if not self._m.frames[number].oriented:
             raise _RefusedError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
         return number
 
     def _point(self, point: Any) -> int:
+        """Return a point's number; refuse one that is not connected to the mechanism."""
         if point not in self._numbers.points:
             raise _RefusedError(f"point {point} is not connected to the mechanism", "locate it, or give its velocity")
         return self._numbers.points[point]
 
     def _located(self, point: Any) -> int:
+        """Return the number of a point whose position is known, not only its velocity."""
         number = self._point(point)
         if not self._m.points[number].located:
             raise _RefusedError(
@@ -207,6 +211,7 @@ class _Asked:
         return number
 
     def _load(self, load: Any) -> int:
+        """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""
         number = self._numbers.loads.get(id(load))
         if number is None:
             raise _RefusedError(
@@ -216,6 +221,7 @@ class _Asked:
         return number
 
     def _row(self, row: sm.Expr) -> int:
+        """Return the number of the constraint that an expression is, up to its sign and form."""
         m, c = self._m, self._m.velocity_constraints
         rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
         index = find_row(of_unit_length(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows)
@@ -234,6 +240,7 @@ class _Asked:
         raise _RefusedError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
 
     def _joint(self, joint: Any) -> int:
+        """Return a joint's number in the system."""
         if joint not in self._numbers.joints:
             raise _RefusedError(
                 f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies"
@@ -241,6 +248,7 @@ class _Asked:
         return list(self._numbers.joints).index(joint)
 
     def _body(self, body: Any) -> int:
+        """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
             raise _RefusedError(f"{body} is no moving body of the mechanics", "give one that was handed over")
         return self._numbers.bodies[id(body)]

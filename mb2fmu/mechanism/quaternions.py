@@ -102,6 +102,7 @@ def normalized(frames: Iterable[Frame], groups: Iterable[Group], q: Sequence[sm.
 
 
 def _normalized(frame: Frame, q: Sequence[sm.Symbol]) -> Frame:
+    """Return a frame whose rotation and angular velocity do not change with the quaternion's length."""
     group = _group(frame.rotation, q)
     assert group is not None
     e = _symbols(group, q)
@@ -133,6 +134,7 @@ def _group(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> Group | None:
 
 
 def _symbols(group: Group, q: Sequence[sm.Symbol]) -> list[sm.Symbol]:
+    """Return the four coordinates of a quaternion, in its order."""
     return [q[k] for k in group]
 
 

@@ -185,6 +185,7 @@ class _Reader:
         return replace(read_scenery(self.definition, trees, {}, self._moving()), frames=frames, points=points)
 
     def _moving(self) -> tuple[sm.Symbol, ...]:
+        """Return t, q, u, z and r: all that can change while the unit runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _frames(self, trees: Trees) -> tuple[Frame, ...]:
@@ -478,6 +479,7 @@ def _components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
 
 
 def _fresh(name: str, taken: set[str]) -> sm.Symbol:
+    """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -70,6 +70,7 @@ def read_scenery(definition: ModelDefinition, reader: Reader, load_of: Any, q_dy
 
 
 def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[Fault]) -> Iterator[Any]:
+    """Yield the drawable record of each look of one kind; collect the faults of those that cannot be drawn."""
     for look in looks:
         if isinstance(look, kind):
             try:
@@ -79,16 +80,19 @@ def _each(looks: Sequence[Look], kind: type[LookKind], read: Any, faults: list[F
 
 
 def _refuse(what: str, remedy: str) -> MechanismError:
+    """Return the error of a look that cannot be drawn, with its remedy."""
     return MechanismError("", [Fault(what, remedy=remedy)])
 
 
 def _point(point: Point, reader: Reader) -> int:
+    """Return a point's number; refuse one that is not connected to the mechanism."""
     if point not in reader.point_of:
         raise _refuse(f"point {point.name} is not connected to the mechanism", "locate it by set_pos or locatenew")
     return reader.point_of[point]
 
 
 def _shape(look: Visual, reader: Reader, moving: set[sm.Symbol]) -> DrawnShape:
+    """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
     frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
     if frame is not None and frame not in reader.frame_of:
         raise _refuse(f"frame {frame.name} is not connected to the inertial frame", "orient it")
@@ -122,10 +126,12 @@ def _fixed(vector: Vector, frame: int, reader: Reader, moving: set[sm.Symbol]) -
 
 
 def _trace(look: Trace, reader: Reader) -> TracedPoint:
+    """Read a point whose path is drawn."""
     return TracedPoint(look.point.name, _point(look.point, reader), look.color)
 
 
 def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
+    """Read an arrow: either a load of the mechanics by its number, or a point and a vector of the user's."""
     if id(look.load) in load_of:
         number = load_of[id(look.load)]
         place = look.load[0] if isinstance(look.load, tuple) else look.load
@@ -136,6 +142,7 @@ def _arrow(look: Arrow, reader: Reader, load_of: Any) -> DrawnLoad:
 
 
 def _joints(definition: ModelDefinition, reader: Reader) -> Iterator[DrawnJoint]:
+    """Yield each joint of a SymPy system as drawn: its kind, point and axis; a zero axis where it has none."""
     for joint in mechanics_source.joints(definition.mechanics):
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"
         if isinstance(joint, PrismaticJoint | CylindricalJoint):

@@ -125,6 +125,7 @@ def _is_particle(i: int, derived: NumericMechanism, taken: NumericMechanism, sam
 
 
 def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, sample: Sample) -> Fault:
+    """Return the fault that shows a point's given and derived velocity at a random state, in m/s."""
     move(derived, sample, on_constraints=True)
     move(taken, sample, on_constraints=True)
     m = derived.mechanism

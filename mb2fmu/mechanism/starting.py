@@ -74,6 +74,7 @@ def start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats
 
 
 def _constraints(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _Constraints:
+    """Return a function of u that gives A, b and γ at the start; A and b are evaluated once."""
     d = m.declared
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     parameters = parameter_values(m)

@@ -153,6 +153,7 @@ def _is_elementary(node: sm.Basic) -> bool:
 
 
 def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    """Return the time derivative of a node from those of its arguments; sums, products and powers unexpanded."""
     if isinstance(node, sm.Add):
         return sm.Add(*(done[a] for a in node.args))
     if isinstance(node, sm.Mul):
@@ -273,6 +274,7 @@ def _blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], 
 
 
 def _inverse(block: sm.Matrix, names: list[str]) -> sm.Matrix:
+    """Return the inverse of K's block as adjugate / determinant; raise where it is singular, naming the rates."""
     if block.rows > 1 and all(entry.is_polynomial(*entry.free_symbols) for entry in block):
         return _polynomial_inverse(block, names)
     determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]

@@ -103,6 +103,7 @@ class Ways:
 
 
 def _above_first(above: Sequence[int]) -> list[int]:
+    """Return the numbers of nodes so that each comes after the one above it."""
     depth = [-1] * len(above)
     for k in range(len(above)):
         way = [k]

@@ -168,6 +168,7 @@ class Trees:
                 )
 
     def _number(self, point: Point, place: KinematicPoint, places: list[KinematicPoint]) -> None:
+        """Give a point the next number and keep its record at that place."""
         self.point_of[point] = len(places)
         places.append(place)
 
