@@ -20,6 +20,7 @@ class _Printer(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
     """Names of several letters stand upright, as words do; in italics they look like a product."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
+        """Print a name with sub- and superscripts, with words of two letters or more upright."""
         shown = str(super()._deal_with_super_sub(string, style=style))
         return re.sub(
             r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _word, shown
@@ -27,10 +28,12 @@ class _Printer(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
 
 
 def _word(found: re.Match[str]) -> str:
+    """Return a word upright in LaTeX, its spaces kept."""
     return r"\mathrm{" + found[0].replace(" ", r"\,") + "}"
 
 
 def _name(symbol: sm.Expr) -> str:
+    """Return a symbol as LaTeX."""
     return str(_Printer().doprint(symbol))
 
 
@@ -65,6 +68,7 @@ def latex(equations: EquationsOfMotion) -> str:
 
 
 def _rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
+    """Yield the expressions of q' = K u + k0, one per coordinate."""
     yield from e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else ()
 
 
@@ -91,6 +95,7 @@ def _cut(rows: list[str]) -> list[str]:
 
 
 def _text(name: str) -> str:
+    """Return a name with the characters escaped that LaTeX gives a meaning."""
     for character in "_&%#$":
         name = name.replace(character, rf"\{character}")
     return name

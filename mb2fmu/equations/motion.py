@@ -348,6 +348,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return (*(self.q[i] for i in self.q_independent), *(self.u[i] for i in self.u_independent), *self.z)
 
     def _shape_faults(self) -> list[Fault]:
+        """Return a fault for each matrix or list whose shape contradicts n_q, n_u, n_z or the number of constraints."""
         n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
         m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
         laws = [
@@ -387,6 +388,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return [Fault(text) for holds, text in laws if not holds]
 
     def _dynamics_laws(self) -> list[tuple[bool, str]]:
+        """Return (holds, message) for the shapes of the mass matrix and forcing, or for the recursion's joints."""
         d, n_u = self.dynamics, len(self.u)
         if d is None:
             return []
@@ -405,6 +407,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         ]
 
     def _symbol_faults(self) -> list[Fault]:  # noqa: C901, PLR0912 (one place after the other)
+        """Return a fault for each part that uses a symbol which nothing before it defines."""
         known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
         faults: list[Fault] = []
 
