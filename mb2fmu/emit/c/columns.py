@@ -84,4 +84,5 @@ def _runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tup
 
 
 def _table(name: str, values: Sequence[int]) -> str:
+    """Return the C definition of a constant table of integers."""
     return f"static const int {name}[{len(values)}] = {{\n{listed(values)}\n}};"

@@ -222,12 +222,14 @@ class _Memory:
         return owner
 
     def _keep(self, place: int, node: int) -> None:
+        """Make room in its loop's rows for a value that code outside the loop reads."""
         owner = self.loop_at(place)
         if owner >= 0:
             self._rows[owner].take(place, 1, 0)
             self._read.add(node)
 
     def _keep_for_straight_parts(self, outputs: Iterable[tuple[str, int]]) -> None:
+        """Make room for all values of loops that straight code or outputs read."""
         straight = self.statements.operands_of(np.flatnonzero(self._loop_at < 0))
         read = np.union1d(straight, np.array([node for _, node in outputs], dtype=np.intp))
         places = self.addresses.places(read)
@@ -236,12 +238,14 @@ class _Memory:
             self._keep(place, node)
 
     def _place_angles(self) -> None:
+        """Reserve `work` for the sines and the cosines of all angles, two blocks one after the other."""
         others = self.statements.others.values()
         count = sum(len(statement.reads) for statement in others if isinstance(statement, Angles))
         self._sines, self._cosines = self.size, self.size + count
         self.size += 2 * count
 
     def _resolve(self, index: int, loop: Loop, requests: dict[tuple[int, int], int]) -> None:
+        """Give each operand of a loop its array: rows of a loop, or a new one to which values are copied."""
         arrays: dict[tuple[int, int], int] = {}
         for (place, step), owner in requests.items():
             if owner < 0:
@@ -268,6 +272,7 @@ class _Memory:
         node: int,
         step: int,
     ) -> _Place | None:
+        """Return where a moving operand is read, with its step per turn; None if it stays where it is."""
         if step == 0:
             return None
         address = self.addresses.of(node)
@@ -286,6 +291,7 @@ class _Memory:
         return _Place("work", rows.place(place), step // rows.loop.period * len(rows.columns))
 
     def _fix(self) -> None:
+        """Set the places in `work` of all values that loops and angles keep."""
         angle = 0
         for node in self._read:
             address = self.addresses.of(node)
@@ -354,15 +360,18 @@ class _Rolled(Parts):
         self._angles = memory.angles
 
     def _body(self, i: int, places: dict[int, int]) -> Body:
+        """Return the body of a part: a loop's own, or straight code."""
         if i in self._loops:
             loop = self._loops[i]
             return LoopBody(self._graph, self._signature, self._names, places, self._memory, loop)
         return super()._body(i, places)
 
     def _weight(self, i: int) -> int:
+        """Return the statements of one turn, for a part that is a loop."""
         return self._memory.loops[self._loops[i]].period if i in self._loops else super()._weight(i)
 
     def _output_part(self, node: int) -> int:
+        """Return the part that stores an output; outputs of loops are stored by the last part."""
         return len(self._parts) - 1 if self._loop_of(node) is not None else super()._output_part(node)
 
     def _loop_of(self, node: int) -> int | None:
@@ -441,9 +450,11 @@ class LoopBody(Body):
         self.lines += ["    }"]
 
     def _node(self, j: int, turn: int = 0) -> int:
+        """Return the node that statement j computes in a turn."""
         return int(self._statements.nodes[self._loop.first + turn * self._loop.period + j])
 
     def _add_turn(self, j: int, places: Sequence[_Place | None]) -> None:
+        """Print statement j for turn k; `places` says which operands move with k."""
         statement = self._statements[self._loop.first + j]
         assert isinstance(statement, Operation), "loops have operations only"
         operands = [
@@ -455,6 +466,7 @@ class LoopBody(Body):
         self._require_each(j)
 
     def _moving(self, place: _Place) -> str:
+        """Return the local variable of an operand that moves, loaded once per turn."""
         name = self._loaded.get(place)
         if name is None:
             name = self._loaded[place] = f"m{len(self._loaded)}"
@@ -462,6 +474,7 @@ class LoopBody(Body):
         return name
 
     def _at(self, place: _Place) -> str:
+        """Return the C text of an operand's element in turn k."""
         leaves = {op.name: array for op, array in self._signature.leaves.items()}
         array = leaves.get(place.array, place.array)
         self._used.add(array)

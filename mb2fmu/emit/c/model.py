@@ -341,6 +341,7 @@ def _derivatives(native: NativeProgram, *, large: bool) -> list[_Function]:
 
 
 def _jacobian(native: NativeProgram, *, seldom: bool) -> _Function:
+    """Return the function of the Jacobian ∂x'/∂x, row by row, and of ∂x'/∂t; structural zeros are not stored."""
     entries = native.program.entries
     n = len(native.program.layout.states)
     by_time = dict(zip(native.time_rows.tolist(), entries["jacobian_time"].results, strict=True))
@@ -362,11 +363,13 @@ def _function(
     *,
     seldom: bool = False,
 ) -> _Function:
+    """Return a function of `equations.h` with the common arguments first; `zeros` are results set to 0."""
     signature = Signature(f"equations_{name}", (*_ARGUMENTS, *more), leaves, tuple(zeros), seldom=seldom)
     return _Function(signature, outputs)
 
 
 def _stores(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    """Return which element of an array takes which node."""
     return tuple((f"{array}[{i}]", node) for i, node in enumerate(nodes))
 
 
@@ -421,6 +424,7 @@ def print_bodies(program: Program, names: Names, *, batch: bool = False) -> tupl
 
 
 def _body_signature(name: str, *, batch: bool) -> Signature:
+    """Return the signature of a Newton body: y and theta in, residual and step out; vectors of lanes for a batch."""
     leaves = {Op.STATE: "y", Op.PARAMETER: "theta"}
     if not batch:
         return Signature(name, ("const double y[]", "const double theta[]", "double values[]", "double work[]"), leaves)
@@ -429,6 +433,7 @@ def _body_signature(name: str, *, batch: bool) -> Signature:
 
 
 def _table(program: Program, key: tuple[int, int], name: str) -> PrintedTable:
+    """Return the breaks and coefficients of a table's derivative, highest power first in each piece."""
     index, order = key
     table = program.tables[index].derivative(order)
     pieces = len(table.breaks) - 1

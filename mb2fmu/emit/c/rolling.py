@@ -184,6 +184,7 @@ class _Search:
         return found
 
     def _best(self, place: int, periods: Sequence[int]) -> Loop | None:
+        """Return the longest loop that begins at a place, of the shortest period; None if nothing repeats."""
         best: Loop | None = None
         for period in periods:
             if period == 0 or (best is not None and period % best.period == 0):

@@ -136,6 +136,7 @@ class Statements(Sequence[Statement]):
         return np.unique(np.concatenate([read[read >= 0], np.array(others, dtype=np.intp)]))
 
     def _between(self, begin: int, end: int, step: int = 1) -> list[Statement]:
+        """Return the statements from `begin` to `end`, every `step`-th."""
         nodes = self.nodes[begin:end:step]
         rows = zip(range(begin, end, step), nodes.tolist(), self._graph.matrix[nodes].tolist(), strict=True)
         return [
@@ -216,6 +217,7 @@ class Graph:
         return self._masks[key]
 
     def _view(self, given: Mask) -> _View:
+        """Return the graph without edges into what is given; kept by the set of given nodes."""
         key = given.tobytes()
         if key not in self._views:
             known = self.is_leaf | given
@@ -258,6 +260,7 @@ class Graph:
         return found
 
     def _angles(self, group: Sequence[int]) -> Angles:
+        """Group sines and cosines by angle, so that each angle is evaluated once; −1 where one is not wanted."""
         sines: dict[int, int] = {}
         cosines: dict[int, int] = {}
         for node in group:
@@ -266,6 +269,7 @@ class Graph:
         return Angles(reads, tuple(sines.get(a, -1) for a in reads), tuple(cosines.get(a, -1) for a in reads))
 
     def _block(self, index: int, siblings: Mapping[int, list[int]], done: set[int]) -> list[Statement]:
+        """Return the statements of a block: its factorization, unless already done, and its solve or iteration."""
         if index in done:
             return []
         block = self.program.blocks[index]

@@ -245,6 +245,7 @@ def _equations(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
 
 
 def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, files: Sequence[str]) -> bytes:
+    """Render one translation unit of the model."""
     return render(
         "equations.c.jinja",
         name=name,
@@ -354,6 +355,7 @@ def _runtime(version: Fmi, *, events: bool) -> dict[str, bytes]:
 
 
 def _headers(version: Fmi) -> dict[str, bytes]:
+    """Return the FMI headers of a version out of fmpy; a builder can override the prefix of FMI 2, as in 2.0.5."""
     files = {name: packaged("fmpy", f"c-code/{name}") for name in _HEADERS[version]}
     return {name: content.replace(_NO_PREFIX, _PREFIX) for name, content in files.items()}
 
@@ -375,6 +377,7 @@ def render(template: str, **facts: object) -> bytes:
 
 @cache
 def _environment() -> jinja2.Environment:
+    """Return the template environment: undefined names raise, C code is not escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.c"),
         undefined=jinja2.StrictUndefined,

@@ -95,6 +95,7 @@ def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
 
 
 def _weight(statements: Sequence[Statement]) -> int:
+    """Count the values that statements define; a statement without any counts as one."""
     return sum(max(1, len(statement.defines)) for statement in statements)
 
 
@@ -158,6 +159,7 @@ class Parts:
         return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
     def _bodies(self) -> list[Body]:
+        """Print the parts; values that later parts read live in `work`, in places free again after the last read."""
         last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
         places = self._place_factors() | {node: each[0] for node, each in self._fixed.items()}
         outputs: list[list[tuple[str, int]]] = [[] for _ in self._parts]
@@ -194,9 +196,11 @@ class Parts:
         return body
 
     def _weight(self, i: int) -> int:
+        """Return the weight of a part, by which parts are made of equal size."""
         return _weight(self._parts[i])
 
     def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+        """Print the stores of a part's outputs."""
         for target, node in outputs:
             body.store(target, node)
 
@@ -232,15 +236,18 @@ class Parts:
         return places
 
     def _place(self) -> int:
+        """Return a free place in `work`, or a new one."""
         if self._free:
             return self._free.pop()
         self._size += 1
         return self._size - 1
 
     def _part(self, i: int) -> str:
+        """Return the C name of a part."""
         return f"MB2FMU_VARIANT({self._signature.stem}_{i})"
 
     def _calls(self, count: int) -> str:
+        """Print the function that calls the parts in order and stops at the first failure."""
         arguments = ", ".join(self._signature.arguments)
         lines = [
             head(self._signature.linkage, self._signature.function, self._signature.parameters),

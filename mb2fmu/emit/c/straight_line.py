@@ -115,11 +115,13 @@ class Body:
     # --- values ------------------------------------------------------------------------------------------------------
 
     def _new(self, node: int) -> str:
+        """Return a new local name for a node."""
         name = self._local[node] = f"v{self._count}"
         self._count += 1
         return name
 
     def _define(self, node: int, text: str, remark: str = "") -> None:
+        """Print a declaration of a node's value."""
         self.lines.append(f"    {self._declared(node, text)};{remark}")
 
     def _declared(self, node: int, text: str) -> str:
@@ -131,6 +133,7 @@ class Body:
         return f"const {self._signature.real} {self._new(node)} = {text}"
 
     def _operand(self, node: int) -> str:
+        """Return the C text of a node: a number, or its local, loaded first from `work`, `w` or an argument."""
         name = self._local.get(node)
         if name is not None:
             return name
@@ -148,9 +151,11 @@ class Body:
         return self._local[node]
 
     def _number(self, value: float) -> str:
+        """Return a number in C; in a batch, the same in all lanes."""
         return f"mb2fmu_all({number(value)})" if self._signature.batch else number(value)
 
     def _load(self, node: int) -> None:
+        """Print the load of a leaf from its argument, with the variable's name as a comment."""
         op, index = Op(self._graph.op[node]), int(self._program.a[node])
         array = self._signature.leaves[op]
         self._used.add(array)
@@ -161,6 +166,7 @@ class Body:
         self._require(node)
 
     def _expression(self, node: int, operands: Sequence[str]) -> str:
+        """Return the C text of an operation; a batch calls the function over lanes unless C has an operator."""
         op = Op(self._graph.op[node])
         if op is Op.TABLE:
             stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
@@ -172,6 +178,7 @@ class Body:
         return row.c.format(*operands)
 
     def _add_angles(self, statement: Angles) -> None:
+        """Print sines and cosines: one call for one angle, one for several, one per angle in a batch."""
         if statement in self._angle_places:
             self._keep_angles(statement)
             return
@@ -212,6 +219,7 @@ class Body:
         self.lines.append(f"    {name}({n}, {angles}, work + {sines}, work + {cosines});")
 
     def _add_lanes_of_angle(self, angle: str, sine: int, cosine: int) -> None:
+        """Print sine and cosine of one angle over the lanes of a batch."""
         k = self._angles
         self._angles += 1
         self.lines.append(f"    mb2fmu_reals sin{k}, cos{k};")
@@ -221,6 +229,7 @@ class Body:
                 self._define(node, name)
 
     def _add_angle(self, angle: str, sine: int, cosine: int) -> None:
+        """Print sine, cosine or both of one angle; a node of −1 is not asked for."""
         if cosine < 0:
             self._define(sine, f"mb2fmu_sin({angle})")
         elif sine < 0:
@@ -246,9 +255,11 @@ class Body:
             self._give_up(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", clause, names.clause(clause))
 
     def _refuse(self, condition: str, name: str) -> None:
+        """Print the return of "singular system" where a condition holds."""
         self._give_up(condition, name, self._names.singular(name))
 
     def _give_up(self, condition: str, name: str, number_of_failure: int) -> None:
+        """Print the return of a failure number where a condition holds."""
         self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
 
     def _lost(self) -> str:
@@ -273,6 +284,7 @@ class Body:
         return f"mb2fmu_each_{function}" if self._signature.batch else f"mb2fmu_{function}"
 
     def _factor(self, index: int) -> str:
+        """Return the C name of a block's factors; in a later part they are read from `work`."""
         if index not in self._factors:
             self._used.add("work")
             name = self._factors[index] = f"f{len(self._factors)}"
@@ -280,6 +292,7 @@ class Body:
         return self._factors[index]
 
     def _add_factor(self, statement: Factor) -> None:
+        """Print the factorization of a block, with its failure number where it is singular."""
         block = self._program.blocks[statement.block]
         entries = [self._operand(node) for node in statement.reads]
         if ~statement.block in self._places:
@@ -292,6 +305,7 @@ class Body:
         self._check(block.kind, ", ".join((*sizes, name, *self._marks())), block.name)
 
     def _add_solve(self, statement: Solve) -> None:
+        """Print a solve with factors that exist; the right side becomes the solution in place."""
         block = self._program.blocks[statement.block]
         kind = self._program.blocks[block.factor].kind.replace("factor", "solve")
         right = [self._operand(node) for node in statement.reads]
@@ -304,6 +318,7 @@ class Body:
             self._define(node, f"{name}[{result}]")
 
     def _add_iterate(self, statement: Iterate) -> None:
+        """Print Newton's iteration of a block; it fails with no solution, another branch, or contradicting rows."""
         block = self._program.blocks[statement.block]
         operands = [self._operand(node) for node in statement.reads]
         theta, guess = operands[: -block.size], operands[-block.size :]

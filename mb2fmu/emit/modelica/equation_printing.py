@@ -131,6 +131,7 @@ class EquationPrinter:
         return _RELATIONS[op].format(*map(read, self._operands[node]))
 
     def _faults(self, node: int) -> list[Fault]:
+        """Return why Modelica cannot hold a node; empty if it can."""
         op = Op(int(self._program.op[node]))
         if op is Op.BLOCK:
             block = self._program.blocks[int(self._program.a[node])]
@@ -144,6 +145,7 @@ class EquationPrinter:
         return [Fault(f"Modelica has no function {op.name.lower()}", "an expression", "use the C or MATLAB target")]
 
     def _print(self, node: int) -> None:
+        """Print the equation of a node; a switch that makes events loses its noEvent."""
         op = Op(int(self._program.op[node]))
         if op is Op.BLOCK:
             self._solve(int(self._program.a[node]))
@@ -164,6 +166,7 @@ class EquationPrinter:
         self._define(f"{self.prefix}v{node}", text, node)
 
     def _define(self, name: str, text: str, node: int) -> None:
+        """Add an unknown and its equation."""
         self.unknowns.append((name, None))
         self.nodes[name] = node
         self.equations.append(f"{name} = {text}")
@@ -203,11 +206,13 @@ class EquationPrinter:
         self.equations += [*inner.equations, *(f"{residual} = 0.0" for residual in residuals)]
 
     def _constant(self, node: int) -> float | None:
+        """Return the value of a constant node; None of any other."""
         if Op(int(self._program.op[node])) is Op.CONSTANT:
             return float(self._program.constants[self._program.a[node]])
         return None
 
     def _result(self, index: int, k: int) -> str:
+        """Return the name of unknown k (from 0) of a block."""
         return f"{self.prefix}b{index}_{k + 1}"
 
     def read(self, node: int) -> str:

@@ -236,6 +236,7 @@ def _attributes(quantity: Quantity, start: str = "") -> str:
 
 
 def _said(quantity: Quantity, start: str) -> Iterator[str]:
+    """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _QUANTITIES:
         yield f"quantity = {_text(_QUANTITIES[quantity.unit])}"
     if quantity.unit:

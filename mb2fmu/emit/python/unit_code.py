@@ -99,15 +99,18 @@ def _used(functions: list[str]) -> list[str]:
 
 
 def _read(package: str, name: str) -> bytes:
+    """Return a packaged file's bytes, with line ends of Unix."""
     return resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
 
 
 def _render(template: str, **facts: object) -> str:
+    """Render a template of the Python target; numbers are printed by `repr`, which reads back to the same bits."""
     return _environment().get_template(template).render(text=repr, number=repr, **facts)
 
 
 @cache
 def _environment() -> jinja2.Environment:
+    """Return the template environment: undefined names raise, Python code is not escaped."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.python"),
         undefined=jinja2.StrictUndefined,

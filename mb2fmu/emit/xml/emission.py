@@ -49,11 +49,13 @@ def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileT
 
 
 def _printed(template: str, **names: object) -> bytes:
+    """Render a template as bytes."""
     return _environment().get_template(template).render(**names).encode()
 
 
 @cache
 def _environment() -> jinja2.Environment:
+    """Return the template environment: undefined names raise, text is escaped for XML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mb2fmu.emit.xml"),
         undefined=jinja2.StrictUndefined,

@@ -54,11 +54,13 @@ class Equations:
         return values
 
     def _prepare(self, entry: str) -> tuple[Function, Numbers]:
+        """Evaluate what depends on parameters alone, once, and keep it for this entry."""
         function, prepare = self._description.entries[entry]
         self._prepared[entry] = function, prepare(self._parameters)
         return self._prepared[entry]
 
     def _careful(self, entry: str, t: float, x: Numbers, r: Numbers, m: Numbers) -> Numbers:
+        """Evaluate by NumPy's rules, where division by zero gives inf or NaN and does not raise."""
         function, prepare = self._description.careful_entries[entry]
         with np.errstate(all="ignore"):
             arrays = [np.asarray(values, dtype=np.float64) for values in (x, r, self._parameters, m)]

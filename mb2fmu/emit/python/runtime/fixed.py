@@ -46,6 +46,7 @@ class RungeKutta4(Integrator):
 
     @staticmethod
     def _step(f: RightHandSide, t: float, x: Sequence[float], h: float) -> list[float]:
+        """Return x(t + h) by one step of the classical Runge-Kutta method."""
         half = 0.5 * h
         k1 = f(t, x)
         k2 = f(t + half, [y + half * a for y, a in zip(x, k1, strict=True)])

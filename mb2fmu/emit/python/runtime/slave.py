@@ -60,6 +60,7 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def _answer(slave: Any, error: Exception) -> None:
+    """Report an error to the host, and keep the objects alive that the binary releases once too often after one."""
     for released in (slave, type(slave), slave.log_queue):
         _keep(ctypes.py_object(released))
     slave.report(Fmi2Status.error, str(error))
@@ -130,6 +131,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self._forget()
 
     def _take_tolerance(self, tolerance: float) -> None:
+        """Take the importer's tolerance, or warn and keep the old one where it is out of range."""
         if TIGHTEST <= tolerance < 1.0:
             self.tolerance = tolerance
             self.integrator = self._make_integrator()
@@ -268,6 +270,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     set_integer = set_boolean = set_string = _no_such_type
 
     def _settable(self, vr: int, value: float) -> tuple[list[float], int]:
+        """Return vector and index of a variable that may be set now; refuse it with the reason else."""
         source, index = self.unit.variables.get(vr, ("", 0))
         if not source:
             raise RefusedError(f"there is no variable with value reference {vr}")
@@ -317,6 +320,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return True
 
     def _accepted(self, t: float, x: Sequence[float]) -> None:
+        """Update the discrete memory at an accepted step; an undefined value ends the run."""
         try:
             self._remember(t, x)
         except UndefinedError as undefined:
@@ -334,6 +338,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.memory = Memory(self.memory.step, self.memory.error)
 
     def _check_step(self, current_time: float, step_size: float) -> None:
+        """Refuse a communication step that the unit cannot take: wrong phase, time, size, or past the stop time."""
         if self.phase != STEPPING:
             raise RefusedError("a step is possible after initialization and before termination only")
         if not 0.0 < step_size < math.inf or not math.isfinite(current_time):
@@ -349,6 +354,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             raise RefusedError(f"a step to {end!r} s goes past the stop time {self.stop!r} s")
 
     def _right_hand_side(self) -> Callable[[float, Sequence[float]], Sequence[float]]:
+        """Return x' as a function of t and x, with inputs and memory held."""
         equations, r = self.equations, self.r
 
         def rhs(t: float, x: Sequence[float]) -> Sequence[float]:
@@ -357,6 +363,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return rhs
 
     def _linearize(self, t: float, x: Sequence[float]) -> tuple[list[list[float]], Sequence[float]]:
+        """Return ∂x'/∂x as n × n rows, and ∂x'/∂t."""
         n = len(x)
         rows = [[0.0] * (n + 1) for _ in range(n)]
         for (i, j), value in zip(
@@ -366,6 +373,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return [row[:n] for row in rows], [row[n] for row in rows]
 
     def _make_integrator(self) -> Integrator:
+        """Return the integrator that the unit was exported with, at the present tolerance."""
         unit = self.unit
         if unit.solver == "fixed":
             return RungeKutta4(unit.internal_step)
@@ -377,6 +385,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _computed(self, entry: str) -> Sequence[float]:
+        """Return the results of an entry point at the present time and state."""
         return self.equations(entry, self.time, self.x, self.r, self.remembered)
 
     def _forget(self) -> None:
@@ -392,6 +401,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def _get_fmu_state(self) -> bytes:
+        """Return the whole state as bytes that carry the unit's token."""
         memory = self.memory
         numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p, *self.remembered]
         numbers += [memory.step, memory.error, *memory.slope]
@@ -399,6 +409,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def _set_fmu_state(self, state: bytes) -> None:
+        """Restore a state from bytes; refuse those of another unit or of the wrong length."""
         snapshot = unpacked(state, self.unit.token)
         rest = list(snapshot.numbers)
         n_x, n_r, n_p, n_d = len(self.x), len(self.r), len(self.p), len(self.declared)
@@ -423,10 +434,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @staticmethod
     def _fmu_state_to_bytes(state: bytes) -> bytes:
+        """Return the state itself: it is bytes already."""
         return state
 
     @classmethod
     def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
+        """Return the state after checking that it is of this unit; report to all instances where not."""
         try:
             unpacked(state, cls.unit.token)
         except RefusedError as error:

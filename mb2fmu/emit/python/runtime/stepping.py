@@ -190,6 +190,7 @@ class Adaptive(Integrator):
 
     @staticmethod
     def _slope(f: RightHandSide, t: float, x: Sequence[float]) -> tuple[float, ...]:
+        """Return x'; an undefined value becomes an error with the time."""
         try:
             return tuple(f(t, x))
         except UndefinedError as undefined:
@@ -233,5 +234,6 @@ class _Foresight:
 
 
 def _too_many(foreseen: str, t: float) -> StepError:
+    """Return the error of a communication step that would take too many internal steps."""
     what = f"{foreseen}more than {LONGEST_WALK} internal steps"
     return StepError(f"{what}; reached {t!r} s; a stiff model needs the implicit method")
