@@ -95,6 +95,7 @@ class Admissible:
             yield Point(found[0], tuple(found))
 
     def _projected(self, values: list[float]) -> list[float] | None:
+        """Return random values moved onto the constraints; None where Newton's method fails or overflows."""
         u_scale = self._speed_scale(values)
         try:
             found = self._constraints.projected(values, self.q_scale, u_scale)

@@ -116,6 +116,7 @@ class _Answers:
         return tuple(self._results())
 
     def _results(self) -> Iterator[CallResult]:
+        """Judge each family of calls; one that was not asked is unjudged with its reason, or left out without one."""
         families = {
             "values": ("every variable read and set", "bits of what was set and recorded; der(x) against x'"),
             "tuning": ("parameters changed in mid-run", "x', outputs and steps from there against the reference"),
@@ -153,6 +154,7 @@ class _Answers:
         return NOT_OFFERED
 
     def _result(self, name: str, formula: str, tally: _Tally, unjudged: str) -> CallResult:
+        """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and tally.ratio > 1:
             reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
@@ -171,11 +173,13 @@ class _Answers:
 
     @property
     def _agreement(self) -> float:
+        """Largest relative difference from the reference that is no fault."""
         return _AGREEMENT + 10 * FACTOR * self.chance.reference.conditions.tolerance
 
     # --- sessions
 
     def _values(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
         first = len(self.asked.typed)
         start, rows, end, *looked = answers[first + 1 :]
         run, row = self.chance.reference.conditions, self.chance.row
@@ -248,6 +252,7 @@ class _Answers:
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
     def _tuning(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare x', outputs and later steps after parameters changed in mid-run with a reference of the new."""
         _, _, _, set_to, then, rows, end = answers
         chance = self.chance
         wanted = [chance.changed[i] for i in chance.tuned]
@@ -300,6 +305,7 @@ class _Answers:
                 tally.add(abs(after[j] - flowed[j]), FACTOR * run.tolerance * float(moved[j]), where)
 
     def _directional(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
         assert behind is not None
@@ -307,6 +313,7 @@ class _Answers:
         self._partials(behind, np.array(answers[4]), tally, " after parameters changed")
 
     def _adjoint(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.chance.before_change is not None
         behind = self.chance.behind(self.asked.kind)
         assert behind is not None
@@ -318,6 +325,7 @@ class _Answers:
             self._partials(directions, along @ np.array(answer).T, tally, when)
 
     def _by_parameters(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare derivatives by parameters with differences of the reference; the attractor's pull is allowed for."""
         assert self.chance.by_parameters is not None
         directions = self.chance.by_parameters
         self._partials(directions, np.array(answers[2]), tally, " by parameters", self._drawn_back(directions))
@@ -374,6 +382,7 @@ class _Answers:
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
     def _output_derivatives(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.chance.reference
         try:
             wanted, off = rate_in_time(reference, self.chance.point)
@@ -391,10 +400,12 @@ class _Answers:
             tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
 
     def _state(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare the run after a restored state with the uninterrupted one, to the bit."""
         self._continued(answers[3], answers[7], tally)
         self._restored(answers[8], tally)
 
     def _state_as_bytes(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare the run after a state restored from bytes in another instance, to the bit."""
         self._continued(answers[3], answers[6], tally)
         self._restored(answers[7], tally)
 
@@ -414,6 +425,7 @@ class _Answers:
         self._knowns(found, chance.row + chance.after, chance.reference.conditions.parameters, tally)
 
     def _reset(self, answers: list[Any], tally: _Tally) -> None:
+        """Compare the run after a reset with the first one, to the bit."""
         row = self.chance.row
         time = self.chance.reference.conditions.time[1 : row + 1]
         tally.rows(answers[5], self.simulation.values[1 : row + 1], self.simulation.names, time)

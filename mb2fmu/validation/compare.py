@@ -295,6 +295,7 @@ def _defects(reference: Reference, states: Floats, flowed: Floats, near: Collect
 
 
 def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResult:
+    """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
     run, numeric = reference.conditions, reference.numeric
     prepared = numeric.prepare(run.parameters)
     kinetic, power = [], []
@@ -323,6 +324,7 @@ def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -
 
 
 def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
+    """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
     run, numeric = reference.conditions, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     n_phi = len(numeric.equations.holonomic)
@@ -349,6 +351,7 @@ def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
 
 
 def _invariant(name: str, formula: str, unit: str, time: Floats, values: Floats, limit: Floats) -> InvariantResult:
+    """Return the result of an invariant: its worst ratio of value to limit over time, and when."""
     ratios = np.where(values <= 0, 0.0, values / np.where(limit > 0, limit, np.finfo(float).tiny))
     worst = int(np.argmax(ratios))
     return InvariantResult(

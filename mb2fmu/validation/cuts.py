@@ -119,6 +119,7 @@ class Cuts:
                 yield piece
 
     def _loads(self) -> Iterator[_Piece]:
+        """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
         for load in self.m.loads:
             if isinstance(load, ForceLoad):
                 yield _Piece(load.point, self.sights.in_inertial_frame(load.force))
@@ -148,6 +149,7 @@ class Cuts:
 
     @cached_property
     def _fixed(self) -> _Fixed:
+        """Return which frames and points are fixed to each other."""
         return _Fixed(self.m)
 
 

@@ -120,6 +120,7 @@ class _Fall:
 
 
 def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -> _Fall:
+    """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
     prepared, r, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]

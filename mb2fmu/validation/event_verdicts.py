@@ -325,6 +325,7 @@ def _values_off(
 
 
 def _unjudged(reference: Reference, watch: Watch, kind: UnitKind, reason: str) -> EventResult:
+    """Return the result of an event that is not judged, with the reason."""
     return _result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
 
 

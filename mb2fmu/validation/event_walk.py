@@ -141,6 +141,8 @@ class _Walk:
         return y
 
     def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
+        """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
+
         def slope(t: float, y: Any) -> Any:
             try:
                 x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
@@ -151,6 +153,7 @@ class _Walk:
         return slope
 
     def _solver(self, t: float, y: Floats, end: float, r: Sequence[float], most: float) -> DOP853:
+        """Return an integrator from t to `end` at most, starting with the last step size known."""
         first = min(self._step, most, end - t)
         return DOP853(
             self._slope(r), t, y, end, first_step=first if np.isfinite(self._step) else None, max_step=most,
@@ -181,6 +184,7 @@ class _Walk:
         return end, solver.y
 
     def _margins(self, t: float, y: Floats, r: Sequence[float]) -> Floats:
+        """Return the margin of each switch: positive as long as its mode is right."""
         return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
 
     def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:

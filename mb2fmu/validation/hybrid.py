@@ -137,6 +137,7 @@ class HybridEquations(NumericEquations):
         return signs + [self._count + k for k, here in enumerate(held) if here]
 
     def _look(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats) -> _Look:
+        """Evaluate the motion at mode values; split our further outputs: switches, events, contacts, latches."""
         values = self._whole(values) if len(values) == self._count else values
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         ours = motion.outputs[self.frozen.outputs :]
@@ -339,6 +340,7 @@ class HybridEquations(NumericEquations):
     def _change(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> Floats:
+        """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
         look, values = self._held(t, x, r, prepared, modes)
         if kind == "truth":

@@ -224,12 +224,14 @@ def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, floa
 
 
 def _ratio(error: float, bound: float) -> float:
+    """Return error over bound; 0 where both are zero, infinite where the error is not finite."""
     if math.isfinite(error):
         return error / bound if bound > 0 else (0.0 if error == 0 else math.inf)
     return math.inf
 
 
 def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> Rung:
+    """Return the verdict of one comparison at points: the worst error, the first refusal, or too few points."""
     ratio, worst = max(errors, default=(0.0, ""))
     reason = refusals[0] if refusals else ""
     if ratio > 1:
@@ -243,6 +245,7 @@ def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list
 
 
 def _missing(way: str, reason: str) -> Rung:
+    """Return the rung of a comparison that could not be made, with the reason."""
     return Rung(name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason)
 
 
@@ -254,6 +257,7 @@ def _unjudged(made: OwnMotions, lacking: str) -> Independence:
 
 
 def _session(number: int) -> str:
+    """Return the name of a driver session by its number."""
     return f"own motion {number}"
 
 

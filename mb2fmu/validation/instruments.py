@@ -196,6 +196,7 @@ class _Instruments:
         )
 
     def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the components of a frame's angular velocity, less that of the frame it is relative to."""
         vector = self._turning(request.subject[0])
         if request.relative_to is not None:
             vector -= self._turning(request.relative_to)
@@ -262,6 +263,7 @@ class _Instruments:
         yield from zip((request.name + axis for axis in AXES), vector, strict=True)
 
     def _orientation(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield a frame's orientation as a quaternion or as angles, relative to a frame or to N."""
         rotation = self.sights.rotation(request.subject[0])
         if request.relative_to is not None:
             rotation = self.sights.rotation(request.relative_to).T * rotation
@@ -272,6 +274,7 @@ class _Instruments:
             yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
 
     def _load(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the force, torque or power of a load; an actuator's power is by the relative rate of its ends."""
         load = self.m.loads[request.subject[0]]
         if isinstance(load, PathwayLoad):
             yield request.name, load.force * (load.rate if request.kind == "power" else 1)
@@ -285,6 +288,7 @@ class _Instruments:
             yield from self._vector_load(request, load)
 
     def _vector_load(self, request: RequestedOutput, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
+        """Yield the components of a force or torque, or its power at its point or frame, in W."""
         force = isinstance(load, ForceLoad)
         vector = self.sights.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
         if request.kind == "force":

@@ -165,6 +165,7 @@ def compare_points(fmu: Path, table: Table, settings: Settings | None = None) ->
 
 
 def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> tuple[TableResult, ...]:
+    """Run every interface type of a unit along a table, or at its points, and judge each column."""
     tree = unpack(fmu)
     description = read_description(tree)
     plan = _Plan(table, read_anatomy(tree, description), settings, points=points)
@@ -233,6 +234,7 @@ class _Plan:
             raise ValidationError(f"{table.source} and the unit do not fit together:", self.faults)
 
     def _fault(self, what: str, where: str, remedy: str = "") -> None:
+        """Add a fault of the table."""
         self.faults.append(Fault(what, where, remedy))
 
     def _times(self) -> Floats:

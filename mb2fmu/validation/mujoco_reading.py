@@ -196,6 +196,7 @@ class MujocoReading:
 
 
 def _rotation(quaternion: Array) -> Array:
+    """Return the 3 × 3 rotation matrix of a quaternion (w, x, y, z) of any length."""
     w, x, y, z = quaternion / np.linalg.norm(quaternion)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotation: Array = np.eye(3) + 2 * w * cross + 2 * cross @ cross

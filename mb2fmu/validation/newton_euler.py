@@ -97,13 +97,16 @@ class NewtonEuler(NumericEquations):
         )
 
     def _sights(self) -> tuple[Sight, ...]:
+        """What outputs read off the mechanism."""
         return self._reading.sights.all
 
     def _plan_dynamics(self, planner: Planner) -> Plan:
+        """Plan nothing: the mass matrix comes from bodies, over all speeds."""
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return planner.plan([], keep=False)
 
     def _plan_late(self, planner: Planner) -> Plan:
+        """Plan nothing: there are no late intermediates."""
         return planner.plan([], keep=False)
 
     def _complete(self, values: list[float]) -> None:
@@ -115,6 +118,7 @@ class NewtonEuler(NumericEquations):
     def _advance(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
     ) -> tuple[list[float], list[float], Floats, float]:
+        """Return all values, constraint entries, x' and the power of loads in W, at one state."""
         n_q, n_u, n_i = self.n_q, self.n_u, len(self._independent)
         m = self._numeric
         q, z = x[:n_q], x[n_q + n_i :]

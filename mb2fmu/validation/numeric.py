@@ -359,10 +359,12 @@ class NumericEquations:
         return x
 
     def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
+        """Return φ(q, t) and A u + b, one after the other."""
         A, b = self._rows(constraints)
         return np.concatenate([np.array(self._holonomic(values), dtype=float), A @ u + b])
 
     def _rows(self, constraints: list[float]) -> tuple[Floats, Floats]:
+        """Return A, shape (m, n_u), and b from the evaluated entries."""
         n = self.m * self.n_u
         return np.array(constraints[:n], dtype=float).reshape(self.m, self.n_u), np.array(constraints[n:], dtype=float)
 

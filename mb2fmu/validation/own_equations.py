@@ -207,6 +207,7 @@ def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
 
 
 def _depth(frame: Any, parents: dict[Any, Any]) -> int:
+    """Return how many frames lie between a frame and the root."""
     depth = 0
     while parents[frame] is not None:
         frame, depth = parents[frame], depth + 1

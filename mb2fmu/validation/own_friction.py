@@ -214,6 +214,7 @@ def _rows(present: Truths, rough: Sequence[int], parts: Floats, y: Floats) -> tu
 
 
 def _paradox(t: float, names: str, how: str) -> ValidationError:
+    """Return the error of an instant at which no mode of friction fits, or several do, with its remedy."""
     what = f"at t = {t:.6g} s {how} with Coulomb's friction of {names} (Painleve's paradox)"
     remedy = "take less friction, a compliant Contact, or another start"
     return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
@@ -225,6 +226,7 @@ def rough_contacts(contacts: Contacts) -> tuple[int, ...]:
 
 
 def _names(contacts: Contacts) -> str:
+    """Return the names of contacts, for a message."""
     return ", ".join(contact.name for contact in contacts.each)
 
 

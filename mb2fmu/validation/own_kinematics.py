@@ -142,6 +142,7 @@ class OwnKinematics:
     # ------------------------------------------------------------------ collecting expressions
 
     def _add(self, expressions: Iterable[Any]) -> list[int]:
+        """Add expressions to evaluate and return their places."""
         start = len(self._expressions)
         self._expressions += map(sm.sympify, expressions)
         return list(range(start, len(self._expressions)))
@@ -151,9 +152,11 @@ class OwnKinematics:
         return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
 
     def _terms(self, vector: Vector) -> list[tuple[list[int], Any]]:
+        """Return a vector as places of its components per frame."""
         return [(self._add(components), frame) for components, frame in self._constants(vector)]
 
     def _rates(self, vector: Vector) -> list[tuple[list[int], Any]]:
+        """Return a vector as places of its components' time derivatives per frame."""
         t = self._symbols.t
         return [(self._add(c.diff(t) for c in components), frame) for components, frame in self._constants(vector)]
 
@@ -223,6 +226,7 @@ class OwnKinematics:
     # ------------------------------------------------------------------ numbers
 
     def _velocities(self, found: list[Numbers], dtype: Any) -> _Velocities:
+        """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
         count = max(len(value) for value in found)
 
         def expressed(terms: list[tuple[list[int], Any]], rotations: dict[Any, Numbers]) -> Numbers:

@@ -151,6 +151,7 @@ class _Maker:
         self._points = Admissible(definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed)
 
     def _form_equations(self) -> OwnEquations | None:
+        """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
         work = expected_work(self._definition.mechanics, self._parts)
         if work > MOST_WORK:
             text = f"SymPy would compose about {work:.1e} operations to form them"
@@ -163,6 +164,7 @@ class _Maker:
         return None
 
     def _form_kinematics(self) -> OwnKinematics | None:
+        """Form Kane's equations from SymPy's own frames and points; None where a Lagrangian gives the forces."""
         if self._parts.lagrangian:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
@@ -194,6 +196,7 @@ class _Maker:
         return found
 
     def _sample(self, point: Point) -> Sample | None:
+        """Return x' at one point by every way there is, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.motion(values) if self._kinematics is not None else None
         rates, scale = {}, np.zeros(len(self._names()))
@@ -246,16 +249,19 @@ class _Maker:
         return np.array([MIXED * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
 
     def _names(self) -> list[str]:
+        """Return the names of all states, in their order."""
         d = self._definition
         return [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
     def _by_equations(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return x' by the object's own equations and the size of its terms, in the order of states."""
         assert self._equations is not None
         e = self._equations
         x_dot, scale = e.x_dot(values)
         return self._ordered(values, (*e.q, *e.u), x_dot, scale)
 
     def _by_kinematics(self, values: list[float], motion: OwnMotion) -> tuple[Floats, Floats]:
+        """Return x' by the object's own kinematics and the size of its terms, in the order of states."""
         s = self.symbols
         x_dot = np.concatenate([motion.q_dot, motion.u_dot])
         return self._ordered(values, (*s.q, *s.u), x_dot, np.concatenate([motion.rate_scale, motion.scale]))

@@ -70,6 +70,7 @@ def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
 
 
 def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
+    """Return the parts of any mechanics source, read from SymPy's own attributes."""
     match mechanics:
         case KanesMethod():
             return _of_kane(mechanics)
@@ -92,6 +93,7 @@ def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
 
 
 def _of_kane(method: KanesMethod) -> Handed:
+    """Return the parts of a KanesMethod; its kinematic equations are put together again from their matrices."""
     kinematic = ()
     if method._k_kqdot_implicit:
         rows = method._k_kqdot_implicit * method._qdot + method._f_k_implicit + method._k_ku_implicit * method.u
@@ -104,6 +106,7 @@ def _of_kane(method: KanesMethod) -> Handed:
 
 
 def _of_parts(parts: Parts, *, actuators: bool) -> Handed:
+    """Return the parts handed over one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)

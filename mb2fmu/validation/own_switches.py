@@ -137,6 +137,7 @@ class _Finder:
         return self._done[expression]
 
     def _replaced(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
+        """Return an expression with its switch replaced by a mode symbol; arguments have been replaced before."""
         if isinstance(node, NoEvent):
             return node.args[0]
         arguments = [self._done.get(argument, argument) for argument in node.args]
@@ -176,6 +177,7 @@ class _Finder:
         return result
 
     def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
+        """Return a comparison by its mode: true at > ½ for < and >, at < ½ for ≤ and ≥, whose surface is reversed."""
         left, right = arguments
         if isinstance(node, (sm.LessThan, sm.StrictGreaterThan)):
             left, right = right, left
@@ -183,6 +185,7 @@ class _Finder:
         return mode > _HALF if isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan)) else mode < _HALF
 
     def _switch(self, kind: OwnKind, surface: sm.Expr, name: str, limit: sm.Expr = sm.S.One) -> sm.Symbol:
+        """Return the mode symbol of a surface; equal surfaces of one kind and limit share it."""
         key = (kind, surface, limit)
         if key not in self.switches:
             self.switches[key] = OwnSwitch(sm.Dummy(f"mode_{len(self.switches)}"), kind, surface, limit, name)
@@ -218,12 +221,15 @@ class _Finder:
         return _with_forces(whole, e) if e.contacts or e.latches else whole
 
     def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
+        """Return a matrix with the switches of all entries replaced."""
         return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
 
     def _intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
+        """Return an intermediate with its switches replaced."""
         return replace(item, expression=self(item.expression)) if isinstance(item, Assignment) else self._solve(item)
 
     def _solve(self, item: LinearSolve) -> LinearSolve:
+        """Return a linear solve with the switches of matrix and right side replaced."""
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
 
 

@@ -152,6 +152,7 @@ class _Sampler:
         return values
 
     def _sample(self, values: list[float]) -> Sample:
+        """Return u' and q' by the second reading at one point, with round-off bounds; closed loops included."""
         at = self._situation(values)
         M, f = self._reading.equations(at)
         held: Array = np.zeros(len(f))
@@ -180,6 +181,7 @@ class _Sampler:
         return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
 
     def _rows(self, values: list[float]) -> Rows:
+        """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
         at = self._situation(values)
         links = dict.fromkeys(link for each in self._closures for link in each.links)
         known = isinstance(self._reading, MujocoReading)
@@ -218,6 +220,7 @@ class _Sampler:
         return found
 
     def _normalize(self, values: list[float]) -> None:
+        """Scale the quaternions among the values to unit length, in place."""
         for each in self._robot.variables.values():
             if len(each.q) > len(each.u):
                 places = [self._of[q] for q in each.q[-4:]]
@@ -239,6 +242,7 @@ class _Sampler:
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
     def _situation(self, values: list[float]) -> Situation:
+        """Return a point as the second reading takes it: q, u, efforts, damping, gravity by joint name."""
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moved_by.name
@@ -281,6 +285,7 @@ class _Sampler:
         return rates, {name: ROUNDING * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
 
     def _name(self, symbol: sm.Expr) -> str:
+        """Return the name of a symbol's variable."""
         return str(self._items[self._of[symbol] - 1].name)
 
 
@@ -299,6 +304,7 @@ def _turned(w: float, axis: Array, v: list[float]) -> list[float]:
 
 
 def _inside(item: Any, value: float) -> float:
+    """Return a value moved into a variable's bounds."""
     low = -np.inf if item.minimum is None else item.minimum
     high = np.inf if item.maximum is None else item.maximum
     return float(min(max(value, low), high))

@@ -14,18 +14,22 @@ from mb2fmu.functions import TableValue
 
 
 def _sinc(x: float) -> float:
+    """Return sin(x)/x, 1 at zero."""
     return math.sin(x) / x if x else 1.0
 
 
 def _heaviside(x: float, at_zero: float = 0.5) -> float:
+    """Return 0 below zero, 1 above, and the given value at zero."""
     return at_zero if x == 0 else float(x > 0)
 
 
 def _identity(x: float) -> float:
+    """Return x: the value of a function that changes nothing for real numbers."""
     return x
 
 
 def _zero(_: float) -> float:
+    """Return 0: the value of a function that is zero for real numbers."""
     return 0.0
 
 
@@ -59,6 +63,7 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
         self._tables = tables
 
     def _print_TableValue(self, value: TableValue) -> str:  # noqa: N802  SymPy's way to find the method
+        """Print a call of the table's own interpolation, which joins the names the code may use."""
         function = _interpolation(value.table.breaks, value.table.coefficients, value.order)
         name = f"_table_{len(self._tables)}"
         self._tables[name] = function

@@ -144,6 +144,7 @@ def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
 
 
 def _inverse(A: Array) -> Array:
+    """Return the pseudo-inverse; singular values below the rank tolerance count as zero."""
     return np.asarray(np.linalg.pinv(A, rcond=_RANK))
 
 
@@ -163,4 +164,5 @@ def _carried(motion: Motion, place: Place) -> Motion:
 
 
 def _three(value: Any) -> list[float]:
+    """Return numbers from a sequence, or from text separated by spaces or commas."""
     return [float(part) for part in (value.replace(",", " ").split() if isinstance(value, str) else value)]

@@ -250,6 +250,7 @@ class SecondReading:
         return Motion(R, m.p + slid, m.w + turn, v, m.alpha + np.cross(m.w, turn), a, Jw, Jv)
 
     def _planar(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
+        """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
         first, second, normal = (m.R @ each for each in plane(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
@@ -288,6 +289,7 @@ def urdf_tree(content: bytes) -> RobotTree:
 
 
 def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
+    """Add rotor inertia × reduction² to the armature of each joint that one transmission drives, in kg·m²."""
     for transmission in robot.findall("transmission"):
         ends = [joint.get("name", "") for joint in transmission.findall("joint")]
         for actuator in transmission.findall("actuator"):
@@ -307,10 +309,12 @@ def plane(axis: Array) -> tuple[Array, Array, Array]:
 
 
 def _numbers(element: ET.Element | None, name: str, default: str) -> Array:
+    """Return the numbers of an attribute; the default where element or attribute is absent."""
     return np.array([float(x) for x in (default if element is None else element.get(name, default)).split()])
 
 
 def _origin(parent: ET.Element) -> tuple[Array, Array]:
+    """Return rotation (fixed-axis roll, pitch, yaw) and position of an element's origin."""
     origin = parent.find("origin")
     roll, pitch, yaw = _numbers(origin, "rpy", "0 0 0")
     x, y, z = np.eye(3)
@@ -329,6 +333,7 @@ def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
 
 
 def _joint(element: ET.Element) -> TreeJoint:
+    """Read a joint: its place, unit axis, friction, and what it mimics."""
     R, p = _origin(element)
     axis = _numbers(element.find("axis"), "xyz", "1 0 0")
     length = float(np.linalg.norm(axis))

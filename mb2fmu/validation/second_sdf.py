@@ -138,10 +138,12 @@ class _Places:
 
 
 def _behind(first: Place, second: Place) -> Place:
+    """Return the second place, given in the first, as seen from where the first is given."""
     return first[0] @ second[0], first[1] + first[0] @ second[1]
 
 
 def _seen_from(frame: Place, place: Place) -> Place:
+    """Return a place as seen from a frame, both given in the same frame."""
     return frame[0].T @ place[0], frame[0].T @ (place[1] - frame[1])
 
 
@@ -165,9 +167,11 @@ def _pose(element: ET.Element) -> tuple[Place, str]:
 
 
 def _text(element: ET.Element, path: str) -> str:
+    """Return an element's text at a path, stripped; empty where there is none."""
     return (element.findtext(path) or "").strip()
 
 
 def _numbers(element: ET.Element | None, path: str, default: tuple[float, float, float]) -> Array:
+    """Return three numbers at a path, or the default."""
     words = "" if element is None else _text(element, path)
     return np.array([float(word) for word in words.split()] or default)

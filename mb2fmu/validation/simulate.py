@@ -214,6 +214,7 @@ def check_variables(description: UnitDescription, experiment: Conditions, variab
 
 
 def _write(tree: FileTree, folder: Path) -> None:
+    """Write a unit into a folder; `resources` exists even if it is empty, as FMI demands."""
     for path in tree:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -265,6 +266,7 @@ def _drive(
 
 
 def _ending(code: int) -> str:
+    """Return how a driver process ended, in words: by exit code or by signal."""
     if code >= 0:
         return f"the process that ran it ended with exit code {code}"
     names = {member.value: member.name for member in signal.Signals}

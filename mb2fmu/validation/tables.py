@@ -118,6 +118,7 @@ def read_table(path: Path) -> Table:
 
 
 def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
+    """Return the error of a table with its first faults, and how many more there are."""
     more = [Fault(f"and {len(faults) - _SHOWN} more")] if len(faults) > _SHOWN else []
     return ValidationError(f"{path} cannot be compared with a unit:", [*faults[:_SHOWN], *more])
 

@@ -157,6 +157,7 @@ def read_description(tree: FileTree) -> UnitDescription:
 
 
 def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
+    """Return all variables by name, with FMI's defaults of causality, variability and initial put in."""
     variables = {}
     for element in root.iterfind("ModelVariables/*"):
         if not isinstance(element.tag, str):
@@ -187,6 +188,8 @@ def _initial(causality: str, variability: str) -> str:
 
 
 def _offers(interface: etree._Element, major: int) -> Offers:
+    """Return which optional calls an interface type offers, by the flags of FMI 2 or 3."""
+
     def flag(two: str, three: str) -> bool:
         """A capability, by its name in either version."""
         return interface.get(two if major == 2 else three) in {"true", "1"}
@@ -231,6 +234,7 @@ def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
 
 
 def _completes_steps(exchange: etree._Element, major: int) -> bool:
+    """Return whether the unit wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
     if major == 2:
         return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
     return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
@@ -248,6 +252,7 @@ def platform_folder(version: int) -> tuple[str, str]:
 
 
 def _check_platform(tree: FileTree, found: UnitDescription) -> None:
+    """Raise where the unit has no binary for this machine; name the platforms it has."""
     folder, extension = platform_folder(found.version)
     needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
     missing = [path for path in needed if path not in tree]
@@ -265,4 +270,5 @@ def _check_platform(tree: FileTree, found: UnitDescription) -> None:
 
 
 def _refused(fault: Fault) -> ValidationError:
+    """Return the error of a unit that cannot be run here."""
     return ValidationError("the FMU cannot be run here:", [fault])

@@ -374,6 +374,7 @@ def _moved(
 
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
+    """Return the names of all variables that are compared with the reference."""
     return [variable.name for variable in describe(definition, equations)]
 
 
@@ -392,6 +393,7 @@ def _told(digits: Digits | None) -> tuple[str, ...]:
 
 
 def _notes(used: Method | None, by: str, reference: Reference) -> tuple[str, ...]:
+    """Return what a reader must know of a proof: a shared formulation, no energy balance, undetermined speeds."""
     notes = []
     if used == by:
         notes.append(

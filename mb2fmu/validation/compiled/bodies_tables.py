@@ -141,6 +141,7 @@ class MechanismTables:
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
+        """Return what motion needs evaluated: kinematics, inertias, potential forces, constraints."""
         m = self._m
         expressions = [e for f in m.frames for e in f.rotation]
         for nodes in (self._frames, self._places, self._moving):
@@ -154,6 +155,7 @@ class MechanismTables:
         return expressions
 
     def _expressions_of_loads(self) -> list[sm.Expr]:
+        """Return what loads need evaluated; of pathways their force only."""
         expressions: list[sm.Expr] = []
         for load in self._m.loads:
             if isinstance(load, ForceLoad):
@@ -217,6 +219,7 @@ class MechanismTables:
         return layout.Terms(len(terms), *arrays), ways
 
     def _add_bodies(self, s: layout.Mechanism) -> None:
+        """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
         bodies = self._m.bodies
         s.n_bodies = len(bodies)
         s.masscenter = self._whole(b.masscenter for b in bodies)
@@ -228,6 +231,7 @@ class MechanismTables:
         s.potential = self._whole(self.values.places(self._m.potential_forces))
 
     def _add_loads(self, s: layout.Mechanism) -> None:
+        """Fill the tables of forces, torques and pathways; a torque actuator gives two torques of opposite sign."""
         place, places = self.values.place, self.values.places
         forces: list[tuple[int, int, list[int], int, float]] = []  # node, frame, vector, factor, sign
         torques: list[tuple[int, int, list[int], int, float]] = []
@@ -251,11 +255,13 @@ class MechanismTables:
         )
 
     def _pieces(self, rows: Sequence[tuple[int, int, list[int], int, float]]) -> layout.Pieces:
+        """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
         whole = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
         return layout.Pieces(len(rows), *whole, self._array([*signs, 0.0]))
 
     def _add_constraints(self, s: layout.Mechanism) -> None:
+        """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
         m, c, places = self._m, self._m.velocity_constraints, self.values.places
         s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
         s.z_dot = self._whole(places(m.z_dot))
@@ -264,6 +270,7 @@ class MechanismTables:
         s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
 
     def _entries(self, matrix: sm.MatrixBase) -> layout.Entries:
+        """Return a matrix as rows, columns and places of the entries that are not zero."""
         entries = matrix.todok()
         rows, columns = ([at[k] for at in entries] for k in (0, 1))
         places = self.values.places(list(entries.values()))

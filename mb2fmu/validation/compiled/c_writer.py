@@ -68,18 +68,22 @@ class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
         super().__init__({"math_macros": {}, "precision": 17})
 
     def _print_Mod(self, value: sm.Mod) -> str:  # noqa: N802  SymPy's way to find the method
+        """Print a − b·floor(a/b), the modulo with the divisor's sign, which C's fmod is not."""
         return f"modulo({self._print(value.args[0])}, {self._print(value.args[1])})"
 
     def _print_Heaviside(self, value: sm.Heaviside) -> str:  # noqa: N802
+        """Print a step whose value at zero is the given one, ½ by default."""
         at_zero = value.args[1] if len(value.args) > 1 else sm.Rational(1, 2)
         return f"step_at({self._print(value.args[0])}, {float(at_zero)!r})"
 
     def _print_re(self, value: sm.re) -> str:
+        """Print the argument: all numbers are real here."""
         return str(self._print(value.args[0]))
 
     _print_conjugate = _print_re
 
     def _print_im(self, _value: sm.im) -> str:
+        """Print zero: all numbers are real here."""
         return "0.0"
 
 
@@ -123,12 +127,14 @@ class CWriter:
         return self._named(expression, text)
 
     def _named(self, key: Any, text: str) -> str:
+        """Add a constant with this text and return its name."""
         name = f"c{len(self.lines)}"
         self.lines.append(f"const double {name} = {text};")
         self._names[key] = name
         return name
 
     def _sum(self, terms: tuple[sm.Expr, ...]) -> str:
+        """Return a sum in C, term by term from the left; a factor −1 becomes a minus sign."""
         text = ""
         for term in terms:
             if term.is_Mul and term.args[0] is sm.S.NegativeOne:
@@ -145,6 +151,7 @@ class CWriter:
         return known if known is not None else self._named(factors, self._product(factors))
 
     def _product(self, factors: tuple[sm.Expr, ...]) -> str:
+        """Return a product in C; negative powers become one division."""
         if factors[0] is sm.S.NegativeOne:
             return f"-{self._joined(factors[1:])}"
         above, below = [], []
@@ -159,6 +166,7 @@ class CWriter:
         return f"{top}/{below[0]}" if len(below) == 1 else f"{top}/({'*'.join(below)})"
 
     def _power(self, base: sm.Expr, exponent: sm.Expr) -> str:
+        """Return a power in C by its name, computed once."""
         if exponent is sm.S.One:
             return self.atom(base)
         key = ("power", base, exponent)
@@ -166,6 +174,7 @@ class CWriter:
         return known if known is not None else self._named(key, self._power_text(base, exponent))
 
     def _power_text(self, base: sm.Expr, exponent: sm.Expr) -> str:
+        """Return a power in C: small whole ones as products, ½ as sqrt, negative ones as 1/x, else pow."""
         if exponent.is_Rational and exponent.is_negative:
             return f"1.0/{self._power(base, -exponent)}"
         if base is sm.S.Exp1:
@@ -176,6 +185,7 @@ class CWriter:
         return f"sqrt({below})" if exponent is sm.S.Half else f"pow({below}, {self.atom(exponent)})"
 
     def _function(self, expression: sm.Expr) -> str:
+        """Return a function or condition in C; arguments are computed first and enter by name."""
         if isinstance(expression, TableValue):
             return self._table(expression)
         if isinstance(expression, sm.Piecewise):
@@ -226,6 +236,7 @@ class CWriter:
         raise CannotWriteError(f"there is no C for the condition {condition}")
 
     def _table(self, value: TableValue) -> str:
+        """Return a call that evaluates a table or its derivative; its numbers are written once."""
         table, order = value.table, value.order
         key = (table, order)
         if key not in self._tables:

@@ -107,6 +107,7 @@ class ValuesCode:
         return layout.Groups(ctypes.addressof(table), len(loops))
 
     def _reserve(self, count: int) -> int:
+        """Reserve places for values and return the first."""
         self._size += count
         return self._size - count
 
@@ -138,6 +139,7 @@ class ValuesCode:
         return _Loop(number, np.zeros(1, dtype=np.int64), 1, begin)
 
     def _function(self, body: str) -> int:
+        """Add a C function with this body and return its number."""
         number = len(self._functions)
         head = f"void values_{number}(const double w[], const int64_t places[], int64_t count, double results[])"
         self._functions.append(f"EXPORTED {head};\n{head}\n{{\n{body}}}\n")
