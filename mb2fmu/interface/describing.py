@@ -206,6 +206,7 @@ class _Describer:
             )
 
     def _time(self) -> Iterator[FmuVariable]:
+        """Yield the independent variable, reference 0, in s."""
         yield FmuVariable(
             name="time",
             value_reference=0,
@@ -217,10 +218,12 @@ class _Describer:
         )
 
     def _parameters(self) -> Iterator[FmuVariable]:
+        """Yield all parameters in the order of the model, free and calculated ones."""
         for parameter in self._definition.parameters:
             yield self._calculated_parameter(parameter) if parameter.calculated else self._parameter(parameter)
 
     def _parameter(self, parameter: Parameter) -> FmuVariable:
+        """Return a free parameter; it can be changed in mid-run if it is tunable."""
         return dataclasses.replace(
             _from_quantity(parameter, "parameter", self._free.index(parameter)),
             causality="parameter",
@@ -230,6 +233,7 @@ class _Describer:
         )
 
     def _calculated_parameter(self, parameter: Parameter) -> FmuVariable:
+        """Return a calculated parameter; it is tunable if it depends on any tunable one."""
         index = self._program.entries["prepare"].labels.index(str(parameter.symbol))
         on = self._dependencies["prepare"][index]
         fixed = {self._free[i].name for i in self._fixed}
@@ -241,12 +245,14 @@ class _Describer:
         )
 
     def _inputs(self) -> Iterator[FmuVariable]:
+        """Yield the inputs, each with the value that it has until it is set."""
         for i, item in enumerate(self._definition.inputs):
             yield dataclasses.replace(
                 _from_quantity(item, "input", i), causality="input", initial="exact", start=float(item.start)
             )
 
     def _motion(self) -> Iterator[FmuVariable]:
+        """Yield coordinates, speeds and auxiliary states; dependent ones are locals, the others continuous states."""
         definition, equations = self._definition, self._equations
         dependent = [definition.speeds[i] for i in equations.u_dependent]
         placed = [definition.coordinates[i] for i in equations.q_dependent]
@@ -269,6 +275,7 @@ class _Describer:
                 yield self._state(item, self._place[item.name])
 
     def _state(self, item: Coordinate | Speed | AuxiliaryState, index: int) -> FmuVariable:
+        """Return a continuous state; a start value that is a guess has initial="approx" and its dependencies."""
         state = dataclasses.replace(_from_quantity(item, "state", index), initial="exact", start=float(item.start))
         if item.name not in self._guessed:
             return state
@@ -276,6 +283,7 @@ class _Describer:
         return dataclasses.replace(state, initial="approx", dependencies=on)
 
     def _outputs(self) -> Iterator[FmuVariable]:
+        """Yield the outputs with unit, nominal value and dependencies."""
         for output in self._equations.outputs:
             index = self._program.entries[output.level].labels.index(output.name)
             yield FmuVariable(
@@ -293,6 +301,7 @@ class _Describer:
             )
 
     def _derivatives(self) -> Iterator[FmuVariable]:
+        """Yield der(x) of each state, then the derivative of each dependent speed, which is der() of no state."""
         for i, state in enumerate(self._states):
             yield self._derivative(state, "rhs", i, state.name)
         for i in self._equations.u_dependent:
@@ -326,6 +335,7 @@ class _Describer:
             )
 
     def _derivative(self, of: Quantity, source: Source, index: int, state: str | None) -> FmuVariable:
+        """Return a derivative; `state` names the state that it belongs to, None if there is none."""
         return FmuVariable(
             name=f"der({of.name})",
             value_reference=0,
@@ -401,6 +411,7 @@ def _with_types(
 
 
 def _number(value: float | None) -> float | None:
+    """Return a value as a float; None stays None."""
     return None if value is None else float(value)
 
 
@@ -429,6 +440,7 @@ def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition
 
 
 def _default_experiment(experiment: Experiment) -> DefaultExperiment:
+    """Return the default experiment, from 0 s on."""
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
@@ -445,6 +457,7 @@ def _solver(experiment: Experiment, target: Target) -> SolverSettings:
 
 
 def _experiment_faults(experiment: Experiment, target: Target) -> Iterator[Fault]:
+    """Yield why the experiment does not fit the chosen solver."""
     if experiment.solver == "fixed" and experiment.stiff and target.solver is None:
         yield Fault(
             "the fixed-step solver is explicit, and the model is said to be stiff",

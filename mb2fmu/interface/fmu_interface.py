@@ -363,6 +363,7 @@ class FmuInterface:
         raise KeyError(name)
 
     def _head_faults(self) -> Iterator[Fault]:
+        """Yield faults of identifier, token, description and default experiment."""
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.model_identifier):
             yield Fault(f"{self.model_identifier!r} is not a C identifier", "model name", "use letters, digits and _")
         try:
@@ -387,6 +388,7 @@ class FmuInterface:
             yield Fault(f"the internal step {step!r} s is not positive", "experiment")
 
     def _uniqueness_faults(self) -> Iterator[Fault]:
+        """Yield names and value references that occur twice, and a missing or second independent variable."""
         for name, count in Counter(variable.name for variable in self.variables).items():
             if count > 1:
                 yield Fault(f"{count} variables have this name", name, "rename all but one (time is always there)")
@@ -398,6 +400,7 @@ class FmuInterface:
             yield Fault(f"{independent} independent variables", "time")
 
     def _unit_faults(self) -> Iterator[Fault]:
+        """Yield units and display units that variables use and that are not declared."""
         declared = {unit.name: {shown.name for shown in unit.display_units} for unit in self.units}
         if len(declared) != len(self.units):
             yield Fault("a unit is declared twice", "units")
@@ -410,6 +413,7 @@ class FmuInterface:
                 yield Fault(f"its display unit {variable.display_unit!r} is not declared", variable.name)
 
     def _link_faults(self) -> Iterator[Fault]:
+        """Yield states without exactly one derivative, and dependencies on what the unit does not know."""
         states = {variable.name for variable in self.of("state")}
         known = {variable.name for variable in self.variables if variable.source in MEMORY}
         derived = Counter(variable.derivative_of for variable in self.variables if variable.derivative_of is not None)
@@ -427,6 +431,7 @@ class FmuInterface:
                 yield Fault(f"depends on {', '.join(unknown)}, not known to the unit", variable.name)
 
     def _type_faults(self) -> Iterator[Fault]:
+        """Yield types with a taken name, and variables that contradict their type."""
         names = [*(variable.name for variable in self.variables), *(item.name for item in self.types)]
         count = Counter(names)
         units = {unit.name for unit in self.units}
@@ -448,6 +453,7 @@ class FmuInterface:
                 yield Fault(f"its unit {variable.unit!r} is not that of its type {declared.name}", variable.name)
 
     def _terminal_faults(self) -> Iterator[Fault]:
+        """Yield terminals with a taken name, doubled members, or members that cannot be connected."""
         causality = {variable.name: variable.causality for variable in self.variables}
         for name, count in Counter(terminal.name for terminal in self.terminals).items():
             if count > 1:

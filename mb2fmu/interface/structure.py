@@ -105,6 +105,7 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
 
 
 def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
+    """Return dependencies as sorted numbers and their kinds in the same order."""
     on.sort()
     return tuple(number for number, _ in on), tuple(kind for _, kind in on)
 

@@ -47,6 +47,7 @@ def terminals(definition: Declarations, equations: EquationsOfMotion, program: P
 
 
 def _declared(terminal: DeclaredTerminal) -> Terminal:
+    """Return a terminal that the model declares."""
     members = tuple(TerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members)
     return Terminal(terminal.name, members, terminal.description)
 
@@ -129,6 +130,7 @@ def _coordinate(
 
 
 def _terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
+    """Return the terminal of an input that does work: effort, coordinate, speed; an outflow counts negative."""
     flow, position, rate = _ROTATION if parse_unit(speed.unit).exponents[-1] else _TRANSLATION
     members = [TerminalMember(flow, item.name, kind)]
     if coordinate is not None:
