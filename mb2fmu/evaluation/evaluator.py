@@ -203,6 +203,7 @@ class Evaluator:
         return self._evaluate_one(arrays)
 
     def _evaluate_one(self, arrays: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Evaluate one state with Python's floats; repeat by IEEE rules where these raise (inf and NaN then)."""
         try:
             arguments = [array.tolist() for array in arrays]
             return np.array(self._call("fast", self._fast, arguments, arrays[3]))
@@ -211,6 +212,7 @@ class Evaluator:
                 return np.array(self._call("ieee", self._ieee, arrays, arrays[3]), dtype=np.float64)
 
     def _evaluate_batch(self, arrays: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Evaluate a batch at once, shape (n, results); arguments without a batch axis hold for all."""
         sizes = {len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1)}
         if len(sizes) != 1:
             raise ValueError(f"batches of different sizes: {sorted(sizes)}")
@@ -225,6 +227,7 @@ class Evaluator:
     def _call(
         self, kind: str, functions: dict[str, Callable[..., Any]], arguments: Sequence[Any], p: npt.NDArray[np.float64]
     ) -> tuple[Any, ...]:
+        """Call the printed function; what depends on parameters alone is evaluated again only when they change."""
         if not self._hoist:
             return tuple(functions["evaluate"](*arguments))
         key = p.tobytes()
@@ -235,6 +238,7 @@ class Evaluator:
 
 
 def _run(code: Any, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Execute printed source and return its names."""
     namespace = dict(names)
     exec(code, namespace)  # noqa: S102 (our own printed source)
     return namespace

@@ -154,6 +154,7 @@ class _Printer:
         return statements
 
     def _emit_block(self, index: int, done: set[str], emit: Emit) -> None:
+        """Emit the statement of a block's solution, after its factorization; each once."""
         program = self._program
         if f"b{index}" in done:
             return
@@ -178,6 +179,7 @@ class _Printer:
         emit(f"b{index}", f"{kind}_solve(b{block.factor}, {right})", block.operands, f"b{block.factor}")
 
     def _expression(self, node: int, op: Op) -> str:
+        """Return the Python text of an operation."""
         program = self._program
         a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
         if op in {Op.NEG, Op.FROZEN}:
@@ -191,18 +193,22 @@ class _Printer:
         return f"{row.python}({', '.join(self._operand(x) for x in self._operands[node])})"
 
     def _leaf(self, node: int) -> str:
+        """Return the Python text of a constant, the time or an argument's element."""
         op = Op(int(self._program.op[node]))
         if op is Op.CONSTANT:
             return self._literal[node]
         return "t" if op is Op.TIME else f"{_LEAF[op]}[{self._program.a[node]}]"
 
     def _operand(self, node: int) -> str:
+        """Return the text of an operand: a number or leaf, or the local variable of its node."""
         return self._literal.get(node) or f"v{node}"
 
     def _tuple(self, nodes: Sequence[int]) -> str:
+        """Return a tuple of operands as text, with a comma at its end for one element."""
         return f"({''.join(self._operand(node) + ', ' for node in nodes)})"
 
     def _function(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
+        """Print a function of these statements, in chunks where there are too many for one."""
         if len(statements) <= self._chunk:
             returned = f"    return {self._tuple(results)}\n"
             lines = [f"def {name}({arguments}):\n", *(f"    {s.target} = {s.text}\n" for s in statements), returned]
@@ -248,6 +254,7 @@ def literal(value: float) -> str:
 
 
 def _pieces(program: Program, index: int, order: int) -> str:
+    """Return a table's breaks and coefficients as text, highest power first in each piece."""
     table = program.tables[index].derivative(order)
     columns = [tuple(row[i] for row in reversed(table.coefficients)) for i in range(len(table.breaks) - 1)]
     return repr((table.breaks, tuple(columns)))
