@@ -58,12 +58,15 @@ class _OneValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return self._plain().doit(**hints)
 
     def _eval_evalf(self, prec: int) -> sm.Expr:
+        """Evaluate the plain function in its place (SymPy's hook)."""
         return self._plain()._eval_evalf(prec)  # noqa: SLF001  SymPy's protocol
 
     def _eval_derivative(self, symbol: sm.Symbol) -> sm.Expr:
+        """Differentiate the plain function in its place (SymPy's hook)."""
         return self._plain().diff(symbol)
 
     def _pythoncode(self, printer: Any) -> str:
+        """Print the plain function in its place (SymPy's hook)."""
         return f"({printer._print(self._plain())})"  # noqa: SLF001  SymPy's protocol
 
     _numpycode = _pythoncode
@@ -82,6 +85,7 @@ class NoEvent(_OneValue):
     nargs = 1
 
     def _eval_derivative(self, symbol: sm.Symbol) -> sm.Expr:
+        """Return the derivative of the argument, without events as well."""
         slope = self.args[0].diff(symbol)
         return NoEvent(slope) if slope.free_symbols else slope
 
@@ -95,6 +99,7 @@ class StickingSign(_OneValue):
     nargs = 2
 
     def _plain(self) -> sm.Expr:
+        """Return the sign without its limit, the value while it slips."""
         return sm.sign(self.args[0])
 
 
@@ -162,12 +167,15 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         return self._data
 
     def _hashable_content(self) -> tuple[Any, ...]:
+        """Return what makes two tables equal: name, breaks and coefficients."""
         return (self.name, self.breaks, self.coefficients)
 
     def _eval_derivative(self, _symbol: sm.Symbol) -> sm.Expr:
+        """Return 0: the table itself is a constant, its values are not."""
         return sm.S.Zero
 
     def _sympystr(self, _printer: Any) -> str:
+        """Print the table's name."""
         return self.name
 
     _latex = _sympystr
@@ -209,11 +217,13 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return sm.Piecewise(*pieces)
 
     def _eval_evalf(self, precision: int) -> sm.Expr | None:
+        """Evaluate the table at a number; None at anything else."""
         if not self.args[0].is_number:
             return None
         return self.rewrite(sm.Piecewise)._eval_evalf(precision)  # noqa: SLF001 (SymPy's protocol)
 
     def _printed(self, printer: Any) -> str:
+        """Print the table with one prime per derivative, and its argument."""
         primes = "'" * self.order
         return f"{self.table.name}{primes}({printer.doprint(self.args[0])})"
 
@@ -226,6 +236,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         return base if exp is None else rf"\left[{base}\right]^{{{exp}}}"
 
     def _printed_as_code(self, printer: Any) -> str:
+        """Print the table as the Piecewise that it is, for targets without tables."""
         text: str = printer._print(self.rewrite(sm.Piecewise))  # noqa: SLF001 (how SymPy's printers call each other)
         return text
 

@@ -233,10 +233,12 @@ def _step(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **
 
 
 def _one(b: Writer) -> int:
+    """Return the constant 1."""
     return b.constant(1.0)
 
 
 def _power_by_base(b: Writer, x: Sequence[int], _value: int) -> int:
+    """Return ∂(a^b)/∂a = b · a^(b − 1)."""
     return b.mul(x[1], b.power(x[0], b.sub(x[1], _one(b))))
 
 
@@ -248,6 +250,7 @@ def _power_by_exponent(b: Writer, x: Sequence[int], value: int) -> int:
 
 
 def _squares(b: Writer, x: Sequence[int]) -> int:
+    """Return x² + y²."""
     return b.add(b.mul(x[0], x[0]), b.mul(x[1], x[1]))
 
 

@@ -85,6 +85,7 @@ _ONE = _Scale(Fraction(1), 0, (0,) * len(BASE_UNITS))
 
 
 def _scale(ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int) -> _Scale:
+    """Return a unit as rational factor · π^n, exponents of base units, and offset."""
     return _Scale(Fraction(ratio), pi_power, tuple(exponents.get(base, 0) for base in BASE_UNITS), Fraction(offset))
 
 
@@ -294,6 +295,7 @@ def quotient_unit(text: str, by: str) -> str:
 
 
 def _unit(unit: Unit | str) -> Unit:
+    """Return a unit, parsed if it is text."""
     return parse_unit(unit) if isinstance(unit, str) else unit
 
 
@@ -331,6 +333,7 @@ class _Reader:
         return result
 
     def _split(self) -> Iterator[re.Match[str]]:
+        """Yield the tokens of the text; raise at the first character that cannot stand there, with what was meant."""
         position = 0
         while position < len(self.text):
             token = _TOKEN.match(self.text, position)
@@ -344,12 +347,14 @@ class _Reader:
             position = token.end()
 
     def _expression(self) -> Factors:
+        """Read numerator / denominator; exponents of the denominator are negated."""
         above = self._numerator()
         if not self._take("/"):
             return above
         return above + tuple((symbol, -exponent) for symbol, exponent in self._denominator())
 
     def _numerator(self) -> Factors:
+        """Read 1, a bracket, or factors joined by dots."""
         if self._take("("):
             return self._closed()
         if self.next < len(self.tokens) and self.tokens[self.next]["one"]:
@@ -361,15 +366,18 @@ class _Reader:
         return result
 
     def _denominator(self) -> Factors:
+        """Read one factor or a bracket: a.b after / needs one, by Modelica's rules."""
         return self._closed() if self._take("(") else self._factor()
 
     def _closed(self) -> Factors:
+        """Read an expression up to its closing bracket."""
         result = self._expression()
         if not self._take(")"):
             raise self._fault("a bracket is not closed")
         return result
 
     def _factor(self) -> Factors:
+        """Read a unit's symbol with its whole exponent, 1 where none is written."""
         token = self.tokens[self.next] if self.next < len(self.tokens) else None
         if token is None or not token["symbol"]:
             raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
@@ -380,11 +388,13 @@ class _Reader:
         return ((token["symbol"], int(digits)),)
 
     def _take(self, sign: str) -> bool:
+        """Move past a sign if it comes next, and say whether it did."""
         found = self.next < len(self.tokens) and self.tokens[self.next].group() == sign
         self.next += found
         return found
 
     def _fault(self, what: str) -> ValueError:
+        """Return the error with the whole text of the unit."""
         return ValueError(f"unit {self.text!r}: {what}")
 
 
