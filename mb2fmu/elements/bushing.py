@@ -137,6 +137,7 @@ _UNITS = (("N/m", "N/rad"), ("N", "N.m/rad"))
 
 
 def _is_place(place: object) -> bool:
+    """Return whether an object is a pair of point and frame."""
     if not isinstance(place, tuple) or len(place) != 2:
         return False
     return isinstance(place[0], Point) and isinstance(place[1], ReferenceFrame)
@@ -154,4 +155,5 @@ def _matrix(given: Any) -> sm.Matrix | None:
 
 
 def _vector(components: sm.Matrix, frame: ReferenceFrame) -> Vector:
+    """Return components along a frame's axes as a vector."""
     return components[0] * frame.x + components[1] * frame.y + components[2] * frame.z

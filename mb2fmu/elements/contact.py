@@ -123,6 +123,7 @@ class Contact(NamedElement):
             yield from (self.fault(what, remedy) for what, remedy in self._place_faults(model))
 
     def _shape_faults(self, model: Model) -> Iterator[tuple[str, str]]:
+        """Yield (what, remedy) for bodies, surface and points that cannot touch."""
         bodies = mechanics_source.bodies(model.mechanics)
         carrier = self.surface.body if isinstance(self.surface, Surface) else None
         for role, body in (("what touches", self.body), ("what carries its surface", carrier)):
@@ -143,6 +144,7 @@ class Contact(NamedElement):
             yield "the mechanics have no inertial frame", "give it: LagrangesMethod(…, forcelist=[…], frame=N)"
 
     def _number_faults(self) -> Iterator[Fault]:
+        """Yield faults of stiffness, dissipation, exponent and friction coefficients, as far as they are numbers."""
         for part in ("stiffness", "dissipation", "radius", "kinetic", "static"):
             yield from self.negative(part, getattr(self, part))
         exponent = sm.sympify(self.exponent)
@@ -153,6 +155,7 @@ class Contact(NamedElement):
             yield self.fault(f"two of its points are called {name}", "give them different names: they name the outputs")
 
     def _friction_faults(self) -> Iterator[tuple[str, str]]:
+        """Yield (what, remedy) for friction settings that contradict each other."""
         if self.kinetic is None:
             given = [part for part in ("static", "slip_speed", "plane") if getattr(self, part) is not None]
             if given:

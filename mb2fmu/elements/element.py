@@ -124,5 +124,6 @@ class NamedElement(ABC):
         return Fault(f"{type(self).__name__} {self.name}: {what}", self.where, remedy)
 
     def _name_faults(self) -> Iterator[Fault]:
+        """Yield a fault if the name cannot begin the names of variables."""
         if not is_variable_name(self.name) or "(" in self.name:
             yield self.fault("the name cannot stand in front of a variable's", "take letters, digits, _ and dots")

@@ -107,6 +107,7 @@ class HydraulicCylinder(NamedElement):
             yield from self._valve_faults(self.valve)
 
     def _valve_faults(self, valve: Valve) -> Iterator[Fault]:
+        """Yield faults of a valve's numbers and of its opening."""
         for part in ("flow", "pressure_drop", "laminar"):
             yield from self.not_positive(f"valve.{part}", getattr(valve, part))
         for part in ("supply", "tank"):

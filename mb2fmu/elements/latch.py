@@ -123,6 +123,7 @@ class Latch(NamedElement):
 
     @property
     def _word(self) -> str:
+        """Return the name as one word, for symbols."""
         return self.name.replace(".", "_")
 
     def _row(self, model: Model, row: LatchRow) -> DeclaredRow:

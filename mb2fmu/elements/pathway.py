@@ -36,6 +36,7 @@ def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _unconnected(first: Point, second: Point) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) if no chain of positions connects two points."""
     try:
         second.pos_from(first)
     except ValueError as error:

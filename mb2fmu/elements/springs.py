@@ -70,6 +70,7 @@ class SpringDamper(NamedElement):
         yield from self._limit_faults()
 
     def _limit_faults(self) -> Iterator[Fault]:
+        """Yield faults of the stops: not a pair, not finite, or lower above upper."""
         if not isinstance(self.limits, tuple) or len(self.limits) != 2:
             yield self.fault(f"limits are {self.limits!r}", "give (lowest, highest); None where there is none")
             return

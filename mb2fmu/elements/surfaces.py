@@ -69,11 +69,13 @@ class Surface(ABC):
 
 
 def _no_direction(what: str, direction: object) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) if a direction is no vector or zero."""
     if not isinstance(direction, Vector) or direction == 0:
         yield f"the {what} of its surface is {direction!r}", "give a vector, such as N.z"
 
 
 def _negative(what: str, radius: Size) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) if a radius is a number and not above zero."""
     given = sm.sympify(radius)
     if given.is_number and not (given.is_finite and given > 0):
         yield f"the radius of its {what} is {given}", "give a length > 0 in m"

@@ -291,6 +291,7 @@ class Tyre(NamedElement):
                 yield self.fault(f"how {self.wheel} turns is not known: {told}", "connect it with the mechanism")
 
     def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
+        """Yield a fault if a point has no velocity in a frame; SymPy's caches are restored afterwards."""
         try:
             with restored([frame, point]):
                 point.vel(frame)
@@ -361,6 +362,7 @@ class Tyre(NamedElement):
 
 
 def _not_positive(part: str, value: Number | None) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) if a value is a number and not above zero."""
     given = sm.sympify(value)
     if value is not None and given.is_number and not (given.is_finite and given > 0):
         yield f"{part} is {float(given):g}", f"give a number > 0 as {part}"
