@@ -114,6 +114,7 @@ class Unit2(Stateful):
         _hear_of_troubles(self._fmu, request)
 
     def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 2 Co-Simulation."""
         return FMU2Slave(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
@@ -173,6 +174,7 @@ class Unit3(Stateful):
         _hear_of_troubles(self._fmu, request)
 
     def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 3 Co-Simulation."""
         return FMU3Slave(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
@@ -229,6 +231,7 @@ class Exchange2(Unit2):
     """An FMI 2.0 Model Exchange instance, and what integrates it."""
 
     def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 2 Model Exchange."""
         return FMU2Model(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
@@ -286,6 +289,7 @@ class Exchange3(Unit3):
     """An FMI 3.0 Model Exchange instance, and what integrates it."""
 
     def _made(self, request: dict[str, Any]) -> Any:
+        """Return fmpy's instance for FMI 3 Model Exchange."""
         return FMU3Model(**_identity(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
@@ -357,6 +361,7 @@ def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
 
 
 def _identity(request: dict[str, Any]) -> dict[str, str]:
+    """Return the arguments that all of fmpy's instances take."""
     return {
         "guid": request["token"],
         "modelIdentifier": request["identifier"],

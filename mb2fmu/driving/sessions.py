@@ -32,6 +32,7 @@ class Session:
         self._unit = self._made()
 
     def _made(self) -> Any:
+        """Return a new instance of the requested kind and version."""
         return UNITS[self._request["kind"], self._request["version"]](self._request, self._log)
 
     def run(self, operations: list[list[Any]]) -> list[Any]:

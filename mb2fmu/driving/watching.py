@@ -73,6 +73,7 @@ class Watching:
         return self._unit.get(self._read)
 
     def _instant(self, watch: dict[str, float]) -> Any:
+        """Bracket an event by bisection to `fine` s: [low, values, high, values], or "before" or "none"."""
         at, low, high = watch["at"], watch["at"] - watch["near"], watch["at"] + watch["near"]
         low, high = max(low, watch["low"]), min(high, watch["high"])
         before, after = self._look(low), self._look(high)
