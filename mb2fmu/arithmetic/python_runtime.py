@@ -36,40 +36,49 @@ Factors = tuple[Any, ...]
 
 
 def _minimum(a: float, b: float) -> float:
+    """Return the smaller one; NaN if either is NaN."""
     return a if a < b or a != a else b  # noqa: PLR0124 (only NaN differs from itself)
 
 
 def _maximum(a: float, b: float) -> float:
+    """Return the larger one; NaN if either is NaN."""
     return a if a > b or a != a else b  # noqa: PLR0124
 
 
 def _sign(a: float) -> float:
+    """Return −1, 0 or 1; NaN of NaN."""
     if a > 0.0:
         return 1.0
     return -1.0 if a < 0.0 else 0.0 * a
 
 
 def _less(a: float, b: float) -> float:
+    """Return 1.0 where a < b, else 0.0."""
     return 1.0 if a < b else 0.0
 
 
 def _less_equal(a: float, b: float) -> float:
+    """Return 1.0 where a ≤ b, else 0.0."""
     return 1.0 if a <= b else 0.0
 
 
 def _equal(a: float, b: float) -> float:
+    """Return 1.0 where a = b, else 0.0."""
     return 1.0 if a == b else 0.0
 
 
 def _not(a: float) -> float:
+    """Return the opposite of a truth value, 0.0 or 1.0."""
     return 1.0 - a
 
 
 def _and(a: float, b: float) -> float:
+    """Return whether both hold, as 0.0 or 1.0."""
     return a * b
 
 
 def _select(condition: float, a: float, b: float) -> float:
+    """Return a where the condition is not 0, else b."""
     return a if condition != 0.0 else b
 
 
@@ -81,10 +90,12 @@ def _inside(a: float, clause: str) -> float:
 
 
 def _floor(a: float) -> float:
+    """Return the largest whole number ≤ a, as a float; inf and NaN raise."""
     return float(math.floor(a))
 
 
 def _ceil(a: float) -> float:
+    """Return the smallest whole number ≥ a, as a float; inf and NaN raise."""
     return float(math.ceil(a))
 
 
@@ -216,38 +227,46 @@ def _ieee(function: Callable[..., float]) -> Callable[..., np.float64]:
 
 
 def _ieee_floor(a: float) -> np.float64:
+    """Return floor(a); inf and NaN are passed on."""
     return np.float64(math.floor(a) if math.isfinite(a) else a)
 
 
 def _ieee_ceil(a: float) -> np.float64:
+    """Return ceil(a); inf and NaN are passed on."""
     return np.float64(math.ceil(a) if math.isfinite(a) else a)
 
 
 def _ieee_exp(a: float) -> np.float64:
+    """Return exp(a), inf where it overflows."""
     return np.float64(math.inf if a > 710.0 else math.exp(a))  # exp(709.79) is the largest finite one
 
 
 def _ieee_sinh(a: float) -> np.float64:
+    """Return sinh(a), ±inf where it overflows."""
     return np.float64(math.sinh(a) if not abs(a) > 711.0 else math.copysign(math.inf, a))
 
 
 def _ieee_cosh(a: float) -> np.float64:
+    """Return cosh(a), inf where it overflows."""
     return np.float64(math.cosh(a) if not abs(a) > 711.0 else math.inf)
 
 
 def _ieee_log(a: float) -> np.float64:
+    """Return ln(a), −inf at 0 and NaN below."""
     if a > 0.0:
         return np.float64(math.log(a))
     return np.float64(-math.inf if a == 0.0 else math.nan)
 
 
 def _ieee_atanh(a: float) -> np.float64:
+    """Return atanh(a), ±inf at ±1 and NaN beyond."""
     if abs(a) == 1.0:
         return np.float64(math.copysign(math.inf, a))
     return np.float64(math.atanh(a) if abs(a) < 1.0 else math.nan)
 
 
 def _ieee_power(a: float, b: float) -> np.float64:
+    """Return a^b; where Python raises, what IEEE demands (inf, NaN or 0)."""
     try:
         return np.float64(math.pow(a, b))
     except (ValueError, OverflowError):
@@ -255,6 +274,8 @@ def _ieee_power(a: float, b: float) -> np.float64:
 
 
 def _ieee_list(function: Callable[..., list[float]]) -> Callable[..., list[np.float64]]:
+    """Return a function whose list of results has NumPy floats, which divide by zero without raising."""
+
     def wrapped(*arguments: Any) -> list[np.float64]:
         return [np.float64(value) for value in function(*arguments)]
 
@@ -265,10 +286,13 @@ def _ieee_list(function: Callable[..., list[float]]) -> Callable[..., list[np.fl
 
 
 def _array_erf(a: Any) -> Any:
+    """Return erf elementwise, which NumPy does not have."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a), dtype=float)
 
 
 def _as_float(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose truth values become 0.0 and 1.0."""
+
     def wrapped(*arguments: Any) -> Any:
         return np.asarray(function(*arguments), dtype=float)
 
@@ -276,14 +300,17 @@ def _as_float(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _array_inside(a: Any, _clause: str) -> Any:
+    """Return a where it is positive and finite, NaN elsewhere."""
     return np.where((np.asarray(a) > 0.0) & (np.asarray(a) < math.inf), a, math.nan)
 
 
 def _array_select(condition: Any, a: Any, b: Any) -> Any:
+    """Return a where the condition is not 0, else b, elementwise."""
     return np.where(np.asarray(condition) != 0.0, a, b)
 
 
 def _array_table(pieces: Pieces, x: Any) -> Any:
+    """Evaluate a table elementwise by Horner's rule; the outermost pieces hold beyond its ends."""
     breaks = np.asarray(pieces[0])
     coefficients = np.asarray(pieces[1])
     x = np.asarray(x, dtype=float)
@@ -296,6 +323,7 @@ def _array_table(pieces: Pieces, x: Any) -> Any:
 
 
 def _array_ldlt_factor(n: int, _name: str, entries: Sequence[Any]) -> Factors:
+    """Factor a batch of symmetric matrices as L D Lᵀ; a pivot not above zero makes its case NaN."""
     stacked = np.stack(np.broadcast_arrays(*entries))
     lower: list[list[Any]] = []
     pivots: list[Any] = []
@@ -317,6 +345,7 @@ def _array_ldlt_factor(n: int, _name: str, entries: Sequence[Any]) -> Factors:
 
 
 def _array_lu_factor(n: int, _name: str, entries: Sequence[Any]) -> Factors:
+    """Factor a batch of matrices as P A = L U with column pivots; a zero pivot makes its case NaN."""
     stacked = np.stack(np.broadcast_arrays(*[np.asarray(entry, dtype=float) for entry in entries]))
     shape = stacked.shape[1:]
     matrix = stacked.reshape(n, n, -1).transpose(2, 0, 1).copy()
@@ -334,6 +363,7 @@ def _array_lu_factor(n: int, _name: str, entries: Sequence[Any]) -> Factors:
 
 
 def _array_lu_solve(factors: Factors, right: Sequence[Any]) -> list[Any]:
+    """Solve for a batch of right sides; factors or right sides without a batch axis hold for all."""
     matrix, order, shape = factors
     n = len(right)
     stacked = np.stack(np.broadcast_arrays(*right, np.zeros(shape)))[:n]
