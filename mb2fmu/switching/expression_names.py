@@ -32,6 +32,7 @@ def surface_name(program: Program, node: int) -> str:
 def _name(  # noqa: PLR0911 (one kind of node after the other)
     program: Program, node: int, depth: int, outputs: Mapping[int, str]
 ) -> str:
+    """Return a node as text, at most `depth` operations deep; … stands for what is deeper or a block."""
     op, a = Op(program.op[node]), int(program.a[node])
     layout = program.layout
     leaves = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}

@@ -227,6 +227,7 @@ class FrozenCopy(ProgramCopy):
         return self.node[limits[node]] if node in limits else self.builder.constant(1.0)
 
     def _copied(self, node: int) -> int:
+        """Return the copy of a node; a switch is replaced by what it is in its present mode."""
         if node in self._values:
             return self._values[node]
         surface = self._plan.surfaces.get(node)
@@ -235,6 +236,7 @@ class FrozenCopy(ProgramCopy):
         return super()._copied(node)
 
     def _frozen(self, node: int, surface: _Surface) -> int:
+        """Return a switch's value in its mode: smooth, valid as long as its surface keeps its sign."""
         b = self.builder
         mode = b.memory(len(self.program.layout.memory) + self._plan.modes[surface])
         op = Op(self.program.op[node])

@@ -122,6 +122,7 @@ class Sliding:
         return [copy.node[node] for node in self.program.entries["limits"].results]
 
     def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _AtModes:
+        """Return the copy that reads modes in place of the inputs of held signs; a single one is evaluated at 0."""
         return _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
 
     def _solved(
@@ -180,6 +181,7 @@ class _AtModes(ProgramCopy):
         super().__init__(program, builder, ())
 
     def _leaf(self, op: Op, index: int) -> int:
+        """Return the node of a leaf; inputs beyond the model's own are modes of held signs."""
         if op is Op.INPUT and index >= self._from:
             return self._modes[index - self._from]
         return super()._leaf(op, index)
@@ -204,4 +206,5 @@ def with_sliding(program: Program, sticking: Sequence[int]) -> Sliding:
 
 
 def _pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return rows and columns as pairs."""
     return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
