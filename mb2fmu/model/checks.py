@@ -115,15 +115,18 @@ def check(model: Model) -> ModelDefinition:
 
 
 def _of(model: Model, kind: type[Kind]) -> tuple[Kind, ...]:
+    """Return all declared items of one kind, in their order."""
     return tuple(item for item in model.declared if isinstance(item, kind))
 
 
 def _sorted(records: Iterable[Any], order: Iterable[sm.Expr]) -> tuple[Any, ...]:
+    """Return records in the order of these symbols."""
     by_symbol = {record.symbol: record for record in records}
     return tuple(by_symbol[symbol] for symbol in order)
 
 
 def _model_name_faults(model: Model) -> Iterator[Fault]:
+    """Yield a fault if the model's name is no identifier, or too long for a file name."""
     if not is_model_name(model.name):
         remedy = f"call it {suggested_name(model.name, 'Mechanism')}"
         yield Fault(
@@ -178,6 +181,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
 
 
 def _unit_faults(item: Quantity) -> Iterator[Fault]:
+    """Yield units that cannot be read, and a display unit of another dimension."""
     units = []
     for text in (item.unit, *([] if item.display_unit is None else [item.display_unit])):
         try:
@@ -193,6 +197,7 @@ def _unit_faults(item: Quantity) -> Iterator[Fault]:
 
 
 def _number_faults(item: Quantity) -> Iterator[Fault]:
+    """Yield numbers that are not finite, crossed bounds, values outside of them, and nominals not above zero."""
     numbers = {"min": item.minimum, "max": item.maximum, "nominal": item.nominal, "start value": _start(item)}
     if isinstance(item, Parameter):
         numbers["value"] = numbers.pop("start value")
@@ -222,6 +227,7 @@ def _start(item: Quantity) -> float | None:
 
 
 def _double_symbols(model: Model) -> Iterator[Fault]:
+    """Yield symbols that are declared twice, or differ in their assumptions only."""
     first: dict[Any, Quantity] = {}
     for item in model.declared:
         symbol = getattr(item, "symbol", None)
@@ -336,13 +342,16 @@ def _look_faults(model: Model) -> Iterator[Fault]:
 
 
 def _is_pair(load: Any) -> bool:
+    """Return whether a load is a pair of a point and a force vector."""
     return isinstance(load, tuple) and len(load) == 2 and isinstance(load[0], Point) and isinstance(load[1], Vector)
 
 
 def _kind(item: Quantity) -> str:
+    """Return what a declared item is called in messages."""
     words = {"AuxiliaryState": "state", "ConstraintForce": "constraint force"}
     return words.get(type(item).__name__, type(item).__name__.lower())
 
 
 def _article(noun: str) -> str:
+    """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -129,6 +129,7 @@ def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence
 
 
 def _body_faults(model: Model) -> Iterator[Fault]:
+    """Yield missing bodies, and masses or inertias that change with time."""
     mechanics = model.mechanics
     if isinstance(mechanics, RecordedMechanics):  # whoever recorded it has judged them
         return

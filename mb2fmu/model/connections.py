@@ -113,6 +113,7 @@ def resolved(model: Model) -> tuple[DeclaredTerminal, ...]:
 def _member_faults(
     terminal: DeclaredTerminal, member: DeclaredMember, names: Mapping[sm.Expr | str, str]
 ) -> Iterator[Fault]:
+    """Yield members of a terminal with a wrong name, or of a variable that the model does not have."""
     where = terminal.where
     if member.variable == "":
         yield Fault(f"{member.name!r} flows, but is no member of the terminal {terminal.name}", where, "add it")

@@ -52,6 +52,7 @@ def _laws(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
 
 
 def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
+    """Yield what keeps an experiment's signal from being a finite function of time alone."""
     inside = contents(signal)
     others = sorted(map(str, (*inside.constants, *inside.varying)))
     if others:

@@ -117,9 +117,11 @@ def contents(expression: sm.Basic) -> Contents:
 
 
 def _of_time(node: sm.Basic) -> bool:
+    """Return whether a node is an undefined function of time, as dynamicsymbols makes them."""
     return isinstance(node, AppliedUndef) and node.args == (dynamicsymbols._t,)  # noqa: SLF001 - as above
 
 
 @cache
 def _supported_names() -> frozenset[str]:
+    """Return the names of all supported functions, in lower case."""
     return frozenset(name.lower() for names in SUPPORTED_FUNCTIONS for name in names.split())

@@ -155,6 +155,7 @@ def _written_functions(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _promises_model(node: ast.FunctionDef) -> bool:
+    """Return whether a public function is annotated to return a Model, read without running the file."""
     return node.returns is not None and not node.name.startswith("_") and _names_model(ast.unparse(node.returns))
 
 
@@ -234,6 +235,7 @@ def _told(path: Path, error: BaseException) -> Fault:
 
 
 def _promising_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:
+    """Return the one public function of a file that returns what is promised; raise with all candidates else."""
     found = [
         function
         for name, function in vars(module).items()
@@ -319,4 +321,5 @@ def _as_type_of(default: Any, value: Any) -> Any:
 
 
 def _described(value: object) -> str:
+    """Return what a value is, for a message."""
     return "nothing" if value is None else f"a {type(value).__name__}"

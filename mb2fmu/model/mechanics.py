@@ -247,10 +247,12 @@ def connected_points(start: Point) -> list[Point]:
 
 
 def _nonzero(equations: Iterable[sm.Expr]) -> Expressions:
+    """Return the equations that are not identically zero."""
     return tuple(equation for equation in equations if equation != 0)
 
 
 def _handed_over_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
+    """Return all bodies of a mechanics source, the ground included."""
     match mechanics:
         case KanesMethod():
             return tuple(mechanics.bodylist or ())
@@ -262,4 +264,5 @@ def _handed_over_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def _is_ground(body: Any, frame: ReferenceFrame | RecordedFrame | None) -> bool:
+    """Return whether a body is fixed in the inertial frame: its frame, and velocity zero."""
     return frame is not None and getattr(body, "frame", None) == frame and body.masscenter._vel_dict.get(frame) == 0

@@ -257,6 +257,7 @@ class Outputs:
         representation: str = "quaternion",
         description: str = "",
     ) -> None:
+        """Record an output with the line of the model file that asks for it."""
         self.declared.append(
             OutputRequest(
                 kind=kind,

@@ -125,6 +125,7 @@ class OwnEvents:
         period: float = math.inf,
         offset: float = 0.0,
     ) -> None:
+        """Record an event with the line of the model file that declares it; period and offset in s."""
         known = {symbol: sm.sympify(value) for symbol, value in settings.items()}
         self.own_events.append(DeclaredEvent(kind, condition, known, name, caller(), period, offset))
 

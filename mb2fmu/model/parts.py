@@ -60,6 +60,7 @@ class Parts:
             raise ModelError("the parts do not make a mechanism:", faults)
 
     def _faults(self, where: str) -> Iterator[Fault]:
+        """Yield parts of the wrong type, and dependent symbols that are not among all of them."""
         if not isinstance(self.frame, ReferenceFrame):
             yield Fault(f"frame is {self.frame!r}, not a ReferenceFrame", where, "give the inertial frame")
         if not isinstance(self.origin, Point):
@@ -88,10 +89,12 @@ def method_of_joints(joints: JointsMethod) -> Any:
 
 
 def _is_motion(item: object) -> bool:
+    """Return whether an item can be a coordinate or speed: a function of time, or a derivative."""
     return isinstance(item, AppliedUndef | sm.Derivative)
 
 
 def _is_expression(item: object) -> bool:
+    """Return whether an item is an expression."""
     return isinstance(item, sm.Expr)
 
 
@@ -104,10 +107,12 @@ def _is_load(item: object) -> bool:
 
 
 def _is_body(item: object) -> bool:
+    """Return whether an item is a SymPy body."""
     return isinstance(item, BodyBase)
 
 
 def _is_actuator(item: object) -> bool:
+    """Return whether an item is a SymPy actuator."""
     return isinstance(item, ActuatorBase)
 
 

@@ -87,6 +87,7 @@ def _changed(model: AnyModel, numbers: Mapping[str, float]) -> AnyModel:
 
 
 def _with_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
+    """Return an item with the number set for its name, as its value or start."""
     if isinstance(item, Parameter) and item.name in numbers:
         return replace(item, value=numbers[item.name])
     if isinstance(item, Input | Coordinate | Speed | AuxiliaryState) and item.name in numbers:

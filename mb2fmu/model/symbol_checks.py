@@ -91,6 +91,7 @@ def symbol_faults(model: Model, uses: Iterable[Use]) -> list[Fault]:
 
 
 def _declared_expressions(model: Model) -> Iterator[_Occurrence]:
+    """Yield each expression of the declarations with its role and line."""
     for item in model.declared:
         if isinstance(item, Output):
             yield _Occurrence(f"output {item.name}", "output", item.expression, item.where)
@@ -148,10 +149,12 @@ class _Lists:
             self._add("a number is not finite", str(occurrence.expression), occurrence, "remove NaN and infinity")
 
     def _add(self, what: str, key: str, occurrence: _Occurrence, remedy: str) -> None:
+        """Record where a fault occurs; equal faults become one message with all places."""
         self.texts.setdefault((what, key), (what, remedy))
         self.places.setdefault((what, key), []).append(occurrence)
 
     def _undeclared_constant(self, symbol: sm.Basic, occurrence: _Occurrence) -> None:
+        """Record a symbol that is not declared, with the likeliest remedy."""
         near = difflib.get_close_matches(str(symbol), map(str, self.known.parameters), n=1, cutoff=0.75)
         same = [other for other in self.known.parameters if str(other) == str(symbol)]
         if same:
@@ -171,6 +174,7 @@ class _Lists:
         return f"{name} is an output, and no symbol: write {what} in its place"
 
     def _function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        """Record a function of time that is undeclared, or stands where its kind may not."""
         known, name, role = self.known, plain_name(function), occurrence.role
         if role == "value":
             what = f"{function} changes with time, and parameters do not"
@@ -190,6 +194,7 @@ class _Lists:
             )
 
     def _derivative(self, function: sm.Expr, order: int, occurrence: _Occurrence) -> None:
+        """Record a derivative that is undeclared, unknown, or stands where it may not."""
         known, name, role = self.known, plain_name(function), occurrence.role
         derivative = rate_in_time(function, order)
         if role == "value":
@@ -226,6 +231,7 @@ class _Lists:
             self._add(what, name, occurrence, remedy)
 
     def _undeclared_function(self, function: sm.Expr, occurrence: _Occurrence) -> None:
+        """Record a function of time that is not declared, with the likeliest remedy."""
         name = plain_name(function)
         remedy = (
             f'add  model.input({name}, 0.0, "unit")  if it comes from outside, or  model.state({name}, derivative, …)'

@@ -132,6 +132,7 @@ class _Collector:
             self._attribute(place, value)
 
     def _attribute(self, place: str, value: Any) -> None:
+        """Collect the expressions of an actuator's attribute, at every depth."""
         if isinstance(value, Vector):
             self.vector(place, "load", value)
         elif isinstance(value, sm.Basic):
@@ -157,6 +158,7 @@ class _Collector:
                     self._frame(item)
 
     def _frame(self, frame: ReferenceFrame) -> None:
+        """Collect the orientations and angular velocities that a frame rests on."""
         for one, other in self._new_steps("dcm", frame):
             for entry in one._dcm_dict[other]:
                 self.expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
@@ -165,6 +167,7 @@ class _Collector:
             self.vector(place, "velocity", one._ang_vel_dict[other])
 
     def _point(self, point: Point) -> None:
+        """Collect the positions that a point rests on, and the velocities given along the way."""
         steps = list(self._new_steps("position", point))
         for one, other in steps:
             self.vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
@@ -200,4 +203,5 @@ def _towards(goal: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any,
 
 
 def _name(item: Any) -> str:
+    """Return an item's name, or its text if it has none."""
     return str(getattr(item, "name", item))

@@ -175,6 +175,7 @@ def look_faults(look: Look, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[
 
 
 def _visual_faults(look: Visual, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) for a shape that cannot be drawn: its kind, place, direction, opacity or sizes."""
     if not isinstance(look.shape, Shape):
         yield f"{look.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"
         return
