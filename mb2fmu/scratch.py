@@ -1,12 +1,19 @@
-"""Folders for work that is thrown away: removed however the work ends; a disk without room is told with its remedy."""
+"""Folders for work that is thrown away: removed however the work ends; a disk without room is told with its remedy.
+
+A process that is killed cannot remove its folder. Each folder is therefore locked while somebody works in it: the
+system gives the lock up with the process, and the next one that needs a folder removes those that nobody holds.
+"""
 
 from __future__ import annotations
 
 import errno
+import functools
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
@@ -15,13 +22,18 @@ FULL = frozenset(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") 
 """What systems say when there is no room for a file."""
 VARIABLE = "TMP" if os.name == "nt" else "TMPDIR"
 
+PREFIX = "mb2fmu-work-"
+YOUNG = 60.0
+"""Age up to which a folder is left alone, in s: it may have been made and not been locked yet."""
+
 
 @contextmanager
-def work_folder(what: str) -> Iterator[Path]:
-    """Makes a folder in the system's place for temporary files, and removes it at the end.
+def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
+    """Makes a folder, and removes it at the end.
 
     Args:
         what: Is done in it, for the message: "run the unit".
+        place: Where; None: in the system's place for temporary files.
 
     Yields:
         Its path, without links in it.
@@ -30,10 +42,64 @@ def work_folder(what: str) -> Iterator[Path]:
         ToolError: If it cannot be made, or something in it cannot be written.
     """
     with told_of_disk(what):
+        parent = str(place or tempfile.gettempdir())
+        remove_abandoned(parent)
         # Removing can fail on Windows while a virus scanner looks at what was just written.
-        made = tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=os.name == "nt")
+        made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
     with made as name, told_of_disk(what, Path(name)):
-        yield Path(name).resolve()
+        handle = _locked(name)
+        try:
+            yield Path(name).resolve()
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+
+@functools.cache
+def remove_abandoned(place: str) -> None:
+    """Removes work folders whose process was killed: once in a process for each place.
+
+    Those of other users stay, and so do all where the system has no lock for folders (Windows).
+
+    Args:
+        place: The folder that they are in.
+    """
+    if os.name != "posix":
+        return
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                with suppress(OSError):
+                    _remove_if_abandoned(entry)
+
+
+def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
+    seen = entry.stat(follow_symlinks=False)
+    if seen.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False) or time.time() - seen.st_mtime < YOUNG:
+        return
+    handle = _locked(entry.path)
+    if handle is not None:
+        shutil.rmtree(entry.path, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked(folder: str) -> int | None:
+    """Locks a folder for this process until it ends, or closes the descriptor that this returns.
+
+    Returns:
+        None if another process has locked it, or nothing can be locked there.
+    """
+    if os.name != "posix":
+        return None
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
 import subprocess
@@ -44,7 +45,9 @@ def compilers() -> dict[str, list[str]]:
 @functools.cache
 def scratch() -> Path:
     """A folder for this run's binaries."""
-    return Path(tempfile.mkdtemp(prefix="mb2fmu-native-"))
+    folder = tempfile.TemporaryDirectory(prefix="mb2fmu-native-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @functools.cache

@@ -1,13 +1,26 @@
 """Folders for work: gone however the work ends; a full disk is told with its remedy."""
 
 import errno
+import os
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 
 import numpy as np
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.scratch import VARIABLE, work_folder
+from mb2fmu.scratch import VARIABLE, YOUNG, remove_abandoned, work_folder
+
+WORKER = """
+import time
+from mb2fmu.scratch import work_folder
+with work_folder("wait") as folder:
+    print(folder, flush=True)
+    time.sleep(99)
+"""
 
 
 @pytest.fixture
@@ -60,3 +73,32 @@ def test_a_place_that_is_not_there_is_told(place, monkeypatch):
     with pytest.raises(ToolError, match="no room") as caught, work_folder("run the unit"):
         np.zeros(1)
     assert "nowhere" in str(caught.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked")
+def test_folders_of_killed_processes_are_removed_and_others_are_not(place):
+    """By the next one that needs a folder, once nobody can be about to lock them; whoever works in one keeps it."""
+    command = [sys.executable, "-c", WORKER]
+    workers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(place)})
+        for _ in range(2)
+    ]
+    try:
+        killed, working = (place / worker.stdout.readline().strip() for worker in workers)
+        (killed / "inner").mkdir()
+        (killed / "inner" / "file").write_text("text")
+        foreign, young = place / "mb2fmu-else", place / "mb2fmu-work-young"
+        foreign.mkdir()
+        young.mkdir()
+        long_ago = time.time() - 2 * YOUNG
+        for each in (killed, working, foreign):
+            os.utime(each, (long_ago, long_ago))
+        workers[0].send_signal(signal.SIGKILL)
+        workers[0].wait()
+        remove_abandoned.cache_clear()
+        with work_folder("work") as own:
+            assert sorted(place.iterdir()) == sorted([own, working, foreign, young])
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()

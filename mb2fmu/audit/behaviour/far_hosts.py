@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from xml.etree import ElementTree as ET
 
 from mb2fmu.audit.behaviour.far_library import FarLibrary
 from mb2fmu.errors import Fault, ToolError
+from mb2fmu.scratch import work_folder
 
 SOURCE = Path(__file__).parent.parent / "far" / "far_host.c"
 HERE, WINE, VALGRIND = "here", "wine", "valgrind"
@@ -104,8 +104,8 @@ def _program(target: str) -> Path:
     digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(words).encode()).hexdigest()[:16]
     place = _cache() / f"far_host-{digest}.exe"
     if not place.exists():
-        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-            made = Path(folder) / place.name
+        with work_folder("compile the host of the unit", place.parent) as folder:
+            made = folder / place.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *words, str(SOURCE), "-o", str(made)]
             _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the unit is not compiled")
             made.replace(place)
@@ -120,12 +120,12 @@ def _prefix(launcher: str, version: str) -> Path:
     """
     place = _cache() / f"wine-{hashlib.sha256(version.encode()).hexdigest()[:16]}"
     if not place.exists():
-        with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as folder:
-            made = Path(folder) / "prefix"
-            _done([launcher, "cmd", "/c", "exit"], _settings(made, Path(folder)), "wine does not set itself up")
+        with work_folder("set wine up", place.parent) as folder:
+            made = folder / "prefix"
+            _done([launcher, "cmd", "/c", "exit"], _settings(made, folder), "wine does not set itself up")
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                _done([str(server), "-w"], _settings(made, Path(folder)), "wine does not end")
+                _done([str(server), "-w"], _settings(made, folder), "wine does not end")
             if not place.exists():
                 made.rename(place)
     return place

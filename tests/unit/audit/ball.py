@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
 import subprocess
@@ -181,7 +182,9 @@ def compiler() -> list[str]:
 @functools.cache
 def scratch() -> Path:
     """A folder for this run."""
-    return Path(tempfile.mkdtemp(prefix="mb2fmu-audited-"))
+    folder = tempfile.TemporaryDirectory(prefix="mb2fmu-audited-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @functools.cache
