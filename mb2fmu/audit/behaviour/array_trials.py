@@ -11,37 +11,23 @@ from mb2fmu.audit.behaviour.binding import OK, STATUS, WARNING, RefusedError, Va
 from mb2fmu.audit.behaviour.instance import Instance
 from mb2fmu.audit.behaviour.pace import SkippedError, SpentError
 from mb2fmu.audit.behaviour.probe import probe
+from mb2fmu.audit.behaviour.resized_trials import sized, sizes, started
 from mb2fmu.audit.behaviour.stage import Stage, same
 from mb2fmu.audit.description.described_model import Variable, number
 from mb2fmu.audit.finding import Observation
 
 
-def _sizes(stage: Stage) -> list[Variable]:
-    return [
-        each for each in stage.description.variables
-        if each.causality == "structuralParameter" and each.type == "UInt64" and each.start and not each.dimensions
-    ]  # fmt: skip
-
-
-def _sized(stage: Stage, by: Variable) -> list[Variable]:
-    """Arrays that a structural parameter sizes."""
-    return [
-        each for each in stage.variables
-        if any(stage.description.target(dimension.reference) is by for dimension in each.dimensions)
-    ]  # fmt: skip
-
-
 @probe("arrays of other sizes", "value.structural")
 def resized(stage: Stage) -> Iterator[Observation]:
     """A structural parameter that is set in Configuration Mode sizes the arrays that say so."""
-    known = _sizes(stage)
+    known = sizes(stage)
     if stage.description.version != 3 or not known:
         stage.nothing("value.structural", "it has no structural parameters")
         return
     judged = 0
     for parameter in known:
-        arrays = _sized(stage, parameter)
-        start = int(number(parameter.start[0] if parameter.start else None) or 1)
+        arrays = sized(stage, parameter)
+        start = started(parameter)
         other = next((k for k in (start + 1, start - 1, start + 2) if k > 0 and stage.inside(parameter, k) == k), None)
         if other is None or not arrays:
             continue

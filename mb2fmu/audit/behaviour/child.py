@@ -31,6 +31,7 @@ from mb2fmu.audit.behaviour import (
     naming_trials,
     order_trials,
     recorded_trials,
+    resized_trials,
     slope_trials,
     state_trials,
     step_trials,
@@ -54,8 +55,8 @@ from mb2fmu.audit.recorded_run import Recorded
 ORDER = (
     life, naming_trials, values, exchange, step_trials,
     recorded_trials, slope_trials, event_trials, state_trials, dependency_trials,
-    derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, memory_trials, host,
-    watched_trials,
+    derivative_trials, evaluation_trials, call_trials, instance_trials, order_trials, array_trials, resized_trials,
+    memory_trials, host, watched_trials,
 )  # fmt: skip
 SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""

@@ -40,6 +40,14 @@ def _sampler(name: str, rules: str, *edits: tuple[str, str]) -> LateMutant:
 SAMPLER = [
     _sampler("interval at the first question only", "clock.interval", ("v[i] = 0.1;", "v[i] = S->blob[15] ? 0.3 : 0.1; S->blob[15] = 1;")),
     _sampler("a second array begins at zero", "value.order value.start", ("case U: for (j = 0; j < S->n; ++j) value[k++] = S->u[j]; break;", "case U: for (j = 0; j < S->n; ++j) { value[k] = k ? S->u[0] + k : S->u[j]; ++k; } break;")),
+    _sampler("further elements of the input do nothing", "value.element", ("for (i = 0; i < s->n; ++i) sum += s->u[i];", "for (i = 0; i < s->n && i < 3; ++i) sum += s->u[i];")),
+    _sampler("further elements have the first one's gain", "value.element", ("case Y: for (j = 0; j < S->n; ++j) value[k++] = S->gain[j] * S->u[j] + S->x; break;", "case Y: for (j = 0; j < S->n; ++j) value[k++] = S->gain[j < 3 ? j : 0] * S->u[j] + S->x; break;")),
+    _sampler("further elements of an output are the state", "value.element", ("case Y: for (j = 0; j < S->n; ++j) value[k++] = S->gain[j] * S->u[j] + S->x; break;", "case Y: for (j = 0; j < S->n; ++j) value[k++] = (j < 3 ? S->gain[j] * S->u[j] : 0.0) + S->x; break;")),
+    _sampler("further elements are not taken", "value.structural", ("case U: for (j = 0; j < S->n; ++j) S->u[j] = value[k++]; break;", "case U: for (j = 0; j < S->n; ++j) { if (j < 3) S->u[j] = value[k]; ++k; } break;")),
+    _sampler("a state forgets the size", "state.roundtrip", ("memcpy(S, state, sizeof(State)); return fmi3OK;", "{ fmi3UInt64 kept = S->n; memcpy(S, state, sizeof(State)); S->n = kept; } return fmi3OK;")),
+    _sampler("bytes forget the size", "state.serialize", ("    memcpy(*state, data, size);", "    memcpy(*state, data, size);\n    ((State *)*state)->n = S->n;")),
+    _sampler("bytes have the described size", "state.serialize", ("    memcpy(*state, data, size);", "    memcpy(*state, data, size);\n    ((State *)*state)->n = 3;")),
+    _sampler("a state has the arrays of the described size", "state.roundtrip", ("memcpy(S, state, sizeof(State)); return fmi3OK;", "{ State kept = *S; int i; memcpy(S, state, sizeof(State)); for (i = 3; i < MOST; ++i) S->u[i] = kept.u[i]; } return fmi3OK;")),
     _sampler("previous is not what was before", "clock.previous", ("        s->before = s->count;\n        s->count++;", "        s->count++;\n        s->before = s->count;")),
 ]  # fmt: skip
 
