@@ -204,6 +204,7 @@ def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
 
 
 def _described(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
+    """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
     return [
         *archive.check_contents(unit, description),
         *schema.check(unit, description),

@@ -65,6 +65,7 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
 
 
 def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
+    """Return what fmpy's validation finds, or a note that it finds nothing."""
     checker = f"fmpy {version('fmpy')}"
     done = _run(checker, [sys.executable, "-P", "-c", _FMPY, str(fmu)], time_limit)
     try:
@@ -77,6 +78,7 @@ def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
 
 
 def _fmutool(fmu: Path, time_limit: float) -> list[Finding]:
+    """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     command = [sys.executable, "-P", "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
     done = _run(checker, command, time_limit)
@@ -94,6 +96,7 @@ def _fmutool(fmu: Path, time_limit: float) -> list[Finding]:
 
 
 def _run(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+    """Run a checker; raise if it takes longer than the limit, in s."""
     try:
         return subprocess.run(  # noqa: S603  our own interpreter and installed packages
             command, capture_output=True, timeout=time_limit, check=False, text=True, errors="replace"
@@ -103,6 +106,7 @@ def _run(checker: str, command: list[str], time_limit: float) -> subprocess.Comp
 
 
 def _unreadable(checker: str, done: subprocess.CompletedProcess[str]) -> ToolError:
+    """Return the error of a checker without a verdict, with its last lines."""
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-10:]
     return ToolError(f"{checker} gave no verdict (exit code {done.returncode}):", [Fault(line) for line in said])
 

@@ -84,21 +84,25 @@ class Policy:
         return replace(result, findings=tuple(kept), waived=tuple(waived))
 
     def _graded(self, found: Finding) -> Finding:
+        """Return a finding with the severity that the policy gives it; the last matching pattern counts."""
         for pattern, severity in reversed(list(self.severity.items())):
             if fnmatch.fnmatchcase(found.rule, pattern):
                 return replace(found, severity=severity)
         return found
 
     def _waived(self, unit: str, found: Finding) -> str:
+        """Return why a finding is accepted; empty if it is not."""
         for each in self.waivers:
             if not self._is_over(each) and each.covers(unit, found):
                 return each.reason
         return BASELINE if fingerprint(found) in self.baseline else ""
 
     def _is_over(self, waiver: Waiver) -> bool:
+        """Return whether a waiver has expired."""
         return waiver.expires is not None and waiver.expires < (self.today or dt.date.max)
 
     def _expired(self, waiver: Waiver) -> Finding:
+        """Return the note on a waiver that has expired."""
         text = f'the waiver of {waiver.rule} ("{waiver.reason}") has expired on {waiver.expires}'
         return Finding("waiver", "note", text, FILE, "mend what it is about, or give it another day")
 
@@ -149,6 +153,7 @@ def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None 
 
 
 def _faults(table: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+    """Yield all faults of a policy file, each with its place."""
     for key in sorted(table.keys() - _KEYS):
         yield Fault(f'"{key}" means nothing', str(path), f"what can stand there: {', '.join(sorted(_KEYS))}")
     skip, severity, waive = table.get("skip", []), table.get("severity", {}), table.get("waive", [])
@@ -166,10 +171,12 @@ def _faults(table: Mapping[str, Any], path: Path) -> Iterator[Fault]:
 
 
 def _known(pattern: str) -> bool:
+    """Return whether a pattern matches any rule."""
     return bool(fnmatch.filter((*rules(), "checker"), pattern))
 
 
 def _waiver_faults(each: Any) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) for a waiver: unknown keys or rules, no reason, malformed day or pattern."""
     if not isinstance(each, dict):
         yield "is no table", "write [[waive]]"
         return
@@ -188,6 +195,7 @@ def _waiver_faults(each: Any) -> Iterator[tuple[str, str]]:
 
 
 def _baseline(path: Path) -> frozenset[tuple[str, str, str]]:
+    """Return the fingerprints of all findings in a JSON report, the waived ones included."""
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         listed = [*table["findings"], *(pair[0] for pair in table.get("waived", ()))]

@@ -28,6 +28,7 @@ MOST_READ = 60
 
 
 def _groups(variables: Sequence[Variable]) -> Iterator[list[Variable]]:
+    """Yield the variables type by type, as getters and setters take them."""
     ordered = sorted(variables, key=lambda each: each.type)
     return (list(group) for _, group in groupby(ordered, key=lambda each: each.type))
 
@@ -120,6 +121,7 @@ def several(stage: Stage) -> Iterator[Observation]:
 
 
 def _near(a: Value, b: Value) -> bool:
+    """Return whether two values agree to a relative 1e-6; arrays element by element."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_near, a, b))
     if isinstance(a, float) and isinstance(b, float):

@@ -155,6 +155,7 @@ def load(path: Path, request: dict[str, Any]) -> c.CDLL | FarLibrary:
 
 
 def _resources(request: dict[str, Any]) -> str:
+    """Return the path of the resources as the unit sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
     return windows_path(path).replace("\\", "/") if where(request) == WINE else str(path)
 
@@ -179,6 +180,7 @@ def try_all(request: dict[str, Any], channel: Channel) -> None:
 def _kind(
     request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, channel: Channel
 ) -> None:  # fmt: skip
+    """Try the probes of one interface type in order, and write what they find; stop if no instance can be had."""
     folder, write = Path(request["folder"]), channel.write
     wanted = [each for each in ordered() if _asked(each, kind, request)]
     if not wanted:
@@ -224,6 +226,7 @@ def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
 
 
 def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
+    """Return whether a probe is wanted for this kind and place, and not tried before."""
     asked = each.function is life.instantiate or bool(set(each.rules) & set(request["rules"]))
     return (
         where(request) in each.where

@@ -49,6 +49,7 @@ _LOCAL_SOCKETS = (1, 16)
 
 
 def _libc() -> c.CDLL:
+    """Return the C library, with errno kept."""
     return c.CDLL(None, use_errno=True)
 
 
@@ -152,6 +153,7 @@ def number_of(name: str) -> int | None:
 
 
 def _statement(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    """Return one instruction of a BPF filter as bytes; `yes` and `no` are jumps."""
     return struct.pack("HBBI", code, yes, no, value)
 
 

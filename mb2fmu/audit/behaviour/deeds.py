@@ -91,6 +91,7 @@ class Deeds:
         return errno.EPERM
 
     def _signal(self, name: str, arguments: list[int]) -> int:
+        """Allow signals to the trial's own process and threads; report and refuse (EPERM) all others."""
         target = struct.unpack("i", struct.pack("I", arguments[0] & 0xFFFFFFFF))[0]
         if target in {0, self._child, -self._child} or (
             name == "tkill" and Path(f"/proc/{self._child}/task/{target}").exists()
@@ -108,6 +109,7 @@ class Deeds:
         return errno.EPERM
 
     def _file(self, process: int, name: str, arguments: list[int]) -> int:
+        """Allow writing inside the trial's folders; report and refuse (EACCES) paths outside."""
         base, place = _link(f"/proc/{process}/cwd"), 0
         if name.endswith(("at", "at2")):
             directory = struct.unpack("i", struct.pack("I", arguments[0] & 0xFFFFFFFF))[0]

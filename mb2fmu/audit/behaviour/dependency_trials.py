@@ -294,6 +294,7 @@ def _tuned(
     effects: Effects,
     round_: int,
 ) -> None:
+    """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
     place(stage, instance, point)
     base = instance.get(unknowns)
     for parameter in tunable:
@@ -313,6 +314,7 @@ def _tuned(
 
 
 def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -> None:
+    """Set a tunable parameter in Event Mode, as the standard demands, and go on."""
     instance.event()
     instance.set({parameter: value})
     stage.settle(instance)

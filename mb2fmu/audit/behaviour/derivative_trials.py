@@ -116,6 +116,7 @@ def _combined(
 
 
 def _wanted(stage: Stage) -> bool:
+    """Return whether the unit offers directional or adjoint derivatives."""
     return any(
         stage.flag(name)
         for name in ("providesDirectionalDerivative", "providesDirectionalDerivatives", "providesAdjointDerivatives")
@@ -159,6 +160,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
 def _moved(
     stage: Stage, instance: Instance, point: Point, k: int, unknowns: Sequence[Variable], change: float
 ) -> list[float]:
+    """Return the unknowns with known k (states, then inputs) changed by `change`."""
     values = [*point.states, *point.inputs]
     values[k] += change
     count = len(point.states)
@@ -199,5 +201,6 @@ def initial(stage: Stage) -> Iterator[Observation]:
 
 
 def _set(instance: Instance, known: Variable, value: float, unknowns: Sequence[Variable], change: float) -> list[float]:
+    """Return the unknowns with one known set to its value plus a change."""
     instance.set({known: value + change})
     return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]

@@ -50,6 +50,7 @@ def another(stage: Stage, variable: Variable, key: object, spread: float) -> Val
 
 
 def _moved(stage: Stage, variable: Variable, start: Value, draw: random.Random, spread: float) -> Value | None:
+    """Return another admissible value of a variable's type; None if there is none."""
     if isinstance(start, bytes):
         return b"%s %d" % (start, draw.randrange(10, 99)) if variable.type == "String" else start + b"\x5a"
     if isinstance(start, bool):
@@ -112,6 +113,7 @@ def parameters(stage: Stage, number: int) -> Values:
 
 
 def _feasible(stage: Stage, number: int) -> Values:
+    """Return other parameters with which a short run succeeds, at the widest spread that does; empty if none does."""
     wanted = settable(stage)
     if number % 2:  # start values stay now and then: they may not go together
         wanted = [each for each in wanted if each.causality == "parameter"]

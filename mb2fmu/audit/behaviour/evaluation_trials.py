@@ -22,6 +22,7 @@ CLOSE = 1e-9
 
 
 def _near(a: Value, b: Value) -> bool:
+    """Return whether two values agree as closely as two evaluations may; arrays element by element."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_near, a, b))
     if isinstance(a, float) and isinstance(b, float):
@@ -54,6 +55,7 @@ def _read(stage: Stage, instance: Instance, order: int) -> list[Value]:
 
 
 def _names(stage: Stage) -> list[str]:
+    """Return what `_read` reads, by name: derivatives, event indicators, variables."""
     return [
         *(f"derivative {k + 1}" for k in range(stage.n_states)),
         *(f"event indicator {k + 1}" for k in range(stage.n_indicators)),
@@ -101,6 +103,7 @@ def _moved(stage: Stage, instance: Instance, now: Point, to: Point, move: int) -
 
 
 def _fresh(stage: Stage, point: Point) -> list[Value]:
+    """Return what a new instance shows at a point."""
     with stage.instance() as instance:
         stage.initialize(instance)
         place(stage, instance, point)
@@ -141,6 +144,7 @@ def stale(stage: Stage) -> Iterator[Observation]:
 def _against(
     stage: Stage, given: dict[Variable, Value], unknowns: Sequence[Variable], found: list[Value]
 ) -> Iterator[Observation]:
+    """Yield the first unknown that differs from an instance in which all was set before anything was read."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         instance.set(given)

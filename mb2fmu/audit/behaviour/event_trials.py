@@ -78,6 +78,7 @@ def jumps(stage: Stage) -> Iterator[Observation]:
 
 
 def _flags(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
+    """Yield flags of events that contradict what the events did to states and nominal values."""
     silent = [each for each in found if each.before != each.after and not each.said.values_changed]
     idle = [each for each in found if each.before == each.after and each.said.values_changed]
     if silent:
@@ -120,6 +121,7 @@ def _discrete(stage: Stage) -> list[Variable]:
 
 
 def _look(stage: Stage, instance: Instance) -> list[Value]:
+    """Return all discrete variables, then the continuous states."""
     return [*instance.get(_discrete(stage)), *(instance.states(stage.n_states) if stage.n_states else [])]
 
 
@@ -211,6 +213,7 @@ def _quiet(stage: Stage, integration: Integration) -> bool:
 
 
 def _disturbed(stage: Stage, instance: Instance, integration: Integration) -> str:
+    """Return the name of a quantity that an event changes although nothing was due; empty if none does."""
     before = _look(stage, instance)
     integration.interrupt({})
     return _difference(stage, before, _look(stage, instance))

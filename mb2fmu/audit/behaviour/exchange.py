@@ -183,6 +183,7 @@ def derivatives(stage: Stage) -> Iterator[Observation]:
 
 
 def _equal(first: Value, second: float) -> bool:
+    """Return whether a value read as a variable is the number of the vector, up to round-off."""
     return isinstance(first, float) and (same(first, second) or math.isclose(first, second, rel_tol=NOISE))
 
 

@@ -78,6 +78,7 @@ def valgrind_host() -> FarHost | None:
 
 
 def _said(launcher: str) -> str:
+    """Return the first line of a tool's --version."""
     done = subprocess.run(  # noqa: S603  an installed tool, without input
         [launcher, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
     )
@@ -85,6 +86,7 @@ def _said(launcher: str) -> str:
 
 
 def _cache() -> Path:
+    """Return the folder for the auditor's wine prefix, made if absent."""
     import platformdirs
 
     named = os.environ.get("MB2FMU_CACHE_DIR")
@@ -132,11 +134,13 @@ def _prefix(launcher: str, version: str) -> Path:
 
 
 def _settings(prefix: Path, temporary: Path) -> dict[str, str]:
+    """Return the environment of wine: prefix, no debug output, no Mono or Gecko."""
     return {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=",
             "TMPDIR": str(temporary)}  # fmt: skip
 
 
 def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> None:
+    """Run a command of the set-up; raise with its last output if it fails or takes too long."""
     try:
         done = subprocess.run(  # noqa: S603  our own commands
             command, env={**os.environ, **settings}, capture_output=True, text=True, errors="replace",
@@ -203,6 +207,7 @@ def seen(root: Path, library: Path) -> list[str]:
 
 
 def _told(error: ET.Element, library: Path) -> str:
+    """Return valgrind's error in words, with the unit's own function on the stack; empty if the unit is not on it."""
     what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
     frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
     own = next((each for each in frames if each.findtext("obj") == str(library)), None)

@@ -90,6 +90,7 @@ class FarLibrary:
     # --- the wire
 
     def _send(self, *parts: bytes) -> None:
+        """Write to the host; a broken pipe ends this process as the host has ended."""
         try:
             self._to.write(b"".join(parts))
             self._to.flush()
@@ -97,15 +98,18 @@ class FarLibrary:
             _die(self._process, None)
 
     def _take(self, size: int) -> bytes:
+        """Read exactly so many bytes from the host; end this process if it has ended."""
         found = self._from.read(size) if size else b""
         if len(found) != size:
             _die(self._process, None)
         return found
 
     def _number(self, form: str) -> Any:
+        """Read one little-endian number of a struct format."""
         return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
 
     def _text(self) -> bytes | None:
+        """Read a text with its length in front; None for a null pointer."""
         size = self._number("I")
         return None if size == _NOTHING else self._take(size)
 
@@ -123,6 +127,7 @@ class FarLibrary:
                 _die(self._process, self._number("I"))
 
     def _message(self) -> None:
+        """Hand a log message of the unit to the logger of its environment, or to any if that is unknown."""
         environment, status = self._number("Q"), self._number("i")
         name, category, text = self._text(), self._text(), self._text()
         # Another environment than any that was given is still a message: any logger tells so.
@@ -133,6 +138,7 @@ class FarLibrary:
             logger(environment, status, category, text)
 
     def _updated(self) -> None:
+        """Call the intermediate update of this process and send back its answer."""
         time, flags = self._number("d"), self._take(4)
         asked, at = c.c_bool(), c.c_double(time)
         if self._update:
@@ -246,4 +252,5 @@ def _given(each: Any) -> bytes:
 
 
 def _block(data: bytes) -> bytes:
+    """Return bytes with their length in front."""
     return struct.pack("<I", len(data)) + data

@@ -44,6 +44,7 @@ class Watched:
         self._before = self._look()
 
     def _look(self) -> Mapping[str, tuple[int, int]]:
+        """Return size and time of change of every file, by path from the root; what vanishes meanwhile is left out."""
         found: dict[str, tuple[int, int]] = {}
         wanted = [str(each) for each in self._root.iterdir() if each.is_dir()] if self._root.exists() else []
         while wanted:

@@ -297,6 +297,7 @@ def _started(
     request: dict[str, Any], channel: Channel, tried: list[str], ended: list[str], ours: socket.socket,
     theirs: socket.socket,
 ) -> _Process:  # fmt: skip
+    """Start a process that tries the unit: a fork where the system has it, a new interpreter elsewhere."""
     from mb2fmu.audit.behaviour import child
 
     now = {**request, "tried": tried, "ended": ended}

@@ -26,6 +26,7 @@ _LOCALES = ("de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE", "
 
 
 def _machine() -> str:
+    """Return the processor's architecture."""
     import platform
 
     return platform.machine()
@@ -86,6 +87,7 @@ def rounding(stage: Stage) -> Iterator[Observation]:
 
 
 def _near(first: float, second: float, relative: float, scale: float) -> bool:
+    """Return whether two numbers agree; below 1e-3 of the variable's `scale` differences count as absolute."""
     if math.isnan(first) and math.isnan(second):
         return True
     return abs(first - second) <= relative * max(abs(first), abs(second), 1e-3 * scale)

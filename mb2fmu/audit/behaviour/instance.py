@@ -95,6 +95,7 @@ class Instance:
         return bool(self._handle)
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool, callbacks: bool) -> None:
+        """Instantiate for FMI 2; the name's memory is overwritten afterwards, as an importer may do."""
         logger = LOGGER2(self._said.take)
         table = Callbacks2(
             logger, ALLOCATE(self.memory.allocate) if callbacks else ALLOCATE(),
@@ -380,6 +381,7 @@ class Instance:
         return found
 
     def _get(self, kind: str, group: Sequence[Variable], total: int) -> list[Any]:
+        """Return the elements of variables of one type; functions must not write beyond the room they are given."""
         references, count = _references(group), c.c_size_t(len(group))
         if kind == "Binary":
             sizes, places = Room(c.c_size_t, total), Room(c.c_void_p, total)
@@ -454,6 +456,7 @@ class Instance:
     # --- states
 
     def _state(self, action: str) -> str:
+        """Return the name of a state function in this version."""
         if self.version == 2:
             return {"Deserialize": "DeSerializeFMUstate", "Size": "SerializedFMUstateSize"}.get(
                 action, f"{action}FMUstate"

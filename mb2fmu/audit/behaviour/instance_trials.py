@@ -22,6 +22,7 @@ MOST = TRIED
 
 
 def _alone(stage: Stage, number: int, steps: int) -> Run:
+    """Return the run of one instance by itself, with the parameters of this number."""
     with stage.instance(name=b"alone%d" % number) as instance:
         for run in driving(stage, instance, stage.variables, number=number, steps=steps):
             found = run

@@ -234,6 +234,7 @@ def messages(stage: Stage) -> Iterator[Observation]:
 
 
 def _again(stage: Stage) -> tuple[object, ...]:
+    """Return the arguments of EnterInitializationMode in FMI 3; none in FMI 2."""
     if stage.description.version == 2:
         return ()
     return c.c_bool(0), c.c_double(0.0), c.c_double(stage.start), c.c_bool(0), c.c_double(0.0)

@@ -88,6 +88,7 @@ def _repeated(most: int, action: Callable[[], object]) -> int:
 
 
 def _held() -> dict[str, int]:
+    """Return how many descriptors and threads the process has."""
     return {"descriptors": open_descriptors() or 0, "threads": threads() or 0}
 
 
@@ -122,6 +123,7 @@ def leak(stage: Stage) -> Iterator[Observation]:
 
 
 def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
+    """Yield canNotUseMemoryManagementFunctions if it contradicts how the unit allocates (FMI 2)."""
     if stage.description.version != 2:
         return
     own = stage.flag("canNotUseMemoryManagementFunctions")
@@ -201,11 +203,13 @@ def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]
 
 
 def _evaluated(stage: Stage, instance: Instance) -> None:
+    """Evaluate the derivatives once at the start time."""
     instance.set_time(stage.start)
     instance.slopes(stage.n_states)
 
 
 def _serialized(instance: Instance) -> None:
+    """Serialize the state, restore it from bytes, and free both."""
     state = instance.get_state()
     copy = instance.deserialize(instance.serialize(state))
     instance.free_state(copy)
@@ -249,11 +253,13 @@ def uninitialized(stage: Stage) -> Iterator[Observation]:
 
 
 def _plain(stage: Stage) -> Run:
+    """Return a short run with the start values."""
     with stage.instance() as instance:
         return run(stage, instance, stage.variables, steps=min(stage.steps, FEW))
 
 
 def _driven(stage: Stage, number: int) -> Run:
+    """Return a run with other parameters and moving inputs."""
     with stage.instance() as instance:
         return drive(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
 

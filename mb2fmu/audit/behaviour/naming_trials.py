@@ -63,6 +63,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
 
 
 def _label(status: int) -> str:
+    """Return a status by its name; a number outside of the standard as itself."""
     return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
 
@@ -72,6 +73,7 @@ def _unused(stage: Stage) -> int:
 
 
 def _switched(instance: Instance, names: Sequence[bytes], *, on: bool) -> int:
+    """Return the status of switching messages of these categories on or off."""
     flag = c.c_int if instance.version == 2 else c.c_bool
     listed = (c.c_char_p * max(len(names), 1))(*names)
     return instance.call("SetDebugLogging", flag(on), c.c_size_t(len(names)), listed)

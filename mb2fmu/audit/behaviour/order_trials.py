@@ -64,11 +64,13 @@ class Walk:
 
 
 def _enter(walk: Walk) -> None:
+    """Enter Initialization Mode at the start time."""
     walk.instance.enter(walk.stage.start, None, walk.stage.tolerance)
     walk.time = walk.stage.start
 
 
 def _exit(walk: Walk) -> None:
+    """Leave Initialization Mode; where that leads to Event Mode, iterate until it is settled."""
     walk.instance.exit()
     if walk.instance.mode == E:
         walk.stage.settle(walk.instance)
@@ -87,15 +89,18 @@ def _set(walk: Walk) -> None:
 
 
 def _set_inputs(walk: Walk) -> None:
+    """Set all inputs to values of a random instant."""
     walk.instance.set(moving(walk.stage, walk.draw.randrange(6)))
 
 
 def _set_continuous(walk: Walk) -> None:
+    """Set the continuous inputs to values of a random instant."""
     values = moving(walk.stage, walk.draw.randrange(6))
     walk.instance.set({each: value for each, value in values.items() if each.variability == "continuous"})
 
 
 def _set_tunable(walk: Walk) -> None:
+    """Change a random tunable parameter without bounds by a little."""
     known = [each for each in walk.stage.variables if each.causality == "parameter" and each.variability == "tunable"]
     known = [each for each in known if not each.get("min") and not each.get("max")]
     if known:
@@ -106,6 +111,7 @@ def _set_tunable(walk: Walk) -> None:
 
 
 def _get(walk: Walk) -> None:
+    """Read a random half of the variables in random order."""
     some = [each for each in walk.stage.variables if walk.draw.random() < 0.5]
     walk.draw.shuffle(some)
     walk.instance.get(some)
@@ -119,31 +125,37 @@ def _get_early(walk: Walk) -> None:
 
 
 def _event(walk: Walk) -> None:
+    """Enter Event Mode and iterate until it is settled."""
     walk.instance.event()
     walk.stage.settle(walk.instance)
 
 
 def _update(walk: Walk) -> None:
+    """Iterate the events until they are settled."""
     walk.stage.settle(walk.instance)
 
 
 def _go_on(walk: Walk) -> None:
+    """Settle the events and return to Continuous-Time or Step Mode."""
     walk.stage.settle(walk.instance)
     walk.instance.go_on()
 
 
 def _later(walk: Walk) -> None:
+    """Advance the time by a random part of a step."""
     walk.time += walk.stage.step * walk.draw.uniform(0.01, 0.5)
     walk.instance.set_time(walk.time)
 
 
 def _states(walk: Walk) -> None:
+    """Set the continuous states to their own values."""
     size = walk.stage.n_states
     if size:
         walk.instance.set_states(walk.instance.states(size))
 
 
 def _evaluate(walk: Walk) -> None:
+    """Read derivatives, indicators, nominals and states in random order."""
     stage, instance = walk.stage, walk.instance
     names = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
     walk.draw.shuffle(names)
@@ -156,6 +168,7 @@ def _evaluate(walk: Walk) -> None:
 
 
 def _completed(walk: Walk) -> None:
+    """Report an accepted step and handle the event that it asks for."""
     event, _ = walk.instance.completed()
     if event:
         _event(walk)
@@ -163,11 +176,13 @@ def _completed(walk: Walk) -> None:
 
 
 def _advance(walk: Walk) -> None:
+    """Do one communication step."""
     walk.instance.must_step(walk.time, walk.stage.step)
     walk.time += walk.stage.step
 
 
 def _keep(walk: Walk) -> None:
+    """Keep the unit's state with its mode and time; free the one kept before."""
     if walk.stage.keeps_states:
         if walk.kept:
             walk.instance.free_state(walk.kept[0])  # type: ignore[arg-type]
@@ -175,16 +190,19 @@ def _keep(walk: Walk) -> None:
 
 
 def _return(walk: Walk) -> None:
+    """Go back to the state that was kept."""
     if walk.kept:
         walk.instance.set_state(walk.kept[0])  # type: ignore[arg-type]
         walk.instance.mode, walk.time = walk.kept[1], walk.kept[2]
 
 
 def _terminate(walk: Walk) -> None:
+    """Terminate the instance."""
     walk.instance.terminate()
 
 
 def _reset(walk: Walk) -> None:
+    """Reset the instance; start values that were given are forgotten."""
     walk.instance.reset()
     walk.given.clear()
     walk.time = walk.stage.start

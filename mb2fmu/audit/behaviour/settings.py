@@ -42,6 +42,7 @@ def ordinary_rounding() -> None:
 
 
 def _handlers() -> Iterator[int]:
+    """Yield the handler of each watched signal as an address, 0 for the default."""
     for name in _SIGNALS:
         action = _Action()
         c.CDLL(None).sigaction(int(getattr(signal, name)), None, c.byref(action))
@@ -89,6 +90,7 @@ def settings() -> Settings:
 
 
 def _is_open(number: int) -> bool:
+    """Return whether a descriptor is open."""
     try:
         os.fstat(number)
     except OSError:

@@ -160,6 +160,7 @@ class Integration:
         return self._next
 
     def _indicators(self) -> list[float]:
+        """Return the event indicators at the present time and states."""
         count = self._stage.n_indicators
         return self._instance.vector("GetEventIndicators", count) if count else []
 
@@ -170,6 +171,7 @@ class Integration:
             self._instance.set(self.moves(time))
 
     def _slopes(self, time: float, states: Sequence[float]) -> list[float]:
+        """Return x' at a time and states, which the unit keeps afterwards."""
         self._go_to(time)
         if not self._size:
             return []
@@ -212,6 +214,7 @@ class Integration:
                 self._event("time")
 
     def _step(self, size: float, target: float) -> float:
+        """Take a step of at most `size` s, cut to its tolerance or the first event; return its size."""
         state, error = self._tried(size)
         while error > 1.0:
             size *= max(0.1, 0.9 * error**-0.2) if math.isfinite(error) else 0.1
@@ -233,6 +236,7 @@ class Integration:
         return size
 
     def _crossed(self, time: float, state: Sequence[float]) -> bool:
+        """Return whether any event indicator has another sign there than at the last accepted step."""
         if not self._signs:
             return False
         self._go_to(time)
@@ -256,6 +260,7 @@ class Integration:
         return high, state
 
     def _accept(self, size: float, state: list[float]) -> None:
+        """Take a time and states as reached, report the step, and handle a step event."""
         self.time += size
         self.states = state
         self._go_to(self.time)
@@ -275,9 +280,11 @@ class Integration:
         self._event("input", values)
 
     def _nominals(self) -> list[float]:
+        """Return the nominal values of the continuous states."""
         return self._instance.vector("GetNominalsOfContinuousStates", self._size) if self._size else []
 
     def _event(self, why: str, values: Mapping[Variable, Value] | None = None) -> None:
+        """Handle an event: Event Mode, inputs that jump, iterations; record what jumped and the next time event."""
         self.events += 1
         self._at_once = self._at_once + 1 if self.time == self._moment else 0
         self._moment = self.time

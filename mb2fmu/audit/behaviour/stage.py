@@ -125,6 +125,7 @@ class Stage:
     # --- experiment
 
     def _experiment(self, name: str) -> float | None:
+        """Return a number of the default experiment; None if absent or not finite."""
         value = number(self.description.experiment.get(name))
         return value if value is not None and math.isfinite(value) else None
 
@@ -146,6 +147,7 @@ class Stage:
 
     @property
     def _preferred(self) -> float:
+        """Return the step size to try: declared, else the fixed internal one, else 1/100 of the span, in s."""
         fixed = number(self.description.interfaces[self.kind].get("fixedInternalStepSize"))
         span = 1.0 if self.told_stop is None else self.told_stop - self.start
         preferred = self._experiment("stepSize") or fixed

@@ -42,6 +42,7 @@ def watched(stage: Stage) -> list[Variable]:
 
 
 def _counted(stage: Stage) -> list[Variable]:
+    """Return the discrete outputs and locals, which must change as they do in Model Exchange."""
     return [
         each for each in stage.variables if each.causality in {"output", "local"} and each.variability == "discrete"
     ]

@@ -187,6 +187,7 @@ def _watched(archive: Archive, scratch: Path, members: dict[str, str], base: dic
 
 @contextmanager
 def _parallel(count: int) -> Iterator[Any]:
+    """Yield a map over so many threads; an interruption kills the guards that the threads wait for."""
     if count == 1:
         yield map
         return
@@ -215,6 +216,7 @@ def _tried(archive: Archive, scratch: Path, members: dict[str, str], base: dict[
 
 
 def _stillborn(each: Observation) -> bool:
+    """Return whether an observation says that no instance could be made at all."""
     return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
 
 
@@ -238,6 +240,7 @@ def unpack(archive: Archive, folder: Path) -> None:
 def _guarded(
     archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any]
 ) -> Trial:
+    """Try a unit in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
     root = scratch / name
     folder = root / place
     unpack(archive, folder)
@@ -333,6 +336,7 @@ def _read(trial: Trial, text: str, ended: list[str]) -> bool:
 
 
 def _tail(spoken: Path) -> str:
+    """Return the last 2,000 bytes of what was printed; empty where there is no file."""
     try:
         with spoken.open("rb") as file:
             file.seek(max(spoken.stat().st_size - 2000, 0))
@@ -342,6 +346,7 @@ def _tail(spoken: Path) -> str:
 
 
 def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
+    """Add an observation if the unit wrote to its host's standard output."""
     text = _tail(spoken).strip()
     if text and "host.output" in rules:
         first = text.splitlines()[0]

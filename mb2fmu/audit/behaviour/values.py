@@ -22,6 +22,7 @@ LONGEST_REFUSAL = 30.0
 
 
 def _close(first: Value, second: Value, relative: float) -> bool:
+    """Return whether two values agree to a relative tolerance; arrays element by element."""
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(_close(a, b, relative) for a, b in zip(first, second, strict=True))
     if isinstance(first, float) and isinstance(second, float):
@@ -32,6 +33,7 @@ def _close(first: Value, second: Value, relative: float) -> bool:
 
 
 def _relative(variable: Variable) -> float:
+    """Return the relative round-off of a variable's type."""
     return 1e-6 if variable.type == "Float32" else 1e-14
 
 
@@ -203,6 +205,7 @@ def _watched_kinds(stage: Stage) -> dict[str, bool]:
 
 
 def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+    """Yield the first value of a computed variable that lies outside of min or max."""
     if variable.dimensions or variable.causality in {"parameter", "input"}:
         return
     low, high = variable.number("min"), variable.number("max")
@@ -216,6 +219,7 @@ def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Obs
 
 
 def _items(stage: Stage, variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+    """Yield values that are no truth value, or no item of the enumeration."""
     items: tuple[int, ...] = stage.description.items(variable)
     if variable.type == "Boolean":
         wrong = next((each for each in column if isinstance(each, int) and each not in {0, 1}), None)
@@ -227,6 +231,7 @@ def _items(stage: Stage, variable: Variable, column: list[Value], where: str) ->
 
 
 def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
+    """Yield discrete variables that change between two events."""
     for place, variable in enumerate(stage.variables):
         column = [row[place] for row in found.rows]
         quiet = [k for k in range(1, len(column)) if found.events[k] == found.events[k - 1]]

@@ -44,6 +44,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
 
 
 def _actions(stage: Stage) -> Iterator[Callable[[], object]]:
+    """Yield what is run under valgrind: one step first, then states, whole runs, driven runs."""
     yield partial(_run, stage, 1)
     if stage.keeps_states:
         yield partial(_kept, stage)
@@ -54,6 +55,7 @@ def _actions(stage: Stage) -> Iterator[Callable[[], object]]:
 
 
 def _run(stage: Stage, steps: int) -> None:
+    """Run so many steps, terminate and reset."""
     with stage.instance() as instance:
         run(stage, instance, stage.variables, steps=steps)
         instance.terminate()
@@ -61,11 +63,13 @@ def _run(stage: Stage, steps: int) -> None:
 
 
 def _driven(stage: Stage, number: int) -> None:
+    """Run with the parameters of this number and moving inputs."""
     with stage.instance() as instance:
         drive(stage, instance, stage.variables, number=number, steps=stage.steps)
 
 
 def _kept(stage: Stage) -> None:
+    """Keep a state, restore it, read everything and free it."""
     with stage.instance() as instance:
         stage.initialize(instance)
         state = instance.get_state()

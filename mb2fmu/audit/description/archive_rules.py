@@ -97,6 +97,7 @@ def _parents(name: str) -> Iterator[str]:
 
 
 def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
+    """Yield faults of one member: its path, compression and the version needed."""
     written = each.orig_filename
     parts = written.split("/")
     if "\\" in written:
@@ -145,6 +146,7 @@ def check_contents(archive: Archive, description: Description) -> Iterator[Obser
 
 
 def _sources(archive: Archive, description: Description) -> Iterator[Observation]:
+    """Yield source files that are listed and absent, and FMI 3 sources without a build description."""
     for kind, files in description.sources.items():
         for name in files:
             if f"sources/{name}" not in archive.names:
@@ -159,6 +161,7 @@ def _sources(archive: Archive, description: Description) -> Iterator[Observation
 
 
 def _build(archive: Archive, description: Description, build: bytes) -> Iterator[Observation]:
+    """Yield faults of buildDescription.xml: unreadable, of no interface, or listing absent files."""
     where = "sources/buildDescription.xml"
     try:
         root = parse(build)

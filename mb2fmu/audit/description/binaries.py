@@ -93,11 +93,13 @@ def images(content: bytes) -> tuple[Image, ...]:
 
 
 def _machine(value: object) -> str:
+    """Return a processor by the name that platform folders use."""
     name = getattr(value, "name", str(value))
     return _MACHINES.get(name, name)
 
 
 def _elf(binary: lief.ELF.Binary) -> Image:
+    """Return what a Linux library exports, imports and needs, the newest glibc version among it."""
     import lief
 
     found = re.findall(r"GLIBC_(\d+(?:\.\d+)+)", " ".join(
@@ -117,6 +119,7 @@ def _elf(binary: lief.ELF.Binary) -> Image:
 
 
 def _pe(binary: lief.PE.Binary) -> Image:
+    """Return what a Windows library exports, imports and needs."""
     export = binary.get_export()
     return Image(
         "PE",
@@ -128,6 +131,7 @@ def _pe(binary: lief.PE.Binary) -> Image:
 
 
 def _macho(binary: lief.MachO.Binary) -> Image:
+    """Return what a macOS library exports, imports and needs; its own name is not a need."""
     import lief
 
     own = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
@@ -191,6 +195,7 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
 
 
 def _expected(folder: str, version: int) -> tuple[str, str] | None:
+    """Return format and machine that a platform folder stands for; None if it is none of the standard."""
     if version == 2 and folder in _FOLDERS2:
         return _FOLDERS2[folder]
     found = _TUPLE.match(folder)
@@ -203,6 +208,7 @@ def _expected(folder: str, version: int) -> tuple[str, str] | None:
 def _folder(
     archive: Archive, description: Description, folder: str, files: set[str], identifiers: set[str]
 ) -> Iterator[Observation]:
+    """Yield faults of a platform folder: unknown, of the other FMI version, or without the libraries named."""
     where = f"binaries/{folder}"
     expected = _expected(folder, description.version)
     stray = description.version == 2 and folder in {
@@ -238,6 +244,7 @@ def _folder(
 def _library(
     content: bytes, where: str, expected: tuple[str, str], description: Description, identifier: str
 ) -> Iterator[Observation]:
+    """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
     found = images(content)
     if not found:
         yield Observation("binary.format", f"is no {expected[0]} library", where)
@@ -265,6 +272,7 @@ def _library(
 def _symbols(
     image: Image, where: str, description: Description, kinds: frozenset[str], identifier: str
 ) -> Iterator[Observation]:
+    """Yield functions of the standard that are not exported, and exported names that are none."""
     functions = interface(description.version)
     missing = sorted(required(description.version, kinds) - image.exported)
     if missing:

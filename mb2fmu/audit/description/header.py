@@ -33,6 +33,7 @@ def check(description: Description) -> Iterator[Observation]:
 
 
 def _root(description: Description) -> Iterator[Observation]:
+    """Yield faults of version, token, date and model name."""
     attributes = description.attributes
     version = attributes.get("fmiVersion", "")
     if description.version == 2 and version != "2.0":
@@ -54,6 +55,7 @@ def _root(description: Description) -> Iterator[Observation]:
 
 
 def _interfaces(description: Description) -> Iterator[Observation]:
+    """Yield a missing interface type, identifiers that are no names of C, and a malformed indicator count."""
     if not description.interfaces:
         yield Observation(
             "header.interfaces", "neither ModelExchange nor CoSimulation nor ScheduledExecution is there", DESCRIPTION
@@ -69,6 +71,7 @@ def _interfaces(description: Description) -> Iterator[Observation]:
 
 
 def _flags(description: Description) -> Iterator[Observation]:
+    """Yield capability flags that are malformed, or need another flag that is not set."""
     needs = _NEEDS2 if description.version == 2 else _NEEDS3
     for kind, attributes in description.interfaces.items():
         for name, value in attributes.items():
@@ -88,6 +91,7 @@ def _flags(description: Description) -> Iterator[Observation]:
 
 
 def _experiment(description: Description) -> Iterator[Observation]:
+    """Yield numbers of the default experiment that are not finite, not positive, or contradict each other."""
     read = {name: number(text) for name, text in description.experiment.items()}
     for name, value in read.items():
         if value is None or not math.isfinite(value):

@@ -54,10 +54,12 @@ def parse(content: bytes) -> Element:
 
 
 def _attributes(element: Element | None) -> dict[str, str]:
+    """Return an element's attributes as text; empty without an element."""
     return {} if element is None else {str(key): str(value) for key, value in element.attrib.items()}
 
 
 def _children(parent: Element | None, *names: str) -> Iterator[Element]:
+    """Yield child elements, only those with these names if any are given; comments are skipped."""
     if parent is not None:
         for child in parent:
             if isinstance(child.tag, str) and (not names or child.tag in names):
@@ -65,10 +67,12 @@ def _children(parent: Element | None, *names: str) -> Iterator[Element]:
 
 
 def _line(element: Element) -> int:
+    """Return the line of an element in the file, 0 if unknown."""
     return int(element.sourceline or 0)
 
 
 def _integer(text: str | None) -> int | None:
+    """Return text as an integer; None if it is none."""
     try:
         return int(text or "")
     except ValueError:
@@ -83,12 +87,14 @@ def initial_default(causality: str, variability: str) -> str:
 
 
 def _resolved(attributes: Mapping[str, str], kind: str) -> tuple[str, str, str]:
+    """Return causality, variability and initial with the standard's defaults put in."""
     causality = attributes.get("causality", "local")
     variability = attributes.get("variability", "continuous" if kind in FLOATS else "discrete")
     return causality, variability, attributes.get("initial", initial_default(causality, variability))
 
 
 def _units(root: Element) -> tuple[UnitDefinition, ...]:
+    """Return the unit definitions, with display units in order, doubles included."""
     found = []
     for element in _children(root.find("UnitDefinitions"), "Unit"):
         base = element.find("BaseUnit")
@@ -106,6 +112,7 @@ def _units(root: Element) -> tuple[UnitDefinition, ...]:
 
 
 def _sources(root: Element) -> dict[str, tuple[str, ...]]:
+    """Return the source files that each interface type lists (FMI 2)."""
     return {
         kind: tuple(each.get("name", "") for each in root.findall(f"{kind}/SourceFiles/File"))
         for kind in KINDS
@@ -114,6 +121,7 @@ def _sources(root: Element) -> dict[str, tuple[str, ...]]:
 
 
 def _general(root: Element) -> dict[str, object]:
+    """Return what both versions write alike: attributes, interfaces, units, log categories, experiment."""
     return {
         "attributes": _attributes(root),
         "interfaces": {kind: _attributes(root.find(kind)) for kind in KINDS if root.find(kind) is not None},
@@ -128,6 +136,7 @@ def _assembled(
     root: Element, version: int, types: tuple[TypeDefinition, ...], variables: tuple[Variable, ...],
     entries: list[tuple[str, Element]], lists: frozenset[str],
 ) -> Description:  # fmt: skip
+    """Return the description with the entries of its model structure resolved to variables."""
     general = _general(root)
     whole = Description(version, types=types, variables=variables, unknowns=(), lists=lists, **general)  # type: ignore[arg-type]
     key = "index" if version == 2 else "valueReference"
@@ -158,6 +167,7 @@ def _assembled(
 
 
 def _description2(root: Element) -> Description:
+    """Read a description of FMI 2."""
     types = []
     for element in _children(root.find("TypeDefinitions"), "SimpleType"):
         inner = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
@@ -201,6 +211,7 @@ def _description2(root: Element) -> Description:
 
 
 def _description3(root: Element) -> Description:
+    """Read a description of FMI 3."""
     types = tuple(
         TypeDefinition(
             element.get("name", ""),
@@ -238,6 +249,7 @@ def _description3(root: Element) -> Description:
 
 
 def _start3(element: Element, kind: str) -> tuple[str, ...] | None:
+    """Return the start values of a variable, element by element; None without any."""
     if kind in {"String", "Binary"}:
         values = tuple(each.get("value", "") for each in _children(element, "Start"))
         return values or None

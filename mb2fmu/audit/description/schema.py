@@ -19,6 +19,7 @@ TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 
 @cache
 def _schema(path: str) -> etree.XMLSchema:
+    """Return a schema of the standard, out of fmpy."""
     spec = find_spec("fmpy")
     assert spec is not None
     assert spec.origin is not None
@@ -57,12 +58,14 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
 
 
 def _encoding(content: bytes) -> Iterator[Observation]:
+    """Yield a fault if the description is not in UTF-8."""
     encoding = (parse(content).getroottree().docinfo.encoding or "UTF-8").upper()
     if encoding not in {"UTF-8", "UTF8"}:
         yield Observation("xml.encoding", f"written in {encoding}", DESCRIPTION)
 
 
 def _terminals(content: bytes, description: Description) -> Iterator[Observation]:
+    """Yield terminals with a taken name and members that are no variable."""
     names = {each.name for each in description.variables}
     names |= {alias.get("name", "") for each in description.variables for alias in each.aliases}
     root = parse(content)

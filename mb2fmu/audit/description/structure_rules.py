@@ -39,10 +39,12 @@ def check(description: Description) -> Iterator[Observation]:
 
 
 def _has_knowns(description: Description) -> bool:
+    """Return whether there are states or inputs that anything could depend on."""
     return bool(description.states) or any(each.causality == "input" for each in description.variables)
 
 
 def _list(description: Description, name: str, rule: str, belongs: Callable[[Variable], bool]) -> Iterator[Observation]:
+    """Yield variables that a list of the model structure lacks or should not have."""
     listed = {each.variable for each in description.listed(name) if each.variable}
     for unknown in description.listed(name):
         if unknown.variable and not belongs(unknown.variable):
@@ -53,6 +55,7 @@ def _list(description: Description, name: str, rule: str, belongs: Callable[[Var
 
 
 def _derivatives(description: Description) -> Iterator[Observation]:
+    """Yield entries that are no derivatives, states with several, and derivatives that are not listed."""
     listed = description.listed("Derivatives")
     exchange = "ModelExchange" in description.interfaces
     targets = []
@@ -87,6 +90,7 @@ def _derivatives(description: Description) -> Iterator[Observation]:
 
 
 def _expected_initial(description: Description) -> list[Variable]:
+    """Return the variables that InitialUnknowns must list."""
     inner = {id(each) for each in description.states}
     inner |= {id(each.variable) for each in description.listed("Derivatives") if each.variable}
     expected = []
@@ -102,6 +106,7 @@ def _expected_initial(description: Description) -> list[Variable]:
 
 
 def _initial(description: Description) -> Iterator[Observation]:
+    """Yield variables that InitialUnknowns lacks or should not have."""
     expected = dict.fromkeys(_expected_initial(description))
     listed = {each.variable for each in description.listed("InitialUnknowns") if each.variable}
     for variable in expected:
@@ -143,6 +148,7 @@ def _discrete_states(description: Description) -> list[Variable]:
 
 
 def _dependencies(unknown: Unknown, allowed: Collection[Variable]) -> Iterator[Observation]:
+    """Yield dependencies that are doubled, unresolved, or on what cannot be a known."""
     yield from _kinds(unknown)
     if unknown.dependencies is None:
         return
@@ -158,6 +164,7 @@ def _dependencies(unknown: Unknown, allowed: Collection[Variable]) -> Iterator[O
 
 
 def _kinds(unknown: Unknown) -> Iterator[Observation]:
+    """Yield kinds of dependencies of the wrong number, name or type of unknown."""
     if unknown.kinds is None:
         return
     if unknown.dependencies is None:
@@ -175,6 +182,7 @@ def _kinds(unknown: Unknown) -> Iterator[Observation]:
 
 
 def _others(description: Description) -> Iterator[Observation]:
+    """Yield event indicators that are not continuous, and faults of the clocked states."""
     for unknown in description.listed("EventIndicators"):
         each = unknown.variable
         if each and (

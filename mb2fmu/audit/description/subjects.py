@@ -18,10 +18,12 @@ def without(archive: Archive, description: Description) -> dict[str, str]:
 
 
 def _idle(found: object, why: str, *rules: str) -> dict[str, str]:
+    """Return a reason for each rule if the unit has nothing that these rules are about."""
     return {} if found else dict.fromkeys(rules, why)
 
 
 def _variables(description: Description) -> dict[str, str]:
+    """Return rules on units, types and variables that have no subject, with reasons."""
     variables = description.variables
 
     def some(key: str) -> list[Variable]:
@@ -58,6 +60,7 @@ def _variables(description: Description) -> dict[str, str]:
 
 
 def _structure(description: Description) -> dict[str, str]:
+    """Return rules on model structure and header that have no subject, with reasons."""
     entries = description.unknowns
     dependent = [each for each in entries if each.dependencies]
     return {
@@ -74,6 +77,7 @@ def _structure(description: Description) -> dict[str, str]:
 
 
 def _archive(archive: Archive, description: Description) -> dict[str, str]:
+    """Return rules on binaries, sources and other members that have no subject, with reasons."""
     names = archive.names
     built = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]
     linux = [name for name in built if name.endswith(".so")]

@@ -48,6 +48,7 @@ def check(description: Description) -> Iterator[Observation]:
 
 
 def _exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
+    """Return the exponents of the base units; None if missing or not whole."""
     if unit.base is None:
         return None
     try:
@@ -57,10 +58,12 @@ def _exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
 
 
 def _factor(attributes: Mapping[str, str]) -> float | None:
+    """Return the factor to the base unit, 1 by default; None if it is no number."""
     return number(attributes.get("factor", "1"))
 
 
 def _unit(unit: UnitDefinition) -> Iterator[Observation]:
+    """Yield faults of a unit: doubled display units, useless factors, no base, or a name that says otherwise."""
     where = f'{DESCRIPTION}:{unit.line}, unit "{unit.name}"'
     for name, count in Counter(unit.display_names).items():
         if count > 1:
@@ -104,11 +107,13 @@ def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observatio
 
 
 def _product(exponents: tuple[int, ...]) -> str:
+    """Return exponents as a unit in base units, such as kg.m2.s-2; 1 if all are zero."""
     parts = [f"{base}{power if power != 1 else ''}" for base, power in zip(BASE_UNITS, exponents, strict=True) if power]
     return ".".join(parts) or "1"
 
 
 def _type(description: Description, each: TypeDefinition) -> Iterator[Observation]:
+    """Yield faults of a type: its unit, bounds, items and name."""
     where = f'{DESCRIPTION}:{each.line}, type "{each.name}"'
     unit = each.attributes.get("unit")
     if unit is not None and unit not in {known.name for known in description.units}:
@@ -129,6 +134,7 @@ def _type(description: Description, each: TypeDefinition) -> Iterator[Observatio
 def _used(
     variable: Variable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
 ) -> Iterator[Observation]:
+    """Yield units, display units and types that a variable uses and that do not fit."""
     yield from _declared(variable, types)
     unit, shown = variable.get("unit"), variable.get("displayUnit")
     if unit is not None and unit not in units:
@@ -153,6 +159,7 @@ def _used(
 
 
 def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterator[Observation]:
+    """Yield a declared type that is missing, unknown, or of another kind."""
     declared = variable.written.get("declaredType")
     if declared is None:
         if variable.type == "Enumeration":

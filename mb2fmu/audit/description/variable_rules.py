@@ -44,6 +44,7 @@ def check(description: Description) -> Iterator[Observation]:
 
 
 def _names(description: Description) -> Iterator[Observation]:
+    """Yield names that occur twice, are empty, or break the structured naming that was promised."""
     structured = description.attributes.get("variableNamingConvention") == "structured"
     seen: dict[str, Variable] = {}
     for variable in description.variables:
@@ -64,6 +65,7 @@ def _names(description: Description) -> Iterator[Observation]:
 
 
 def _references(description: Description) -> Iterator[Observation]:
+    """Yield value references that are malformed, or shared where the version does not allow it."""
     for variable in description.variables:
         if variable.reference is None or not 0 <= variable.reference < 2**32:
             text = f"value reference {variable.written.get('valueReference')!r} is no unsigned 32-bit number"
@@ -107,6 +109,7 @@ def _aliases(group: list[Variable]) -> Iterator[Observation]:
 
 
 def _combination(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield causality, variability and initial that do not go together, by the standard's table."""
     pair = variable.causality, variable.variability
     if variable.variability == "continuous" and not variable.is_float:
         yield Observation("variables.continuous", f"continuous, but of {variable.type}", variable.place)
@@ -131,6 +134,7 @@ def _combination(description: Description, variable: Variable) -> Iterator[Obser
 
 
 def _start(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield start values that are missing, forbidden, or of the wrong number."""
     if variable.type in {"Clock", ""}:
         return
     needed = variable.initial in {"exact", "approx"} or variable.causality in {
@@ -158,6 +162,7 @@ def _start(description: Description, variable: Variable) -> Iterator[Observation
 
 
 def _start_value(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
+    """Yield a start value that is not of the variable's type."""
     if variable.type == "Boolean":
         if text.strip() not in _TRUE_FALSE:
             yield Observation("variables.start_type", f'start "{text}" is no Boolean', variable.place)
@@ -169,6 +174,7 @@ def _start_value(description: Description, variable: Variable, text: str) -> Ite
 
 
 def _start_number(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
+    """Yield a numeric start value that is malformed, out of range, out of bounds, or no item."""
     value = number(text)
     integral = variable.type in INTEGERS or variable.type == "Enumeration"
     if value is None or (integral and not re.fullmatch(r"\s*[+-]?\d+\s*", text)):
@@ -194,6 +200,7 @@ def _start_number(description: Description, variable: Variable, text: str) -> It
 
 
 def _bounds(variable: Variable) -> Iterator[Observation]:
+    """Yield bounds that are NaN or crossed, and nominal values that are not positive."""
     low, high, nominal = variable.number("min"), variable.number("max"), variable.number("nominal")
     for name, bound in (("min", low), ("max", high)):
         if bound is not None and math.isnan(bound):
@@ -210,6 +217,7 @@ def _bounds(variable: Variable) -> Iterator[Observation]:
 
 
 def _derivative(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield a derivative of nothing, of itself, or of another type or size; and faults of states."""
     written = variable.written.get("derivative")
     state = description.target(written)
     if written is not None:
@@ -235,6 +243,7 @@ def _derivative(description: Description, variable: Variable) -> Iterator[Observ
 
 
 def _special(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield attributes on variables that cannot have them."""
     if variable.written.get("canHandleMultipleSetPerTimeInstant") is not None and variable.causality != "input":
         yield Observation(
             "variables.multiple_set", "canHandleMultipleSetPerTimeInstant, but it is no input", variable.place
@@ -245,6 +254,7 @@ def _special(description: Description, variable: Variable) -> Iterator[Observati
 
 
 def _independent(description: Description) -> Iterator[Observation]:
+    """Yield a missing, second or malformed independent variable."""
     found = [each for each in description.variables if each.causality == "independent"]
     if len(found) > 1 or (description.version == 3 and not found):
         yield Observation("variables.independent", f"{len(found)} variables with causality independent", DESCRIPTION)
@@ -256,6 +266,7 @@ def _independent(description: Description) -> Iterator[Observation]:
 
 
 def _dimensions(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield dimensions without a size, of less than one element, or sized by what may not size them."""
     for dimension in variable.dimensions:
         if (dimension.start is None) == (dimension.reference is None):
             yield Observation("variables.dimension", "a Dimension needs either start or valueReference", variable.place)
@@ -286,6 +297,7 @@ def _dimensions(description: Description, variable: Variable) -> Iterator[Observ
 
 
 def _clocks(description: Description, variable: Variable) -> Iterator[Observation]:
+    """Yield clocks without an interval, and variables whose clock or previous value is wrong."""
     for written in variable.written.get("clocks", "").split():
         clock = description.target(written)
         if clock is None or clock.type != "Clock":
